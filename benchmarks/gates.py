@@ -8,7 +8,6 @@ the processor's, the least of several runs.
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from time import process_time
@@ -32,6 +31,7 @@ from fanout.reconcile.selection.propagation_conditions import PropagationConditi
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
+from fanout.values import replace
 
 _TIMES = 5
 _STAGES = 10

@@ -16,12 +16,12 @@ library. The reason is CamelCase, from `fanout.api.reasons`, and becomes a condi
 reason; the sentence is for people.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from fanout.values import Value
 
-@dataclass(frozen=True, slots=True, order=True)
-class ErrorLocation:
+
+class ErrorLocation(Value, order=True):
     """Object and field that an error is about, with file and line if it came from a file."""
 
     object: str = ""  # "UpstreamPolicy/monitoring"

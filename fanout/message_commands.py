@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from fanout.values import frozen
+from fanout.values import Value
 
 DISTRIBUTION = "fanout-gitops"
 """Name that pip installs fanout by: `fanout` on PyPI is another project's."""
@@ -79,8 +79,7 @@ def find_decisions(text: str) -> list[str]:
     return [it for it in _ADVISED.findall(text) if it.endswith(" --reason WHY")]
 
 
-@frozen
-class MessageCommands:
+class MessageCommands(Value):
     """Commands as one reader can run them.
 
     `options`: values by the name of the setting, for each option that the reader has to give;

@@ -17,14 +17,13 @@ import httpx2
 from fanout.errors import FanoutError
 from fanout.http_responses import TRANSPORT_ERRORS
 from fanout.ports import BatchResult, Credentials, EventBatch
-from fanout.values import frozen
+from fanout.values import Value
 
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 SIGNATURE_HEADER = "X-Signature"  # as generic-hmac providers of Flux have it
 
 
-@frozen
-class SendLimits:
+class SendLimits(Value):
     """Limits of time for the events of all addresses together."""
 
     seconds: float = 5.0  # of one request

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
-from fanout.values import frozen
+from fanout.values import Value
 
-Value = TypeVar("Value")
+Result = TypeVar("Result")
 Responses = Mapping[Any, Any]  # by request
 NO_RESPONSES: Responses = {}
 
@@ -26,8 +26,7 @@ class InputPending(Exception):
         super().__init__(self.requests)
 
 
-@frozen
-class ExpressionRequest:
+class ExpressionRequest(Value):
     """Request for the value of an expression over a row of variables.
 
     Requests are equal if their texts are and their rows have the same objects as values:
@@ -64,17 +63,17 @@ def get_responses(requests: Sequence[Hashable], responses: Responses) -> list[An
 
 
 def complete(
-    attempts: Sequence[Callable[[], Value]],
+    attempts: Sequence[Callable[[], Result]],
     obtain: Callable[[Sequence[Any]], None],
     max_rounds: int | None = None,
-) -> list[Value]:
+) -> list[Result]:
     """Call each attempt until it returns its value, and return the values in order.
 
     `obtain` gets the distinct requests of a round, and adds the responses to those that the
     attempts read. Raises InputPending if requests remain after `max_rounds` rounds, and what
     an attempt raises.
     """
-    values: dict[int, Value] = {}
+    values: dict[int, Result] = {}
     for round_number in count():
         requests: list[Hashable] = []
         for number, attempt in enumerate(attempts):

@@ -3,7 +3,6 @@
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -55,7 +54,7 @@ from fanout.plan.records.record_listing import (
 )
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
 from fanout.variants.function_requests import ResponseError as ProgramError
 
@@ -144,18 +143,21 @@ class ObjectReader(Protocol):
 TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 
 
-@frozen
-class Credentials:
+class Credentials(Value):
     """Content of a `secretRef`.
 
     Its repr shows nothing of it. Keys and certificates are PEM.
     """
 
-    username: str = field(default="", repr=False)  # some hosts expect the token here
-    password: str = field(default="", repr=False)
-    private_key: str = field(default="", repr=False)
-    known_hosts: str = field(default="", repr=False)
-    certificate_authority: str = field(default="", repr=False)
+    username: str = ""  # some hosts expect the token here
+    password: str = ""
+    private_key: str = ""
+    known_hosts: str = ""
+    certificate_authority: str = ""
+
+    def __repr__(self) -> str:
+        """Return the name of the class."""
+        return "Credentials()"
 
 
 def authorization_header(secret: Credentials) -> str:
@@ -507,8 +509,7 @@ class ProbeClient(Protocol):
 # ---- Notifications -----------------------------------------------------------------------------
 
 
-@frozen
-class EventBatch:
+class EventBatch(Value):
     """Events for one address, in order: HTTP bodies, which are signed with a secret."""
 
     url: str
@@ -516,8 +517,7 @@ class EventBatch:
     bodies: tuple[bytes, ...]
 
 
-@frozen
-class BatchResult:
+class BatchResult(Value):
     """Result of a batch: how many of its events were delivered, and what ended it early."""
 
     delivered: int
@@ -673,8 +673,7 @@ class SweepLog(Protocol):
 # ---- Statuses in a cluster ---------------------------------------------------------------------
 
 
-@frozen
-class WriterResult:
+class WriterResult(Value):
     """Result of writes to a cluster: how many were made, what failed, and the first problem."""
 
     number: int

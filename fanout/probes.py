@@ -36,7 +36,7 @@ from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen
+from fanout.values import Value
 
 
 class AddressRefused(Exception):
@@ -271,8 +271,7 @@ def _shorten(value: object) -> str:
     return line if len(line) <= _MAX_QUOTE else f"{line[: _MAX_QUOTE - 3]}..."
 
 
-@frozen
-class ProbeLimits:
+class ProbeLimits(Value):
     """Limits of probes: a service that exceeds them counts as one without response."""
 
     probe_seconds: float = 10.0  # per request with its redirects; half of it to connect

@@ -40,7 +40,7 @@ from fanout.api.validators.field_rules import (
     ExclusiveFields,
 )
 from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS, UnsupportedField
-from fanout.values import frozen
+from fanout.values import Value
 
 # Names of fields that CEL keeps for itself; the API server has them in underscores.
 _RESERVED_WORDS = frozenset({"as", "break", "const", "continue", "else", "for", "function", "if"})
@@ -51,8 +51,7 @@ _STAGE, _TEMPLATE = "spec.stages[*]", "spec.targets[*].template"
 _MAX_DURATION = durations.format_duration(durations.MAX_DURATION)
 
 
-@frozen
-class SchemaRule:
+class SchemaRule(Value):
     """Rule about the values at a path, in which `self` is one of them.
 
     `fields` are those that the rule asks for with `has`: a default of the schema would hide

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from fanout.values import frozen
+from fanout.values import Value
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 FieldPath = tuple[str | int, ...]
@@ -34,8 +34,7 @@ def format_path(path: FieldPath) -> str:
     return text
 
 
-@frozen
-class FieldError:
+class FieldError(Value):
     """Error or warning about one field; an object with an error is not used.
 
     `intended_field`: for an unknown field, the known field that it is probably a

@@ -17,7 +17,7 @@ from fanout.api.validators.unsupported_fields import (
     UnsupportedField,
     is_unsupported,
 )
-from fanout.values import frozen
+from fanout.values import Value
 
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
 _CONDITIONS_HEAD = ("| condition | is true while |", "|---|---|")
@@ -66,8 +66,7 @@ def _introduce_status(model: type[KRMObject]) -> str:
     return _STATUS_INTRODUCTION.format(title=title, page=page)
 
 
-@frozen
-class _FieldTable:
+class _FieldTable(Value):
     """Table of the supported fields of a kind."""
 
     kind: str

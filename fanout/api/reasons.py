@@ -7,11 +7,10 @@ Closed lists, sorted, so that alerts can be written against them. Causes and rem
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class Remedy:
+class Remedy(Value):
     """Cause of a reason, and what to do about it."""
 
     cause: str

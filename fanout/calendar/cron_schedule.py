@@ -34,7 +34,7 @@ from cronsim import CronSim, CronSimError
 
 from fanout.calendar.time_zone import SECOND, first_change, instant_of, offset_at, wall_time
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 
 REASON = "InvalidSchedule"
 MACROS = MappingProxyType(
@@ -58,8 +58,7 @@ ELEMENT = re.compile(
 LONG_BEFORE = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall time; all patterns recur in 40 years
 
 
-@frozen
-class CronField:
+class CronField(Value):
     """One of the five fields of a cron line: name, range, and names for numbers."""
 
     name: str
@@ -77,8 +76,7 @@ FIELDS = (
 )
 
 
-@frozen
-class CronSchedule:
+class CronSchedule(Value):
     """A valid cron line. `by_wall_clock`: neither minute nor hour begins with a star."""
 
     text: str  # as the user wrote it
@@ -356,8 +354,7 @@ class DayTimes:
 _NONE = DayTimes(())
 
 
-@frozen
-class ZoneDay:
+class ZoneDay(Value):
     """A day in a zone, from the first instant of its midnight to the next day's.
 
     `plain`: clocks change neither in it nor as it begins. Where midnight is skipped, a day

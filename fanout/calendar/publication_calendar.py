@@ -31,7 +31,7 @@ from fanout.calendar.cron_schedule import (
 )
 from fanout.calendar.time_zone import SECOND, offset_at, parse_zone, wall_time
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_DURATION = 366 * DAY  # seconds that a period may last
 HORIZON = 5 * MAX_DURATION  # a longer span counts as endless
@@ -40,8 +40,7 @@ _MAX_SPANS = 4096
 _CHECKED_YEARS = datetime(2000, 1, 1, tzinfo=UTC), datetime(2042, 1, 1, tzinfo=UTC)
 
 
-@frozen
-class WindowSpan:
+class WindowSpan(Value):
     """Contiguous time from `start` (included) to `end` (excluded), in seconds since 1970.
 
     An `end` of None is never. Of a span that has begun, `start` may be any of the window's starts
@@ -244,8 +243,7 @@ _SHOWN = 2
 _SPANS_PER_STEP = 20  # spans checked in the time of one step
 
 
-@frozen
-class PublicationCalendar:
+class PublicationCalendar(Value):
     """Allow and deny windows of one PromotionPolicy. The name is empty if it belongs to none."""
 
     name: str
@@ -253,8 +251,7 @@ class PublicationCalendar:
     deny: tuple[RecurringWindow, ...] = ()
 
 
-@frozen
-class WindowState:
+class WindowState(Value):
     """State of publication: whether it is open, and until when.
 
     `until` is the next instant at which `open` changes, None when that is never. `calendar`
@@ -268,8 +265,7 @@ class WindowState:
     window: str = ""
 
 
-@frozen
-class _ClosureCause:
+class _ClosureCause(Value):
     """Cause of a closed time: a denied time, or the end of the allowed times."""
 
     calendar: str

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from fanout.disk_cache import read_cache_file, write_cache_file
-from fanout.values import frozen
+from fanout.values import Value
 
 _FORMAT = "completion, 1"
 _MAX_NAMES = 20_000  # variants of one policy; a shell shows far fewer
 
 
-@frozen
-class VariantNames:
+class VariantNames(Value):
     """Names of one variant: its own, the short name of its target, and its stage."""
 
     name: str
@@ -25,8 +24,7 @@ class VariantNames:
     stage: str
 
 
-@frozen
-class PolicyNames:
+class PolicyNames(Value):
     """Names of one policy: its variants, and its revisions, oldest first."""
 
     variants: tuple[VariantNames, ...] = ()

@@ -36,7 +36,7 @@ from fanout.schedule.notification_thread import NotificationThread
 from fanout.schedule.run_loop import LoopDependencies, RunLoop, SettlingTime
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
-from fanout.values import frozen
+from fanout.values import Value
 
 _HOOK_MODULES = ("http_server", "hook_receiver")
 _MONITORING_MODULES = ("http_server", "run_metrics")
@@ -64,8 +64,7 @@ listen_option = click.option(
 )
 
 
-@frozen
-class Operation:
+class Operation(Value):
     """Options of continuous operation."""
 
     interval: timedelta

@@ -14,11 +14,10 @@ from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import list_subjects
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class LazyEventSender:
+class LazyEventSender(Value):
     """Port `fanout.ports.EventSender` that loads the HTTP library when there is an event."""
 
     secrets: Callable[[str], Credentials]  # of the administrator, by name

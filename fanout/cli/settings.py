@@ -11,7 +11,7 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.terminal import Color
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.message_commands import FLAGS, MessageCommands
-from fanout.values import frozen
+from fanout.values import Value
 
 Choice = TypeVar("Choice", bound=StrEnum)
 STANDARD_INPUT = Path("-")
@@ -51,8 +51,7 @@ class OutputFormat(StrEnum):
 REPORT_FORMATS = (OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
 
 
-@frozen
-class Settings:
+class Settings(Value):
     """Settings of every verb. A flag overrides the environment, and the environment the default."""
 
     files: tuple[Path, ...] = ()  # directories or files with objects; none: no file mode

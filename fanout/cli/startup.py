@@ -60,7 +60,7 @@ from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.event_counters import EventCounters
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.render_model import RenderLimits
 
 
@@ -196,8 +196,7 @@ class LazyForgeDirectory:
         return self._directory
 
 
-@frozen
-class Program:
+class Program(Value):
     """Open program of one command: settings, world, declared files and reconciler."""
 
     settings: Settings
@@ -315,8 +314,7 @@ class Program:
             self.noop_snapshot.store(mode, files_digest, observed)
 
 
-@frozen
-class OpenCluster:
+class OpenCluster(Value):
     """A cluster as a controller uses it."""
 
     inventory: DeclarationSource

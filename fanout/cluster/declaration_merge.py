@@ -14,12 +14,11 @@ from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, ObjectsByKind
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, CRD_KIND, read_scopes
 
 
-@frozen
-class MergedObjects:
+class MergedObjects(Value):
     """Index of the objects declared once, and the files of those declared more than once."""
 
     index: ClusterObjectIndex

@@ -11,7 +11,6 @@ import hashlib
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo
 from fanout.package.yaml_nodes import MAX_OBJECTS
 from fanout.telemetry.error_isolation import BARRIER, run_isolated, run_without_faulty
-from fanout.values import frozen
+from fanout.values import Value, field, replace
 
 
 def read_configuration(path: Path) -> FanoutConfiguration:
@@ -83,8 +82,7 @@ _SETTLED_NS = 2_000_000_000
 _STDIN = "-"  # name of standard input in messages
 
 
-@frozen
-class _ReadFile:
+class _ReadFile(Value):
     """A file as last read; `stamp` is None while it cannot be trusted to detect a change."""
 
     stamp: tuple[int, ...] | None
@@ -92,8 +90,7 @@ class _ReadFile:
     content: ManifestContent
 
 
-@frozen
-class _SharedTexts:
+class _SharedTexts(Value):
     """Strings that many files have in common, shared during one reading."""
 
     parsed: ScalarMemo = field(default_factory=ScalarMemo)

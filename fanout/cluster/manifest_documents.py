@@ -4,11 +4,11 @@ Thousands of cluster objects take the fast path; a file with any object of fanou
 is parsed with positions, so that every error names its line.
 """
 
+import dataclasses
 import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import BOOLEAN_WORDS
 from fanout.selection.cluster_objects import ObjectsByKind, group_by_kind, group_of
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 
 class InvalidFiles(InvalidInput):
@@ -54,12 +54,12 @@ MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 _KUSTOMIZE_FILES = ("kustomization.yaml", "kustomization.yml")
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class ManifestDiscovery:
     """Files with their status in sorted order, each once, and errors from searching paths."""
 
-    files: dict[Path, os.stat_result] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    files: dict[Path, os.stat_result] = dataclasses.field(default_factory=dict)
+    findings: list[Finding] = dataclasses.field(default_factory=list)
 
 
 def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
@@ -165,8 +165,7 @@ RECORDING_COMMANDS = {
 }
 
 
-@frozen
-class SourcePosition:
+class SourcePosition(Value):
     """Position of an object: file, document, and path to it through a List."""
 
     file: str
@@ -191,8 +190,7 @@ class SourcePosition:
         return ErrorLocation(identity, format_path(path), self.file, self.line(path))
 
 
-@frozen
-class ManifestContent:
+class ManifestContent(Value):
     """Content of one file. Objects in `left_out` were declared and cannot be used."""
 
     own_objects: tuple[tuple[KRMObject, SourcePosition], ...] = ()

@@ -17,7 +17,6 @@ import hashlib
 import json
 import re
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from itertools import chain, count
 from typing import Any
@@ -38,7 +37,7 @@ from fanout.plan.records.policy_records import (
     SubmittedRecord,
 )
 from fanout.ports import ObjectReader
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 RECORDS_DIRECTORY = "records"
 FLAT_DIRECTORY = f"{RECORDS_DIRECTORY}/flat"  # files of the layout of earlier versions
@@ -128,8 +127,7 @@ def _sharded_path(file: str) -> str:
     return "/".join((*digits, file))
 
 
-@frozen
-class RecordContent:
+class RecordContent(Value):
     """Content of the file of a record."""
 
     kind: str
@@ -250,8 +248,7 @@ _TRAILER = "Fanout-Record"
 _TRAILER_PATTERN = re.compile(rf"^{_TRAILER}: (\S+)$", re.MULTILINE)
 
 
-@frozen
-class FirstCommit:
+class FirstCommit(Value):
     """First commit of a file: committer, instant, and the blob id it added.
 
     Without the blob id only a commit message claims that the file was added there.
@@ -262,16 +259,14 @@ class FirstCommit:
     oid: str = ""
 
 
-@frozen
-class RecordFile:
+class RecordFile(Value):
     """File of a record: its path, mode and blob id."""
 
     path: str
     entry: TreeEntry
 
 
-@frozen
-class RecordFileListing:
+class RecordFileListing(Value):
     """Files below `records` by file name, or by path where no record is expected.
 
     `directories` has the content of each directory by its id, for the next listing.
@@ -311,8 +306,7 @@ def list_records(
     return RecordFileListing(files, directories)
 
 
-@frozen
-class FirstCommitHistory:
+class FirstCommitHistory(Value):
     """First commits of all files ever added to `records`, in the order of addition."""
 
     head: str = ""
@@ -384,16 +378,14 @@ def _new_commits(
 _FILE_MODES = ("100644", "100755")
 
 
-@frozen
-class PolicyStateShard:
+class PolicyStateShard(Value):
     """One status file: its blob id and its lines by key."""
 
     oid: str = ""
     lines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@frozen
-class PolicyStateBranch:
+class PolicyStateBranch(Value):
     """State of one policy, and what the next reading of its branch can reuse."""
 
     state: PolicyRecords = field(default_factory=PolicyRecords)

@@ -59,13 +59,12 @@ from fanout.plan.records.policy_records import (
 )
 from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _HEADS_FORMAT = "heads of records, 1"
 
 
-@frozen
-class ObservedHead:
+class ObservedHead(Value):
     """Head of a branch, and the last Decision on it that accepted records put back."""
 
     head: str = ""

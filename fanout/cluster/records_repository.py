@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
 from pathlib import Path
 
 from fanout.api.reasons import Reason
@@ -19,21 +18,19 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.ports import GitStore, ObjectReader
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen
+from fanout.values import Value, field
 
 _BRANCHES = "refs/heads/"
 
 
-@frozen
-class LocalRepository:
+class LocalRepository(Value):
     """A records repository on this machine, created by the first write to it."""
 
     path: Path
     create: Callable[[Path], None]
 
 
-@frozen
-class RecordsRepository:
+class RecordsRepository(Value):
     """Repository of the records; `local` is set if it may be created on this machine."""
 
     store: GitStore

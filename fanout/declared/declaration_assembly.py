@@ -1,7 +1,6 @@
 """Assembly of declared objects from what a front end has read, with checks among the objects."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -19,17 +18,15 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.selection.cluster_objects import ClusterObjectIndex, GroupKind
-from fanout.values import frozen
+from fanout.values import Value, field
 
 Kind = TypeVar("Kind", bound=KRMObject)
 _ALLOWED_NAMESPACES = "allowedNamespaces"
 
 
-@frozen
-class Declarations:
+class Declarations(Value, kw_only=True):
     """Declarations that a front end has read, each object validated on its own."""
 
-    _: KW_ONLY
     own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]]  # usable ones of fanout
     objects: ClusterObjectIndex  # of other kinds
     served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # by an API server

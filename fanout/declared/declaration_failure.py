@@ -2,7 +2,7 @@
 
 from fanout.api.object_meta import GROUP, KRMObject
 from fanout.selection.cluster_objects import GroupKind
-from fanout.values import frozen
+from fanout.values import Value
 
 
 def own_kind(kind: type[KRMObject]) -> GroupKind:
@@ -10,8 +10,7 @@ def own_kind(kind: type[KRMObject]) -> GroupKind:
     return GROUP, kind.__name__
 
 
-@frozen
-class DeclarationFailure:
+class DeclarationFailure(Value):
     """A source of declarations that could not be read, or an object that cannot be used.
 
     `source` names it in messages. Where kind or namespace is not known, it may be any.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from datetime import datetime
 
 from fanout.api.field_errors import FieldPath, format_path
@@ -17,14 +16,13 @@ from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, GroupKind, group_of
-from fanout.values import frozen
+from fanout.values import Value, field
 from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 _PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
 
 
-@frozen
-class DeclaredObjects:
+class DeclaredObjects(Value):
     """Usable objects by kind, sorted by namespace and name, and all errors.
 
     `left_out` names objects of fanout's kinds that are declared and cannot be used; `broken`
@@ -42,15 +40,15 @@ class DeclaredObjects:
     scenarios: tuple[Scenario, ...] = ()
     objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
     # As an API server reports them; see `scopes`.
-    served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict, repr=False)
+    served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict)
     # When the definition of each custom kind was created, as an API server reports it.
-    definition_times: Mapping[GroupKind, datetime] = field(default_factory=dict, repr=False)
+    definition_times: Mapping[GroupKind, datetime] = field(default_factory=dict)
     faults: tuple[Finding, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
-    broken: tuple[tuple[ObjectKey, ObjectPosition], ...] = field(default=(), repr=False)
+    broken: tuple[tuple[ObjectKey, ObjectPosition], ...] = ()
     unread: tuple[DeclarationFailure, ...] = ()
     unusable: tuple[DeclarationFailure, ...] = ()
-    positions: Mapping[ObjectKey, ObjectPosition] = field(default_factory=dict, repr=False)
+    positions: Mapping[ObjectKey, ObjectPosition] = field(default_factory=dict)
 
     @property
     def scopes(self) -> Mapping[GroupKind, bool]:

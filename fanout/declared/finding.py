@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from fanout.api.field_errors import Severity
 from fanout.errors import ErrorLocation
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class Finding:
+class Finding(Value):
     """One error or warning at its position; an error makes the object unusable.
 
     `namespace`: that of the object; "" if it has none or it is not known.

@@ -9,7 +9,7 @@ from fanout.api.package_variant import InjectionPointFilter, PackageVariant
 from fanout.api.stages import Check
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.cluster_objects import group_of, version_of
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 # A variable at its root, and the field of it that an expression reads by name. A call is no
 # field, and a name in brackets is one only if it is a literal without escapes.
@@ -17,8 +17,7 @@ _VARIABLE = r"(?<![\w.]){}\b"
 _FIELD = re.compile(r"""\.([A-Za-z_]\w*)(?!\w|\s*\()|\[(?:"(\w+)"|'(\w+)')\]""")
 
 
-@frozen
-class RequiredKind:
+class RequiredKind(Value):
     """A kind whose objects are read, in the version that somebody names."""
 
     kind: str
@@ -32,8 +31,7 @@ class RequiredKind:
         return cls(kind, group_of(api_version), version_of(api_version), reads_status)
 
 
-@frozen
-class KindReference:
+class KindReference(Value):
     """A kind that a declared object names, and the field that names its version."""
 
     kind: RequiredKind

@@ -14,7 +14,6 @@ import json
 import ssl
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Lock, Thread
@@ -32,7 +31,7 @@ from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor
-from fanout.values import frozen
+from fanout.values import Value
 
 Result = TypeVar("Result")
 
@@ -41,8 +40,7 @@ _MAX_RETRY_AFTER = 86400.0
 _MAX_QUOTE = 200  # characters of a server's message
 
 
-@frozen
-class HttpLimits:
+class HttpLimits(Value):
     """Limits of one call; an answer that exceeds them counts as none."""
 
     seconds: float = 60.0  # all of a call; merging in a large repository takes half of it
@@ -52,19 +50,17 @@ class HttpLimits:
     max_bytes: int = 16 << 20  # a page of 50 requests with long texts has 4 MiB
 
 
-@frozen
-class HostAccess:
+class HostAccess(Value):
     """Address of a host's API, and the credential for it."""
 
     host: str  # as messages name it: "git.example.com"
     api: str  # "https://git.example.com/api/v1"
-    secret: Credentials = field(repr=False)
+    secret: Credentials
     secret_name: str = ""
     certificate_authority: str = ""  # PEM; empty: the secret's, else the system's authorities
 
 
-@frozen
-class ForgeCall:
+class ForgeCall(Value):
     """One call of the API; the segments of `path` are unquoted."""
 
     method: str
@@ -86,8 +82,7 @@ class ForgeCall:
         return "/".join(quote(segment, safe="") for segment in self.path)
 
 
-@frozen
-class ForgeResponse:
+class ForgeResponse(Value):
     """Answer to a call: status, JSON (None: no content), and whether another page follows.
 
     `instant` is the host's time when it answered.

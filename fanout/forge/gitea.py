@@ -32,9 +32,9 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
-Value = TypeVar("Value")
+Result = TypeVar("Result")
 
 _DRAFT_PREFIX = "WIP: "
 _DRAFT_PREFIXES = re.compile(r"(?i)^(?:WIP:|\[WIP\])\s*")  # Gitea's default setting
@@ -67,11 +67,10 @@ _STATUS_STATES = {
 }
 
 
-@frozen
-class _Page(Generic[Value]):
+class _Page(Value, Generic[Result]):
     """A page of a list, and the host's time when it answered."""
 
-    values: list[Value]
+    values: list[Result]
     instant: datetime | None
 
 
@@ -374,7 +373,7 @@ class GiteaForge:
         )
         return 200 <= response.status < 300
 
-    def _one(self, path: tuple[str, ...], read: Callable[[AnswerObject], Value]) -> Value:
+    def _one(self, path: tuple[str, ...], read: Callable[[AnswerObject], Result]) -> Result:
         call = ForgeCall("GET", path, policy=self._policy)
         return self._parsed(call.resource, self._http.send(call), read)
 
@@ -382,8 +381,8 @@ class GiteaForge:
         self,
         repository: RepositoryName,
         path: tuple[str, ...],
-        read: Callable[[AnswerObject], Value],
-    ) -> Value | None:
+        read: Callable[[AnswerObject], Result],
+    ) -> Result | None:
         call = ForgeCall(
             "GET", (*_path(repository), *path), policy=self._policy, expected=frozenset({404})
         )
@@ -396,10 +395,10 @@ class GiteaForge:
     def _all(
         self,
         path: tuple[str, ...],
-        read: Callable[[AnswerObject], Value],
+        read: Callable[[AnswerObject], Result],
         *query: tuple[str, str],
         is_optional: bool = False,
-    ) -> list[Value]:
+    ) -> list[Result]:
         """Return all items of a list, page by page. Raises Unavailable for too many pages.
 
         `is_optional`: a list that does not exist is an empty one.
@@ -411,10 +410,10 @@ class GiteaForge:
         self,
         path: tuple[str, ...],
         query: tuple[tuple[str, str], ...],
-        read: Callable[[AnswerObject], Value],
+        read: Callable[[AnswerObject], Result],
         *,
         is_optional: bool = False,
-    ) -> Iterator[_Page[Value]]:
+    ) -> Iterator[_Page[Result]]:
         expected = frozenset({404}) if is_optional else frozenset()
         for page in range(1, _MAX_PAGES + 1):
             paging = (("limit", str(_PAGE_SIZE)), ("page", str(page)))
@@ -449,16 +448,16 @@ class GiteaForge:
         )
 
     def _parsed(
-        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Value]
-    ) -> Value:
+        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Result]
+    ) -> Result:
         try:
             return read(AnswerObject(response.data))
         except MalformedAnswer as error:
             raise self._malformed(name, str(error)) from None
 
     def _parsed_list(
-        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Value]
-    ) -> list[Value]:
+        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Result]
+    ) -> list[Result]:
         try:
             return [read(item) for item in answer_objects(response.data)]
         except MalformedAnswer as error:

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from math import inf
 
 from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class QueuedCall:
+class QueuedCall(Value):
     """Call that waits for its turn; tickets are in order of arrival."""
 
     ticket: int
@@ -24,8 +23,7 @@ class QueuedCall:
     policy: str
 
 
-@frozen
-class DeferredCall:
+class DeferredCall(Value):
     """Call that is not made because it would wait for too long, and when it could be."""
 
     call: QueuedCall

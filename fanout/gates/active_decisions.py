@@ -20,15 +20,14 @@ from fanout.gates.gate_facts import DraftFacts, Hold, VariantFacts
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Rollbacks
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
-from fanout.values import frozen
+from fanout.values import Value
 
 Scope = tuple[str, str]
 """Scope of a suspension: ("policy", ""), ("stage", its name) or ("variant", its name)."""
 _POLICY: Scope = ("policy", "")
 
 
-@frozen
-class ApplicableDecision:
+class ApplicableDecision(Value):
     """A decision in force that is about one revision, with its place in record order."""
 
     at: datetime

@@ -18,11 +18,10 @@ from fanout.gates.gate_rules import (
 from fanout.gates.percentages import compute_budget
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class UpstreamStage:
+class UpstreamStage(Value):
     """State of one upstream stage for a revision, as the gate of a later stage needs it."""
 
     verdicts: StageVerdicts
@@ -32,8 +31,7 @@ class UpstreamStage:
     returning: bool = False  # it left the revision and is returning to it
 
 
-@frozen
-class AfterStep:
+class AfterStep(Value):
     """Contribution of one listed upstream stage to the gate."""
 
     stage: str
@@ -47,8 +45,7 @@ class AfterStep:
     ready_at: datetime | None = None  # when both hold without another event
 
 
-@frozen
-class AfterGate:
+class AfterGate(Value):
     """Result of evaluating `after` for one stage and one revision."""
 
     verdict: Verdict

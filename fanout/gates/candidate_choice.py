@@ -21,13 +21,12 @@ from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.gates.stage_verdicts import StageVerdicts
-from fanout.values import frozen
+from fanout.values import Value
 
 GateByRevision = Callable[[str], AfterGate]
 
 
-@frozen
-class CandidateChoice:
+class CandidateChoice(Value):
     """Candidate of a stage, the newer revisions queued behind it, and alternatives."""
 
     revision: str

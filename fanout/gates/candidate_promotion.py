@@ -6,7 +6,6 @@ newer revision than its own choice does. (Decision 0101.)
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import field
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision
@@ -14,11 +13,10 @@ from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.stage_tally import StageTally
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class CandidatePromotion:
+class CandidatePromotion(Value):
     """Candidates by decisions: of the stage as a whole, and of variants that go before it."""
 
     stage: str = ""

@@ -1,14 +1,13 @@
 """Results of a gate evaluation: what may happen now and what blocks the rest."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, Hold, RevisionHistory
 from fanout.pending_inputs import ExpressionRequest
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
 class VariantState(StrEnum):
@@ -35,8 +34,7 @@ class StageState(StrEnum):
     PENDING = "Pending"
 
 
-@frozen
-class CheckResult:
+class CheckResult(Value):
     """Result of one check for one variant or stage."""
 
     name: str
@@ -52,8 +50,7 @@ class CheckResult:
     approvals: tuple[str, ...] = ()  # names of the approvals that count
 
 
-@frozen
-class VariantEvaluation:
+class VariantEvaluation(Value):
     """Evaluation of one variant: its state, what this pass does to it, what blocks it."""
 
     name: str
@@ -74,8 +71,7 @@ class VariantEvaluation:
     next: datetime | None = None  # next change without an event
 
 
-@frozen
-class StageAggregates:
+class StageAggregates(Value):
     """Counts of a stage's variants as `propagateWhen` sees them when a pass begins."""
 
     total: int = 0  # that count for the candidate
@@ -95,8 +91,7 @@ class StageAggregates:
         }
 
 
-@frozen
-class AlternativeRevision:
+class AlternativeRevision(Value):
     """A revision that a stage does not take although it might be expected to."""
 
     revision: str
@@ -104,8 +99,7 @@ class AlternativeRevision:
     newer: bool = True  # False: it cannot pass any more
 
 
-@frozen
-class StageEvaluation:
+class StageEvaluation(Value):
     """Evaluation of one stage: candidate, verdict per revision, and what it waits for."""
 
     name: str
@@ -138,8 +132,7 @@ class StageEvaluation:
         return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
 
 
-@frozen
-class PolicyEvaluation:
+class PolicyEvaluation(Value):
     """Evaluation of one policy; `history` is what the status must remember from now on."""
 
     stages: Mapping[str, StageEvaluation]

@@ -20,7 +20,7 @@ from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Publication
 from fanout.gates.record_facts import EvidenceFacts
 from fanout.gates.timestamps import is_from_the_future
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
 @dataclass(slots=True, eq=False)  # compared by identity: one per record
@@ -32,8 +32,7 @@ class EvidenceStatement:
     evidence: EvidenceFacts
 
 
-@frozen
-class ReportedStatus:
+class ReportedStatus(Value):
     """Status of a check by its reporters: the last statement of each that counts."""
 
     latest: tuple[EvidenceStatement, ...] = ()

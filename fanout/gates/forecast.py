@@ -27,15 +27,14 @@ from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import compute_in_flight_limit
 from fanout.gates.soak import compute_soak
 from fanout.gates.stage_tally import StageTally, TalliedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 NextSweep = Callable[[datetime], datetime | None]
 """Time at which automation publishes next, at or after a given one; None: never."""
 _NO_TIME = timedelta(0)
 
 
-@frozen
-class StageForecast:
+class StageForecast(Value):
     """Earliest begin and end of a revision's rollout in one stage."""
 
     stage: str

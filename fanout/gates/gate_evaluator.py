@@ -32,11 +32,10 @@ from fanout.gates.stage_holds import (
 from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
 from fanout.pending_inputs import ExpressionRequest
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class _StageResult:
+class _StageResult(Value):
     stage: StageEvaluation
     variants: list[VariantEvaluation]
     timers: frozenset[datetime]  # instants at which its variants must be evaluated again

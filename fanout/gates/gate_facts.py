@@ -6,18 +6,16 @@ datetimes in UTC, durations timedeltas.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class RevisionHistory:
+class RevisionHistory(Value):
     """History of one revision in one stage, kept in the status.
 
     The first stretch in which the revision is ready begins when the verdict passes. It ends
@@ -36,8 +34,7 @@ class RevisionHistory:
         return self.since or self.passed
 
 
-@frozen
-class Hold:
+class Hold(Value):
     """A reason why a policy, stage or variant does not go on, in words for people."""
 
     reason: str  # CamelCase, from fanout.api.reasons
@@ -47,8 +44,7 @@ class Hold:
     until: datetime | None = None  # when it ends without an event
 
 
-@frozen
-class Publication:
+class Publication(Value):
     """Published state of a variant: what is in force downstream."""
 
     revision: str
@@ -64,8 +60,7 @@ class Publication:
     waiting: frozenset[str] = frozenset()
 
 
-@frozen
-class DraftFacts:
+class DraftFacts(Value):
     """A variant's draft as its branch has it, or as it will be written once it is released."""
 
     revision: str
@@ -86,8 +81,7 @@ class DraftFacts:
     release_hold: Hold | None = None  # why it cannot be released now, although the gates are open
 
 
-@frozen
-class Grant:
+class Grant(Value):
     """A recorded release: the variant may change to exactly this revision and digest."""
 
     revision: str
@@ -96,8 +90,7 @@ class Grant:
     by: tuple[str, ...] | None = None  # what let it through, as `Kind/name`; None: unknown
 
 
-@frozen
-class CheckReading:
+class CheckReading(Value):
     """Response of a machine check about a draft or a publication, as asked in this pass."""
 
     check: str
@@ -107,8 +100,7 @@ class CheckReading:
     observed_revision: str = ""  # revision or commit in the response; "": none
 
 
-@frozen
-class CheckAnswer:
+class CheckAnswer(Value):
     """A recorded answer of a machine check, kept because nothing else remembers it.
 
     The fields are names of a status line.
@@ -121,8 +113,7 @@ class CheckAnswer:
     sentence: str = ""
 
 
-@frozen
-class DependencyFacts:
+class DependencyFacts(Value):
     """A variant that must be ready at its own revision first (`dependsOn`)."""
 
     name: str
@@ -132,8 +123,7 @@ class DependencyFacts:
     until: datetime | None = None
 
 
-@frozen
-class VariantFacts:
+class VariantFacts(Value):
     """One variant as observed."""
 
     name: str
@@ -172,8 +162,7 @@ class VariantFacts:
         return grant
 
 
-@frozen
-class PolicyFacts:
+class PolicyFacts(Value):
     """All facts about one policy that the evaluator may read."""
 
     name: str

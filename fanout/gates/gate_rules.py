@@ -1,20 +1,18 @@
 """Rules of a policy's stages as the evaluator reads them; durations are timedeltas."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
 from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.gates.percentages import Amount
-from fanout.values import frozen
+from fanout.values import Value, field
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
 
 
-@frozen
-class AfterRule:
+class AfterRule(Value):
     """Upstream stages of a stage, the number that must have passed, and their soak."""
 
     stages: tuple[str, ...]
@@ -23,8 +21,7 @@ class AfterRule:
     at_least: Amount | None = None  # instead of `require`
 
 
-@frozen
-class CheckRule:
+class CheckRule(Value):
     """A check that people or pipelines report (REPORT), or that a machine answers."""
 
     name: str
@@ -35,8 +32,7 @@ class CheckRule:
     names_revision: bool = False  # responses name the observed revision or commit
 
 
-@frozen
-class ApprovalRule:
+class ApprovalRule(Value):
     """A required approval: `at_least` distinct people among `subjects`."""
 
     name: str
@@ -67,8 +63,7 @@ class ApprovalRule:
         return frozenset(it for it, other in self.aliases.items() if other == subject) | {subject}
 
 
-@frozen
-class RolloutRule:
+class RolloutRule(Value):
     """Pace at which a revision goes through the variants of a stage."""
 
     strategy: RolloutStrategy = RolloutStrategy.ALL_AT_ONCE
@@ -85,8 +80,7 @@ DEFAULT_ROLLOUT = RolloutRule()
 Variables = Mapping[str, Any]
 
 
-@frozen
-class PropagationCondition:
+class PropagationCondition(Value):
     """One entry of `propagateWhen`: its text, and a pure callable over a row of variables.
 
     The callable returns the value of the expression, an `ExpressionFailure` for an error,
@@ -104,8 +98,7 @@ class UnknownValue:
 UNKNOWN = UnknownValue()
 
 
-@frozen
-class StageRule:
+class StageRule(Value):
     """One stage of a policy as its author and the administrators configured it."""
 
     name: str

@@ -19,11 +19,10 @@ from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts
 from fanout.gates.required_checks import build_reported_draft
 from fanout.gates.timestamps import is_from_the_future
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RecordEffect:
+class RecordEffect(Value):
     """Effect of a record now; `reason` is EFFECTIVE if it counts."""
 
     reason: Reason
@@ -261,8 +260,7 @@ def effect_of_status(status: DecisionStatus) -> RecordEffect:
     return _BY_STATUS[status]
 
 
-@frozen
-class _ReportCheck:
+class _ReportCheck(Value):
     """A check of a stage that people or pipelines report."""
 
     stage: str

@@ -6,15 +6,13 @@ a gate reads them, and are read by their names there (decision 0066).
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class EvidenceFacts:
+class EvidenceFacts(Value):
     """An answer to a check from one reporter, about a stage or some of its variants."""
 
     name: str
@@ -30,8 +28,7 @@ class EvidenceFacts:
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
-@frozen
-class ApprovalFacts:
+class ApprovalFacts(Value):
     """One person's approval of draft trees. `revokes` names an earlier approval that is revoked."""
 
     name: str
@@ -46,8 +43,7 @@ class ApprovalFacts:
     groups: frozenset[str] = frozenset()  # of a cluster, as subjects
 
 
-@frozen
-class ReviewFacts:
+class ReviewFacts(Value):
     """A review by which an approver requests changes of drafts, and which still stands."""
 
     at: datetime
@@ -59,8 +55,7 @@ class ReviewFacts:
     link: str
 
 
-@frozen
-class DecisionFacts:
+class DecisionFacts(Value):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
     name: str
@@ -77,8 +72,7 @@ class DecisionFacts:
     expires: datetime | None = None
 
 
-@frozen
-class RecordFacts:
+class RecordFacts(Value):
     """All records about one policy, each kind in record order."""
 
     evidence: tuple[EvidenceFacts, ...] = ()
@@ -96,8 +90,7 @@ class RecordFacts:
         return RecordPosition(now, self.evidence[-1].name if has_late_evidence else "")
 
 
-@frozen
-class RecordPosition:
+class RecordPosition(Value):
     """Position in the records at which something came into force.
 
     A record dated no earlier may still have been recorded before: in the same second, or by

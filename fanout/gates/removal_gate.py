@@ -7,7 +7,6 @@ in doubt whether targets are gone, nothing is removed. (Design §6.)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from fractions import Fraction
 
@@ -23,13 +22,12 @@ from fanout.gates.percentages import Amount, compute_tolerance
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 MIN_SHARE = 3  # variants; a share of few variants would round down to none
 
 
-@frozen
-class OrphanedVariant:
+class OrphanedVariant(Value):
     """A published, released or drafted variant that no target asks for any more."""
 
     name: str
@@ -40,8 +38,7 @@ class OrphanedVariant:
     held: Hold | None = None  # why its package cannot be removed
 
 
-@frozen
-class RemovalConfirmation:
+class RemovalConfirmation(Value):
     """A person's confirmation that variants may be removed, with these local edits."""
 
     at: datetime
@@ -50,8 +47,7 @@ class RemovalConfirmation:
     trees: frozenset[str] = frozenset()
 
 
-@frozen
-class RemovalFacts:
+class RemovalFacts(Value):
     """Facts about one policy that has fewer targets than before."""
 
     policy: str
@@ -79,8 +75,7 @@ class RemovalFacts:
         return not (self.is_deleted and self.keeps_packages)
 
 
-@frozen
-class RemovalEvaluation:
+class RemovalEvaluation(Value):
     """Result of the removal gate, in the order of removal."""
 
     # by variant; without holds it is removed now
@@ -249,8 +244,7 @@ def compute_removal_limit(limit: Amount, total: int) -> int:
     return share if isinstance(limit, int) or not limit else max(share, MIN_SHARE)
 
 
-@frozen
-class _RemovalInputs:
+class _RemovalInputs(Value):
     """Inputs common to all orphaned variants, whatever their level."""
 
     removal_facts: RemovalFacts

@@ -14,11 +14,10 @@ from fanout.api.gate_vocabulary import Action
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class Pin:
+class Pin(Value):
     """Revision to go back to and stay at, with the decision that says so."""
 
     revision: str

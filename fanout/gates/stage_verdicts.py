@@ -6,20 +6,18 @@ withdrawn. (Design §6, "Stage verdict", "What counts".)
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, withdraw_history
 from fanout.gates.stage_tally import RevisionTally, StageTally
-from fanout.values import frozen
+from fanout.values import Value, field
 
 _EMPTY_TALLY = RevisionTally()
 
 
-@frozen
-class StageVerdicts:
+class StageVerdicts(Value):
     """Verdict and history of every revision in one stage."""
 
     by_revision: Mapping[str, Verdict] = field(default_factory=dict)

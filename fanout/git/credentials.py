@@ -17,7 +17,7 @@ from fanout.api.urls import GitProtocol
 from fanout.git.repository_url import RepositoryAddress
 from fanout.ports import Credentials
 from fanout.telemetry.redaction import Redactor
-from fanout.values import frozen
+from fanout.values import Value
 
 # Answers only for the host that the secret is for, so a redirect gets nothing.
 _ASKPASS = """#!/bin/sh
@@ -36,8 +36,7 @@ _PREFIX, _LOCK_NAME = "secret-", "held"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
-@frozen
-class RemoteAccess:
+class RemoteAccess(Value):
     """Address of a repository, the secret for it, and namespace and name of that secret.
 
     `is_anonymous`: the credentials of the user of this process are not for it.

@@ -26,7 +26,7 @@ from fanout.git.git_errors import translate_failure
 from fanout.git.remote_workers import note_process, waiting_for_remote
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen
+from fanout.values import Value
 
 # Inherited if set. GIT_TRACE2_EVENT is for measurements.
 _ALWAYS_INHERITED = ("PATH", "TMPDIR", "GIT_TRACE2_EVENT")
@@ -84,8 +84,7 @@ _TERMINATION_GRACE = 5.0  # seconds that git has to remove its locks before it i
 _POLL_SECONDS = 0.01  # seconds between checks whether it has ended
 
 
-@frozen
-class GitOutput:
+class GitOutput(Value):
     """Output of a git process that succeeded."""
 
     stdout: bytes

@@ -9,7 +9,7 @@ import re
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 MAX_QUOTE = 600  # characters of a remote's message in an error
 
@@ -18,8 +18,7 @@ class DamagedMirrorError(Unavailable):
     """A mirror cannot be used; the holder of its lock deletes it and creates it again."""
 
 
-@frozen
-class _ErrorRule:
+class _ErrorRule(Value):
     pattern: str  # the case of letters is ignored
     family: type[FanoutError]
     reason: str

@@ -16,7 +16,7 @@ from fanout.errors import Unavailable
 from fanout.git import git_wording as wording
 from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repository_url import RepositoryAddress
-from fanout.values import frozen
+from fanout.values import Value
 
 _POLL_INTERVAL = 0.02
 _HOLDER_WIDTH = 20  # padded, so that a shorter id leaves nothing of a longer one
@@ -116,8 +116,7 @@ _CONFIG = """[core]
 """
 
 
-@frozen
-class Mirror:
+class Mirror(Value):
     """An opened mirror.
 
     `fresh` is true if this opening created it, so that it is still empty.

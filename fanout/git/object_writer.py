@@ -40,13 +40,12 @@ from fanout.plan.observation.repository_state import (
     VendorCommit,
 )
 from fanout.plan.publication_statement import PublicationStatement, format_vendor_message
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
 
 
-@frozen
-class WrittenObjects:
+class WrittenObjects(Value):
     """Commit ids by the ref that is to point to them, and the number of objects written."""
 
     refs: dict[str, str]

@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fanout.errors import Bug
 from fanout.git.tree_editor import check_path
 from fanout.package.tree_ids import TreeEntry
-from fanout.values import frozen
+from fanout.values import Value
 
 AddDirectory = Callable[[str, list[bytes]], bytes]
 """Writer of a directory, given its path and rows; returns its id."""
 
 
-@frozen
-class _LayoutDirectory:
+class _LayoutDirectory(Value):
     path: str
     row_prefixes: tuple[tuple[bytes, int], ...]  # a row without its id, and the index of that id
 

@@ -31,7 +31,7 @@ from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing
 from fanout.telemetry.event_counters import SUCCESS, EventName
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
@@ -39,16 +39,14 @@ _PEELED_SUFFIX = "^{}"
 _HEAD_LINE = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
 
 
-@frozen
-class RemoteRefs:
+class RemoteRefs(Value):
     """Refs of a remote: the id of each ref, and the commit behind each annotated tag."""
 
     ids: Mapping[str, str]
     commits: Mapping[str, str]
 
 
-@frozen
-class ListingMemo:
+class ListingMemo(Value):
     """Memo of one listing with all inputs it was computed from.
 
     Valid as long as the remote answers the same and nobody has changed the mirror.

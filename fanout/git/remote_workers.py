@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.git import git_wording as wording
-from fanout.values import frozen
+from fanout.values import Value
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -38,8 +38,7 @@ _JOIN_SECONDS = 10.0  # for threads whose git processes have been ended
 _LOOK_SECONDS, _LONGEST_LOOK = 0.02, 0.5  # seconds between two looks at what is under way
 
 
-@frozen
-class RemoteTimeout:
+class RemoteTimeout(Value):
     """Time for which a batch waits for one remote."""
 
     seconds: float

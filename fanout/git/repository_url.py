@@ -9,11 +9,10 @@ from fanout.api.urls import GitProtocol, check_url, parse_protocol
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.git import git_wording as wording
 from fanout.telemetry.redaction import Redactor
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RepositoryAddress:
+class RepositoryAddress(Value):
     """A validated URL with its protocol and the host that may receive the secret."""
 
     url: str

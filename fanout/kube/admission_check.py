@@ -13,7 +13,7 @@ from fanout.errors import Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.kube.api_identity import read_own_user
-from fanout.values import frozen
+from fanout.values import Value
 
 # API servers need seconds until a policy that was written is in force in all of them.
 IN_FORCE_AFTER = timedelta(minutes=1)
@@ -28,8 +28,7 @@ _RULE_DEFAULTS = {"scope": "*"}
 _SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 
 
-@frozen
-class AdmissionState:
+class AdmissionState(Value):
     """State of the admission policies: a problem, or since when they are in force."""
 
     problem: FanoutError | None = None

@@ -48,7 +48,7 @@ from fanout.selection.cluster_objects import (
     VersionedKind,
 )
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _OWN_KINDS: tuple[type[KRMObject], ...] = (
     Repository,
@@ -59,8 +59,7 @@ _OWN_KINDS: tuple[type[KRMObject], ...] = (
 _SECRET: GroupKind = ("", "Secret")
 
 
-@frozen
-class ApiPosition:
+class ApiPosition(Value):
     """Position of an object in the API: it has fields and no lines."""
 
     value: Any
@@ -72,8 +71,7 @@ class ApiPosition:
         return ErrorLocation(f"{kind}/{namespace}/{name}", format_path(path))
 
 
-@frozen
-class _ValidatedObject:
+class _ValidatedObject(Value):
     """An object of fanout as it was last validated: usable if there is an item and no error."""
 
     data: Object

@@ -18,7 +18,7 @@ from fanout.errors import FanoutError
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import APPLY_TYPE, FIELD_MANAGER, ApiConnection
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen
+from fanout.values import Value
 
 LEASE_TIME = timedelta(seconds=60)  # after the last renewal the installation counts as ended
 RENEWAL_PAUSE = 15.0  # seconds
@@ -29,8 +29,7 @@ _API_VERSION = "coordination.k8s.io/v1"
 _log = structlog.get_logger()
 
 
-@frozen
-class _Lease:
+class _Lease(Value):
     """Lease of one installation."""
 
     location: str  # `namespace/name`

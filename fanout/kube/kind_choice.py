@@ -9,19 +9,17 @@ from fanout.declared.required_kinds import KindReference, RequiredKind, find_ope
 from fanout.kube import kube_wording as wording
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
 from fanout.selection.cluster_objects import GroupKind, ObjectsByName, VersionedKind
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class KindChoice:
+class KindChoice(Value):
     """A kind that is read in one version."""
 
     resource_type: ResourceType | None  # None: the API server does not serve it
     with_status: bool = False  # its objects are read with their status
 
 
-@frozen
-class UnreadableKind:
+class UnreadableKind(Value):
     """A kind whose objects cannot be read in some version: why, and what to do."""
 
     problem: str

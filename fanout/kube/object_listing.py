@@ -12,15 +12,14 @@ from fanout.kube.object_watch import read_name
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
 from fanout.selection.cluster_objects import ObjectsByName, VersionedKind
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen
+from fanout.values import Value
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # Bookkeeping of the API server that changes without the object.
 _SERVER_FIELDS = ("managedFields", "resourceVersion", "selfLink")
 
 
-@frozen
-class ListedKind:
+class ListedKind(Value):
     """A kind that is listed: with the status of its objects or without, and in which namespace."""
 
     resource_type: ResourceType

@@ -7,7 +7,7 @@ from typing import Any
 
 from fanout.errors import Denied
 from fanout.kube.api_connection import ApiConnection, NotServed
-from fanout.values import frozen
+from fanout.values import Value
 
 # Definitions are large, and often their names suffice.
 METADATA_ACCEPT = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -16,8 +16,7 @@ _VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-@frozen
-class ResourceType:
+class ResourceType(Value):
     """A kind in one version, as an API server serves it."""
 
     group: str

@@ -23,7 +23,7 @@ from fanout.kube.resource_discovery import (
 )
 from fanout.selection.cluster_objects import ObjectsByName, VersionedKind
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _ESTABLISHED = "Established"
 # After these an API server is asked again which kinds it serves, if one is missing. Of custom kinds
@@ -31,8 +31,7 @@ _ESTABLISHED = "Established"
 DISCOVERY_PAUSE = 60.0
 
 
-@frozen
-class _CustomKind:
+class _CustomKind(Value):
     """A kind as its CustomResourceDefinition describes it."""
 
     types: tuple[ResourceType, ...]  # the version that is preferred first

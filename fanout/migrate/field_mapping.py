@@ -9,7 +9,6 @@ package goes elsewhere.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, as_list, as_mapping, format_path
@@ -17,11 +16,10 @@ from fanout.api.kind_registry import field_names_at
 from fanout.api.object_meta import DEFAULT_NAMESPACE, KRMObject
 from fanout.api.text_fields import format_value, join_words
 from fanout.api.validators.object_validation import is_fanout_object
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class SourceField:
+class SourceField(Value):
     """Field of the source object, with the path of its counterpart."""
 
     path: FieldPath
@@ -30,8 +28,7 @@ class SourceField:
     source_object: Mapping[str, Any]
 
 
-@frozen
-class TargetField:
+class TargetField(Value):
     """Value for a field of fanout's object, and the source field that it comes from."""
 
     path: FieldPath
@@ -39,8 +36,7 @@ class TargetField:
     source: FieldPath
 
 
-@frozen
-class Remark:
+class Remark(Value):
     """Message about a field of the source object.
 
     `is_lost`: the field requests something that the import does not carry over.
@@ -60,8 +56,7 @@ ObjectRemark = tuple[int, Remark]
 """A remark, with the place in the input of the object that it is about."""
 
 
-@frozen
-class ImportResult:
+class ImportResult(Value):
     """Objects of fanout, and the remarks about the source objects."""
 
     objects: tuple[Mapping[str, Any], ...]
@@ -159,8 +154,7 @@ _SERVER_FIELDS = (
 )
 
 
-@frozen
-class FieldMapping:
+class FieldMapping(Value):
     """Source field, its counterpart ("" for none), converter, and description for docs."""
 
     source: str
@@ -177,8 +171,7 @@ def unsupported_field(
     return FieldMapping(source, "", convert, description)
 
 
-@frozen
-class KindMapping:
+class KindMapping(Value):
     """Source kind with its fields, and the kind of fanout that it becomes."""
 
     kind: str
@@ -379,8 +372,7 @@ LeafValues = dict[FieldPath, tuple[Any, FieldPath]]
 """Every value without values of its own, and the other program's field that it comes from."""
 
 
-@frozen
-class _ObjectDraft:
+class _ObjectDraft(Value):
     """Object under assembly.
 
     `original_paths` maps each of its paths to the path among the leaves.
@@ -417,13 +409,12 @@ class _ObjectDraft:
         return (), OBJECT_NOUN
 
 
-@frozen
-class AssembledObject:
+class AssembledObject(Value):
     """Object, or None if nothing of it is left, and the remarks about its fields."""
 
     data: Mapping[str, Any] | None
     remarks: tuple[Remark, ...]
-    object_draft: _ObjectDraft | None = field(default=None, repr=False)
+    object_draft: _ObjectDraft | None = None
 
     def source_path(self, path: FieldPath) -> FieldPath:
         """Return the source field of a field of the object, or of the nearest parent."""

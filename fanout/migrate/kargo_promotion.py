@@ -11,14 +11,13 @@ from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import NAME_PATTERN, format_value
 from fanout.migrate.field_mapping import Remark, TargetField
 from fanout.migrate.kargo_stages import KargoObject, replace_dots
-from fanout.values import frozen
+from fanout.values import Value
 
 _SELECTOR_FIELDS = ("name", "matchLabels", "matchExpressions")
 _NAME_STAGES_REMEDY = "name the Stages"
 
 
-@frozen
-class StageSelector:
+class StageSelector(Value):
     """Selector of Stages; `pattern` is fanout's name pattern for it, if there is one."""
 
     matches: Callable[[KargoObject], bool]
@@ -104,8 +103,7 @@ PROMOTION_POLICIES_PATH: FieldPath = ("spec", "promotionPolicies")
 _AUTO_PROMOTION_PATH: FieldPath = ("spec", "autoPromotion", "stages")
 
 
-@frozen
-class _AutomationPolicy:
+class _AutomationPolicy(Value):
     path: FieldPath
     enabled: bool
     selector: StageSelector | None  # None: invalid
@@ -238,8 +236,7 @@ _WRITE_WINDOW_REMEDY = "write it in spec.windows as cron lines"
 _MAX_LENGTH_BY_FREQUENCY = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(days=7)}
 
 
-@frozen
-class ConvertedWindows:
+class ConvertedWindows(Value):
     """Converted windows, and the names of Stages where automation must stay off."""
 
     pieces: tuple[TargetField | Remark, ...]

@@ -15,7 +15,7 @@ from fanout.api.durations import MAX_DURATION, format_duration
 from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import format_value
 from fanout.migrate.field_mapping import Remark, SourceField, TargetField, read_key
-from fanout.values import frozen
+from fanout.values import Value
 
 REQUESTS_FIELD = "requestedFreight"
 
@@ -25,8 +25,7 @@ def replace_dots(name: Any) -> Any:
     return name.replace(".", "-") if isinstance(name, str) else name
 
 
-@frozen
-class KargoObject:
+class KargoObject(Value):
     """Object of the input, with its index there."""
 
     index: int
@@ -57,8 +56,7 @@ def promotion_steps_of(stage: Mapping[str, Any]) -> Sequence[Any]:
     return as_list(as_mapping(template.get("spec")).get("steps"))
 
 
-@frozen
-class FreightRequest:
+class FreightRequest(Value):
     """Request of a Stage for the freight of one Warehouse."""
 
     stage: KargoObject
@@ -171,8 +169,7 @@ _VARIABLE = re.compile(r"\$\{\{\s*(vars|ctx)\.(\w+)\s*\}\}", re.ASCII)
 _PUSH_STEP = "git-push"
 
 
-@frozen
-class StepTarget:
+class StepTarget(Value):
     """Repository that a Stage writes to, with the branch if it is literal."""
 
     url: str

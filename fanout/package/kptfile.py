@@ -14,7 +14,7 @@ from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, Path, format_path, get_value
 from fanout.package.manifest import Document, Manifest
-from fanout.values import frozen
+from fanout.values import Value
 
 KPTFILE_NAME: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
@@ -33,8 +33,7 @@ def find_package(path: str, directories: Collection[str]) -> str:
     return directory
 
 
-@frozen
-class KptfileUpstream:
+class KptfileUpstream(Value):
     """Origin of a package, as written to `upstream` and `upstreamLock`."""
 
     repo: str  # URL
@@ -44,8 +43,7 @@ class KptfileUpstream:
     strategy: str = "resource-merge"
 
 
-@frozen
-class KptfileCondition:
+class KptfileCondition(Value):
     """Entry of `status.conditions`, identified by its type."""
 
     type: str
@@ -198,35 +196,30 @@ def _append_edits(
     ]
 
 
-@frozen
-class _TextRule:
+class _TextRule(Value):
     """Rule: a string, or one of `among`."""
 
     among: tuple[str, ...] = ()
 
 
-@frozen
-class _TextMapRule:
+class _TextMapRule(Value):
     """Rule: a map of strings with arbitrary keys."""
 
 
-@frozen
-class _FieldsRule:
+class _FieldsRule(Value):
     """Rule: a map with these fields and no others."""
 
     of: "Mapping[str, _Rule]"
     required: tuple[str, ...] = ()
 
 
-@frozen
-class _ListRule:
+class _ListRule(Value):
     """Rule: a list of values that follow one rule."""
 
     of: "_Rule"
 
 
-@frozen
-class _AnythingRule:
+class _AnythingRule(Value):
     """Rule: any value; the field belongs to other programs."""
 
 

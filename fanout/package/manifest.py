@@ -6,9 +6,8 @@ So positions are looked up and the result is verified once per *shape* of edits
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, ErrorLocation, InvalidInput
@@ -47,23 +46,22 @@ from fanout.package.yaml_nodes import (
     parse_yaml,
 )
 from fanout.package.yaml_scalars import dump
-from fanout.values import frozen
+from fanout.values import ComparedValue, field
 
 _MAX_SHAPES: Final = 1000  # remembered per file
 
 
-@frozen
-class Document:
+class Document(ComparedValue):
     """Document that is not empty. `value` is shared and must not be changed in place."""
+
+    UNCOMPARED: ClassVar = ("_spellings",)
 
     index: int  # its place in the file, empty documents counted
     value: Any
-    file: str = field(repr=False)
-    _text: str = field(repr=False)
-    root: DocumentRoot | None = field(repr=False)  # None: the file is JSON
-    _spellings: dict[Path, Mapping[Path, ValueSpelling]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    file: str
+    _text: str
+    root: DocumentRoot | None  # None: the file is JSON
+    _spellings: dict[Path, Mapping[Path, ValueSpelling]] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:

@@ -16,13 +16,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import find_path_problem, find_reserved_name, fold_path
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_PATH_LENGTH = 4096  # bytes of a file's path inside a package, as on Linux
 
 
-@frozen
-class SizeLimits:
+class SizeLimits(Value):
     """Largest size of a package."""
 
     files: int = 1_000  # also the number of directories

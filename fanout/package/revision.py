@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import total_ordering
 from itertools import pairwise
 from typing import Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 Release = tuple[int, int, int]
 
@@ -25,8 +24,7 @@ _COMPARATOR: Final = re.compile(
 _REMEDY: Final = "write comparators such as `>=1 <3`, `^1.2`, `~1.2.3` or `1.x`, with `||` for or"
 
 
-@frozen
-class Revision:
+class Revision(Value):
     """Immutable state of a package: its name ("v3", or the commit id) and its commit."""
 
     name: str
@@ -34,9 +32,7 @@ class Revision:
     committed_at: int  # the commit's time, Unix seconds UTC
 
 
-@total_ordering
-@frozen
-class Version:
+class Version(Value):
     """Version in semver's order. `v3` is 3.0.0, and equal to it."""
 
     major: int
@@ -53,6 +49,10 @@ class Version:
         """Order by semver §11: a prerelease before its release, numbers before words."""
         return self._sort_key() < other._sort_key()
 
+    def __ge__(self, other: "Version") -> bool:
+        """Order as `<` does. Python asks it for `<=`, and `<` for `>`."""
+        return not self < other
+
     def _sort_key(self) -> tuple[Release, bool, list[tuple[bool, int, str]]]:
         parts = [
             (False, int(part), "") if part.isdigit() else (True, 0, part)
@@ -66,8 +66,7 @@ class Version:
         return f"{text}-{'.'.join(self.prerelease)}" if self.prerelease else text
 
 
-@frozen
-class _Comparator:
+class _Comparator(Value):
     """Versions at or above `low` and below `high`; None is no bound."""
 
     low: Version | None
@@ -83,8 +82,7 @@ class _Comparator:
         return prerelease is not None and prerelease.release == version.release
 
 
-@frozen
-class VersionRange:
+class VersionRange(Value):
     """Set of versions: groups of comparators, of which one group must hold completely."""
 
     text: str

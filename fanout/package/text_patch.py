@@ -20,7 +20,7 @@ from fanout.package.yaml_scalars import (
     is_literal,
     literal_lines,
 )
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 Write = Callable[[Sequence[Any]], str]  # from the values of all edits to the text of one span
 Build = Callable[[Sequence[Any]], Any]  # from the values of all edits to one value
@@ -104,8 +104,7 @@ def plan_patch(
     return _PatchPlanner(text, root, style, newline, may_edit_shared).plan_spans(planned)
 
 
-@frozen
-class _PatchPlanner:
+class _PatchPlanner(Value):
     text: str
     root: YamlNode
     style: YamlStyle

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 
 Scalar = str | int | float | bool | None
 
@@ -204,8 +204,7 @@ def not_json_error(value: object) -> InvalidInput:
     )
 
 
-@frozen
-class YamlStyle:
+class YamlStyle(Value):
     """Indentation of a file: columns per mapping, and of lists below their key."""
 
     mapping: int = 2

@@ -6,12 +6,11 @@ same observation gives the same plan byte for byte (design §3).
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, fields
 from datetime import datetime
 from enum import StrEnum
 
 from fanout.errors import FanoutError, RateLimited
-from fanout.values import frozen
+from fanout.values import Value
 
 
 class ActionKind(StrEnum):
@@ -35,15 +34,13 @@ class ActionKind(StrEnum):
     RECORD = "Record"  # change of status lines
 
 
-@frozen
-class PlanAction:
+class PlanAction(Value, kw_only=True):
     """One effect on a variant or a pull request, or one change of the recorded status.
 
     Of a pull request, `ref` is its head branch, `expected` the head it is to have, and `digest`
     that of its text.
     """
 
-    _: KW_ONLY
     kind: ActionKind
     namespace: str
     policy: str
@@ -105,12 +102,11 @@ class PlanAction:
 
     def as_json(self) -> dict[str, str]:
         """Return the action as JSON data without empty fields."""
-        values = ((it.name, str(getattr(self, it.name))) for it in fields(self))
+        values = ((it, str(getattr(self, it))) for it in self.__struct_fields__)
         return {name: text for name, text in values if text}
 
 
-@frozen
-class Plan:
+class Plan(Value):
     """All actions of a pass: policy by policy, in each by kind, stage and variant."""
 
     actions: tuple[PlanAction, ...] = ()
@@ -128,8 +124,7 @@ class Plan:
         }
 
 
-@frozen
-class ActionResult:
+class ActionResult(Value):
     """Result of one action: done, or the problem with its reason.
 
     `until` is given where a host takes no more calls before that instant; the next pass plans

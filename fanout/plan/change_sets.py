@@ -15,15 +15,14 @@ from fanout.plan.removal.move_cleanup import CleanupItem
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.removal.removal_plan import PackageRemoval
 from fanout.plan.repository_changes import next_publication_tag
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 SetMember = tuple[str, str]
 """Namespace, and name of a variant or full ref of a removal draft."""
 _Token = tuple[str, ...]
 
 
-@frozen
-class ChangeSet:
+class ChangeSet(Value):
     """Part of the changes of a repository that is pushed as a whole or not at all.
 
     `refs` are those that its push writes, but for the branch of renderings, which all sets move.

@@ -5,7 +5,7 @@ from enum import StrEnum
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import CheckAnswer
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 
 class VariantStep(StrEnum):
@@ -23,8 +23,7 @@ class VariantStep(StrEnum):
 _StepRelease = tuple[VariantStep, bool]  # step of a variant, and whether it is released
 
 
-@frozen
-class DecidedVariant:
+class DecidedVariant(Value):
     """Rendered variant with the step that follows from the decision of the gates."""
 
     rendered: RenderedVariant

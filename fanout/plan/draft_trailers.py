@@ -2,25 +2,22 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
 from operator import attrgetter
 
 from fanout.api.commit_trailers import Trailer
 from fanout.selection.ref_names import draft_ref
-from fanout.values import frozen
+from fanout.values import Value
 
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ")
 NO_VALUE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
 
 
-@frozen
-class DraftTrailers:
+class DraftTrailers(Value, kw_only=True):
     """The trailers of one draft commit.
 
     The fields are filled in from the table of keys by name.
     """
 
-    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"; of a variant written by hand "<namespace>/"
     variant: str

@@ -12,13 +12,12 @@ from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 _Variant = TypeVar("_Variant", ObservedVariant, SelectedVariant)
 
 
-@frozen
-class DraftLimit:
+class DraftLimit(Value):
     """Number of drafts that each policy writes in a pass.
 
     `failing`: namespaces and names of the Repository objects to which the last push failed. Their
@@ -43,8 +42,7 @@ class DraftLimit:
         )
 
 
-@frozen
-class DueDrafts:
+class DueDrafts(Value):
     """Variants whose draft is missing or outdated, by name: those of this round, and the rest.
 
     A variant of the rest is held: its open draft is outdated, and must not be published instead.

@@ -17,7 +17,7 @@ from hashlib import sha256
 from fanout.api.reasons import Reason
 from fanout.gates.timestamps import format_instant
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import frozen
+from fanout.values import Value
 
 STEPS_PER_PASS = 10_000_000  # a few seconds, beyond what is free in each evaluation
 STEPS_PER_SECOND = 2_000_000  # that the time of a request counts as, where steps say less
@@ -31,8 +31,7 @@ MAX_PAUSES = 256  # texts of one owner; beyond, the one that was paused first is
 _MAX_QUOTED = 120  # characters of a text in the message about another one
 
 
-@frozen
-class Pause:
+class Pause(Value):
     """Time in which a text that exceeded a limit is not tried again."""
 
     until: datetime

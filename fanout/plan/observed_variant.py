@@ -1,7 +1,5 @@
 """First phase of a variant in a pass: what its repository and its records show."""
 
-from dataclasses import KW_ONLY
-
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import Hold
@@ -22,14 +20,12 @@ from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.rollback.earlier_publication import RevertedPublication, reverted_hold
 from fanout.selection.ref_names import install_of, vendor_ref
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class DeclinedRequest:
+class DeclinedRequest(Value, kw_only=True):
     """Pull request that a person closed, or whose branch a person deleted."""
 
-    _: KW_ONLY
     revision: str  # that the variant has in it
     number: int
     url: str
@@ -37,11 +33,9 @@ class DeclinedRequest:
     is_closed: bool = True  # False: its branch was deleted, and the forge shows it open still
 
 
-@frozen
-class ObservedVariant:
+class ObservedVariant(Value, kw_only=True):
     """One variant as its repository and its records show it, before a candidate is selected."""
 
-    _: KW_ONLY
     spec: VariantSpec
     repository_state: RepositoryState
     draft_ref: str  # branch of its draft

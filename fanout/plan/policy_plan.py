@@ -4,7 +4,6 @@ Pure: the same steps give the same plan, byte for byte.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
@@ -28,7 +27,7 @@ from fanout.plan.removal.removal_drafts import RemovalDraftPlan, removal_draft_a
 from fanout.plan.removal.removal_plan import VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 _ACTION_KINDS = {
     VariantStep.WRITE: ActionKind.WRITE_DRAFT,
@@ -38,11 +37,9 @@ _ACTION_KINDS = {
 _STEPS_OF_DRAFTS = (VariantStep.KEEP, VariantStep.WRITE, VariantStep.REMOVE)
 
 
-@frozen
-class PolicyPlan:
+class PolicyPlan(Value, kw_only=True):
     """Steps and actions of one policy, with its recorded status before and after them."""
 
-    _: KW_ONLY
     namespace: str
     name: str
     steps: tuple[DecidedVariant, ...]

@@ -1,7 +1,6 @@
 """Messages of the commits that publish: who is published together, and what the commit says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.decided_variant import VariantStep
@@ -12,11 +11,10 @@ from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class PublicationGroup:
+class PublicationGroup(Value):
     """Key of what is published in one merge: one stage of one policy in one repository."""
 
     repository: str  # key of the state of the Git repository
@@ -25,8 +23,7 @@ class PublicationGroup:
     stage: str
 
 
-@frozen
-class CommitSettings:
+class CommitSettings(Value):
     """Settings for writing commits: installation, committer, and messages from templates."""
 
     install: str

@@ -7,19 +7,16 @@ where a squash, a rebase or a missing tag left no trailers on the branch.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import DraftTrailers, format_package, parse_package
 from fanout.selection.ref_names import tag_ref
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class PublicationStatement:
+class PublicationStatement(Value, kw_only=True):
     """Statement about one publication: its number at the path, and what was published."""
 
-    _: KW_ONLY
     path: str
     number: int
     trailers: DraftTrailers
@@ -31,8 +28,7 @@ class PublicationStatement:
         return tag_ref(self.path, self.number)
 
 
-@frozen
-class VendorMessage:
+class VendorMessage(Value):
     """Message of a vendor commit.
 
     `previous` is the newest earlier vendor commit with statements, so that readers need not

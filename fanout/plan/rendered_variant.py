@@ -7,12 +7,11 @@ from fanout.plan.edits.merge_disputes import MergeDispute, build_disputes, parse
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.render_model import RenderedPackage
 
 
-@frozen
-class RenderedVariant:
+class RenderedVariant(Value):
     """Selected variant with the content of its next draft, if one is due.
 
     A variant that needs no draft, or is held, has no content.

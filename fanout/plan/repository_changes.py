@@ -1,7 +1,6 @@
 """Changes of one pass per repository: drafts, publications, vendor branch, removals."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, field
 
 from fanout.package.tree_ids import BlobUnion
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
@@ -49,11 +48,10 @@ from fanout.selection.ref_names import (
     tag_ref,
     vendor_ref,
 )
-from fanout.values import frozen, replace
+from fanout.values import Value, astuple, field, replace
 
 
-@frozen
-class _RepositoryWork:
+class _RepositoryWork(Value):
     """Pushes and commits planned for one repository."""
 
     state: RepositoryState

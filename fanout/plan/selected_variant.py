@@ -1,7 +1,6 @@
 """Second phase of a variant in a pass: its candidate and the inputs of its rendering."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
@@ -10,17 +9,15 @@ from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rollback.earlier_publication import EarlierPublication
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.render_model import RenderInputs
 
 
-@frozen
-class SelectedVariant:
+class SelectedVariant(Value):
     """Observed variant with the candidate of its stage, or the revision of its pin."""
 
     observed: ObservedVariant
-    _: KW_ONLY
     revision: str = ""  # the candidate; "" if none is selected
     package: PreparedPackage | None = None  # upstream's, at that revision
     inputs: RenderInputs | None = None

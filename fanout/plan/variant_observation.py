@@ -1,7 +1,6 @@
 """Observation of a variant before selection: publication, draft and obstacles."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
@@ -32,14 +31,12 @@ from fanout.plan.records.policy_status import PublishedLine, RequestKey, Variant
 from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 
-@frozen
-class ObservationContext:
+class ObservationContext(Value, kw_only=True):
     """Context of a variant beside its repository state and its recorded line."""
 
-    _: KW_ONLY
     install: str
     now: datetime
     collision_reasons: Mapping[PathOwner, str] = field(default_factory=dict)  # why not there

@@ -1,12 +1,11 @@
 """Objects, statuses and events that fanout writes in a cluster, as plain data."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from fanout.api.event_reasons import EventReason
-from fanout.values import frozen
+from fanout.values import Value
 
 
 class ObjectName(NamedTuple):
@@ -28,16 +27,14 @@ class ConditionState(NamedTuple):
     since: str
 
 
-@frozen
-class TransitionTimes:
+class TransitionTimes(Value):
     """Instants for conditions of an object whose transitions no record and no commit tells."""
 
     created: str  # instant at which the object was created
     observed: str  # instant of the last pass; "": there was none
 
 
-@frozen
-class WrittenObject:
+class WrittenObject(Value):
     """One object with the status that it is to have.
 
     `status` has no `observedGeneration`: it is about `generation`, or about the object as it is
@@ -46,7 +43,6 @@ class WrittenObject:
 
     name: ObjectName
     status: Mapping[str, Any]
-    _: KW_ONLY
     generation: int | None = None
     # labels, annotations and spec of an object that fanout makes; None: people declare it
     content: Mapping[str, Any] | None = None
@@ -99,11 +95,9 @@ def merge_present(
     return {**defaults, **present, **status, "conditions": conditions}
 
 
-@frozen
-class PolicyEvent:
+class PolicyEvent(Value, kw_only=True):
     """Event about a policy, or a variant that is written by hand."""
 
-    _: KW_ONLY
     subject: ObjectName
     uid: str  # of the subject; "": unknown
     reason: EventReason

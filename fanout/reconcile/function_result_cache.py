@@ -18,7 +18,7 @@ from fanout.variants.function_requests import (
     ScriptRun,
 )
 
-Value = TypeVar("Value")
+Result = TypeVar("Result")
 MAX_CACHED_BYTES = 64 << 20  # bytes of inputs and outputs of programs
 
 
@@ -55,7 +55,7 @@ class FunctionResultCache:
             if isinstance(request, SchemaRequest):
                 self._results[request] = read_schemas(request)
 
-    def run_until_answered(self, work: Callable[[Responses], Value]) -> Value:
+    def run_until_answered(self, work: Callable[[Responses], Result]) -> Result:
         """Repeat `work` until it requests no further result, and return its value.
 
         Raises what it raises.

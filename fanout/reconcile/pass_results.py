@@ -4,7 +4,6 @@ All commands and the log read them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, field
 from datetime import datetime
 from functools import partial
 
@@ -39,17 +38,15 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.target_names import shorten_target_keys
 from fanout.selection.variant_spec import TargetFailure
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 STOPPED = "Stopped"  # state of a policy that a problem stops as a whole, and of its stages
 
 
-@frozen
-class PassProblem:
+class PassProblem(Value, kw_only=True):
     """Problem of a policy, target or variant, apart from gates that hold it."""
 
     # Field names are keys of snapshots on disk (`noop_snapshot`).
-    _: KW_ONLY
     policy: str  # title of the policy
     subject: str  # the target or the variant; "" for the policy as a whole
     reason: str
@@ -68,11 +65,9 @@ class PassProblem:
         return self.failed or (self.reason in NEEDS_REPAIR and not self.accepted)
 
 
-@frozen
-class PolicyResult:
+class PolicyResult(Value, kw_only=True):
     """Result of one policy, or hand-written variant, in one pass."""
 
-    _: KW_ONLY
     resolved_policy: ResolvedPolicy
     policy_state: PolicyRecords
     status: RecordedStatus = field(default_factory=RecordedStatus)
@@ -168,8 +163,7 @@ class PolicyResult:
         return tuple(_find_problems(self))
 
 
-@frozen
-class NoopSnapshot:
+class NoopSnapshot(Value):
     """Inputs of a pass without work; while they are unchanged, so is its answer."""
 
     heads: Mapping[RecordsKey, str]  # of all records branches
@@ -181,11 +175,9 @@ class NoopSnapshot:
     requests: str = ""  # digest of what their forges showed
 
 
-@frozen
-class PassPlan:
+class PassPlan(Value, kw_only=True):
     """Pass up to its plan; nothing has been changed yet."""
 
-    _: KW_ONLY
     now: datetime
     policies: tuple[PolicyResult, ...]
     plans: tuple[PolicyPlan, ...] = ()
@@ -222,8 +214,7 @@ class PassPlan:
         return sum(trouble.needs_fix for trouble in self.problems)
 
 
-@frozen
-class PassReport:
+class PassReport(Value):
     """Pass with the outcomes of its plan."""
 
     pass_plan: PassPlan

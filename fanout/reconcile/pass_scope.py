@@ -6,7 +6,6 @@ policy or the records that cause it; the scope is then computed again without th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ from fanout.reconcile.selection.policy_resolution import (
 )
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.telemetry.error_isolation import run_isolated, run_without_faulty
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
 class PassSubject(NamedTuple):
@@ -67,14 +66,12 @@ def list_requests(declared: DeclaredObjects) -> dict[PassSubject, str]:
     return requests
 
 
-@frozen
-class PassMode:
+class PassMode(Value, kw_only=True):
     """Kind and coverage of a pass.
 
     People name policies by `only`; the loop states exactly its `subjects`.
     """
 
-    _: KW_ONLY
     publish: bool = True  # False: drafts are updated and nothing is published
     sweep: bool = True  # False: with a schedule, automation publishes nothing
     only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
@@ -106,8 +103,7 @@ class PassMode:
         )
 
 
-@frozen
-class ScopeInputs:
+class ScopeInputs(Value):
     """Inputs of a scope beside resolved policies and records."""
 
     repositories: Sequence[Repository]
@@ -119,11 +115,9 @@ class ScopeInputs:
     ]
 
 
-@frozen
-class PassScope:
+class PassScope(Value, kw_only=True):
     """Covered policies, their dependencies, and what is known of them before any listing."""
 
-    _: KW_ONLY
     all_policies: Sequence[ResolvedPolicy]
     covered: Sequence[ResolvedPolicy]  # policies of the pass
     # With the policies they depend on, in order of evaluation.

@@ -11,11 +11,10 @@ from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import GitStore
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class _Basis:
+class _Basis(Value):
     """Inputs of the plan of a push."""
 
     declared: DeclaredObjects

@@ -1,7 +1,6 @@
 """Evaluation of one policy: revisions, variants, renderings, gate decisions, plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.errors import FanoutError, InvalidInput
@@ -124,14 +123,12 @@ from fanout.reconcile.selection.propagation_conditions import PropagationConditi
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class PolicyEvaluator:
+class PolicyEvaluator(Value, kw_only=True):
     """Evaluates policies one after the other at one moment."""
 
-    _: KW_ONLY
     git: GitStore
     renderer: DraftRenderer
     prober: CheckProber

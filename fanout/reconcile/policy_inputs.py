@@ -1,7 +1,7 @@
 """Inputs of the evaluation of one policy in a pass."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, field
+from typing import ClassVar
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError
@@ -11,21 +11,21 @@ from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.ownership.path_ownership import PathOwnership
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import frozen
+from fanout.values import ComparedValue
 
 
-@frozen
-class PolicyInputs:
+class PolicyInputs(ComparedValue, kw_only=True):
     """Inputs of the evaluation of one policy."""
 
-    _: KW_ONLY
+    UNCOMPARED: ClassVar = ("budget",)
+
     resolved_policy: ResolvedPolicy
     policy_state: PolicyRecords
     path_ownership: PathOwnership
     listings: Mapping[str, RefListing | FanoutError]
     promotions: Sequence[PromotionPolicy]
     is_sweep: bool
-    budget: EvaluationBudget | None = field(default=None, compare=False)  # of its texts
+    budget: EvaluationBudget | None = None  # of its texts
     depends_on: tuple[DependencyFacts, ...] = ()  # of a hand-written variant
     all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
     removal_doubt: Hold | None = None  # why a missing target may still exist

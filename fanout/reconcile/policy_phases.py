@@ -1,7 +1,6 @@
 """Phases of the evaluation of one policy, each holding the one before."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
 
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
@@ -14,14 +13,12 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class ObservedPolicy:
+class ObservedPolicy(Value, kw_only=True):
     """Policy with its variants and their evidence, as repositories and records show them."""
 
-    _: KW_ONLY
     inputs: PolicyInputs
     status: RecordedStatus
     revisions: Mapping[str, str]  # commit by allowed revision
@@ -38,8 +35,7 @@ class ObservedPolicy:
         return self.inputs.resolved_policy
 
 
-@frozen
-class SelectedPolicy:
+class SelectedPolicy(Value):
     """Observed policy with the candidate of each variant."""
 
     observed: ObservedPolicy
@@ -48,16 +44,14 @@ class SelectedPolicy:
     suspended: frozenset[str]  # names of variants that get no draft
 
 
-@frozen
-class RenderedPolicy:
+class RenderedPolicy(Value):
     """Selected policy with the drafts that are due."""
 
     selected: SelectedPolicy
     variants: tuple[RenderedVariant, ...]
 
 
-@frozen
-class DecidedPolicy:
+class DecidedPolicy(Value):
     """Rendered policy with the decision of the gates, and the facts that led to it.
 
     `drafted` are its variants, with drafts of candidates that become due once the decision

@@ -12,13 +12,12 @@ from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionResult
 from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
-from fanout.values import frozen
+from fanout.values import Value
 
 _MAX_SEPARATE_LINES = 10  # policies with equal problems that are printed separately
 
 
-@frozen
-class ProblemGroup:
+class ProblemGroup(Value):
     """Group of equal problems, represented by the first."""
 
     first: PassProblem

@@ -73,11 +73,10 @@ from fanout.reconcile.selection.selector_warnings import find_unmatched_selector
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class _PassContext:
+class _PassContext(Value):
     """Inputs of a pass that the evaluation of every policy shares."""
 
     declared: DeclaredObjects

@@ -66,11 +66,10 @@ from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class _Move:
+class _Move(Value):
     """Previous location, state of the new path, and hold of a moving variant."""
 
     previous: PreviousLocation | None = None

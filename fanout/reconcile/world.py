@@ -1,7 +1,6 @@
 """Ports and installation settings of a pass: the only things outside that it may touch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, field
 
 from fanout.errors import Bug, InvalidInput
 from fanout.plan.evaluation_budget import EvaluationBudget
@@ -19,7 +18,7 @@ from fanout.ports import (
     Sandbox,
 )
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
-from fanout.values import frozen
+from fanout.values import Value, field
 from fanout.variants.function_requests import (
     ProgramOutput,
     ProgramRun,
@@ -30,8 +29,7 @@ from fanout.variants.function_requests import (
 from fanout.variants.render_model import RenderLimits
 
 
-@frozen
-class Setup:
+class Setup(Value):
     """Settings that an administrator configures."""
 
     install: str = "default"
@@ -89,14 +87,12 @@ class NoForge:
         return {}
 
 
-@frozen
-class World:
+class World(Value, kw_only=True):
     """Ports of a pass.
 
     Declared and cluster objects are handed to each pass already parsed.
     """
 
-    _: KW_ONLY
     git: GitStore
     records: RecordStore
     sandbox: Sandbox

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from fanout.values import frozen
+from fanout.values import Value
 
 INT_LIMIT = 2**63
 UINT_LIMIT = 2**64
@@ -62,8 +62,7 @@ class Timestamp:
         raise EvaluationError("a timestamp is out of range")
 
 
-@frozen
-class CelType:
+class CelType(Value):
     """A type as a value."""
 
     name: str

@@ -30,7 +30,7 @@ from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen
+from fanout.values import Value
 
 AST_FORMAT = 2  # changed where a cached AST would no longer be valid
 MAX_ENTRIES = 4096  # expressions; beyond, the file is started anew
@@ -98,8 +98,7 @@ _ROWS_PER_BLOCK = 128  # rows
 _AnswerKey = str | bytes  # key of the answer for the part of a row that is read
 
 
-@frozen
-class CompiledText:
+class CompiledText(Value):
     """Free variables of a text, and a function that computes it if it is simple."""
 
     free_variables: FreeVariables

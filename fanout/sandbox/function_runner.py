@@ -37,7 +37,7 @@ from fanout.sandbox.worker_protocol import FREE_STEPS
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.function_requests import (
     AllowedPrograms,
     KrmProgram,
@@ -53,8 +53,7 @@ _MAX_STDERR = 4096  # bytes of stderr that are kept
 _DRAIN_SECONDS = 2.0  # seconds to read the rest of the pipes of a program that has ended
 
 
-@frozen
-class ProgramCommand:
+class ProgramCommand(Value):
     """Program to start: its arguments, directory, complete environment and limits."""
 
     arguments: Sequence[str]
@@ -325,8 +324,7 @@ def _find_runtime_problem(allowed: Functions) -> str:
     return "" if runtime_path else f"{allowed.container_runtime} is not on the PATH"
 
 
-@frozen
-class ProgramRunner:
+class ProgramRunner(Value):
     """Runner of programs and scripts for `fanout.ports`."""
 
     allowed: Functions

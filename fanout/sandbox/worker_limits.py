@@ -8,7 +8,7 @@ import resource
 from enum import StrEnum
 from pathlib import Path
 
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_DESCRIPTORS = 16  # descriptors that may be open
 
@@ -23,8 +23,7 @@ class ExceededLimit(StrEnum):
     UNKNOWN = "unknown"  # a crash, or a signal from outside
 
 
-@frozen
-class WorkerLimits:
+class WorkerLimits(Value):
     """Limits of one expression over a chunk of rows. A text that exceeds one fails for all rows."""
 
     cpu: int = 2  # seconds of processor time

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from fanout.errors import Unavailable
@@ -26,7 +25,7 @@ from fanout.sandbox.worker_protocol import (
 )
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventCounters, EventName
-from fanout.values import frozen
+from fanout.values import Value, as_data
 
 START_TIMEOUT = 60.0  # seconds until a worker must have reported that it is ready
 EXIT_TIMEOUT = 1.0  # seconds that a worker has to exit by itself
@@ -53,7 +52,7 @@ class WorkerProcess:
         self._limits = limits
         self.batches = 0
         # -I: neither the working directory nor PYTHON* variables decide what is imported.
-        command = [sys.executable, "-I", "-m", module, json.dumps(asdict(limits))]
+        command = [sys.executable, "-I", "-m", module, json.dumps(as_data(limits))]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -158,16 +157,14 @@ MAX_TRIES = 2  # of a request whose worker ended without exceeding a limit
 STEPS_PER_CHARACTER = 40  # of a text that is parsed, which takes as long
 
 
-@frozen
-class ParsedText:
+class ParsedText(Value):
     """Free variables of a text, and its serialized AST if it is simple enough."""
 
     free_variables: FreeVariables
     ast: list[Any] | None
 
 
-@frozen
-class EvaluationTask:
+class EvaluationTask(Value):
     """One request: a text over some rows, each as JSON."""
 
     text: str

@@ -16,14 +16,13 @@ from fanout.gates.evaluation_results import StageEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.records.policy_status import format_instant
 from fanout.scenarios.scenario_player import PlayedPass
-from fanout.values import frozen
+from fanout.values import Value
 
 ExpectedValue = str | int | bool | tuple[str, ...] | tuple[int, ...] | None
 _UNORDERED_LISTS = ("held", "reasons", "published")
 
 
-@frozen
-class ComparedSubject:
+class ComparedSubject(Value):
     """Subject of an expectation: policy, stage, revision or variant at one moment."""
 
     at: datetime
@@ -31,8 +30,7 @@ class ComparedSubject:
     explanation: str  # by the gates
 
 
-@frozen
-class ComparedValue:
+class ComparedValue(Value):
     """One expected value and the actual one; `path` is that of the expectation."""
 
     subject: ComparedSubject

@@ -18,7 +18,7 @@ from fanout.gates.gate_rules import PropagationCondition
 from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline, TimedChange
 from fanout.scenarios.scenario_settings import ScenarioPolicy, build_setting
 from fanout.scenarios.scenario_world import ScenarioWorld
-from fanout.values import frozen
+from fanout.values import Value
 
 _MAX_ADVANCE = timedelta(days=30)  # default limit of `advance`
 MAX_PASSES = 5_000  # passes of a scenario, its past included
@@ -28,8 +28,7 @@ _FINAL_STATES = (VariantState.READY, VariantState.SKIPPED)
 PolicyEvaluator = Callable[[PolicyFacts], PolicyEvaluation]
 
 
-@frozen
-class PlayedPass:
+class PlayedPass(Value):
     """One pass: the facts that the gates read and their decision.
 
     `is_carried_out` means that what the gates allowed was carried out.

@@ -1,7 +1,6 @@
 """Policy and settings of a scenario: named in the declared objects, or stated in it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, field
 from typing import Any
 
 from fanout.api.object_meta import ObjectMeta
@@ -21,22 +20,19 @@ from fanout.plan.gates.policy_windows import (
     governing_promotions,
 )
 from fanout.plan.gates.stage_rules import build_stage_rules
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 
-@frozen
-class ScenarioPolicy:
+class ScenarioPolicy(Value):
     """The policy of a scenario and the PromotionPolicies that govern it."""
 
     policy: UpstreamPolicy
     promotions: tuple[PromotionPolicy, ...]
 
 
-@frozen
-class ScenarioSetting:
+class ScenarioSetting(Value, kw_only=True):
     """Settings of a scenario that do not change while it is played."""
 
-    _: KW_ONLY
     name: str
     rules: tuple[StageRule, ...]
     suspended: bool = False

@@ -32,14 +32,12 @@ from fanout.plan.evidence.record_times import effective_records, records_ahead
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.scenarios.scenario_settings import ScenarioSetting
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class ScenarioAnswer:
+class ScenarioAnswer(Value, kw_only=True):
     """Answer of one check about a variant, or of all after publication if unnamed."""
 
-    _: KW_ONLY
     variant: str
     at: datetime
     status: Verdict

@@ -7,15 +7,14 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassSubject
-from fanout.values import frozen
+from fanout.values import Value
 
 # A restart helps only where a pass hangs. The longest that makes progress clones hundreds of
 # repositories, and one that fails is tried again after five minutes at most.
 STALL_LIMIT = 1800.0  # seconds
 
 
-@frozen
-class LoopHealth:
+class LoopHealth(Value):
     """State of the loop at one instant; seconds are by the monotonic clock."""
 
     waiting: int = 0  # triggers
@@ -39,8 +38,7 @@ class LoopHealth:
         return self.ended_rounds > 0 and not self.failure
 
 
-@frozen
-class ScheduledPass:
+class ScheduledPass(Value):
     """Pass that a round made, and all policies and variants that were declared then."""
 
     report: PassReport

@@ -14,11 +14,10 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.retries import choose_pause
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class _Outage:
+class _Outage(Value):
     """Failures in a row of one policy, and when it is evaluated again."""
 
     attempts: int

@@ -29,7 +29,7 @@ from fanout.schedule.round_fairness import RoundFairness
 from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.schedule.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import frozen
+from fanout.values import Value
 
 FILE_CHECK_INTERVAL = 2.0  # seconds between readings of what is declared
 FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
@@ -48,16 +48,14 @@ _LISTING_TRIGGERS = frozenset(
 )
 
 
-@frozen
-class IntakeReport:
+class IntakeReport(Value):
     """Result of taking in records that people created."""
 
     subjects: frozenset[PassSubject] = frozenset()  # policies and variants they are about
     is_complete: bool = True  # False: some could not be taken in, and are tried again
 
 
-@frozen
-class LoopDependencies:
+class LoopDependencies(Value):
     """Dependencies of the loop: declared objects, passes, sweep log, clock, and who observes it."""
 
     inventory: Inventory
@@ -72,8 +70,7 @@ class LoopDependencies:
     list_requests: Callable[[DeclaredObjects], Mapping[PassSubject, str]] | None = None
 
 
-@frozen
-class SettlingTime:
+class SettlingTime(Value):
     """Time for which what is declared must not change until it is used.
 
     Half of a directory that is being written may lack the very policy that restricts the

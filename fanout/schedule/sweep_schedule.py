@@ -29,14 +29,13 @@ from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import SweepLog
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_subjects
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 UTC_NAME = "UTC"
 _ONE_SECOND = timedelta(seconds=1)
 
 
-@frozen
-class ScheduledSweep:
+class ScheduledSweep(Value):
     """A PromotionPolicy with a valid schedule, and the policies and variants it names."""
 
     namespace: str
@@ -96,8 +95,7 @@ class ScheduledSweep:
         return at + timedelta(seconds=int.from_bytes(digest) % (seconds + 1))
 
 
-@frozen
-class SweepTimetable:
+class SweepTimetable(Value):
     """Sweep schedules of all declared PromotionPolicies."""
 
     all_subjects: frozenset[PassSubject] = frozenset()

@@ -7,7 +7,7 @@ from json import dumps
 from fanout.selection.label_index import LabelIndex
 from fanout.selection.label_selector import MatchableSelector
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen
+from fanout.values import Value
 
 GroupKind = tuple[str, str]
 NamespacedName = tuple[str, str]  # a cluster-scoped object has the namespace ""
@@ -43,8 +43,7 @@ def group_by_kind(
     return kinds
 
 
-@frozen
-class ObjectChange:
+class ObjectChange(Value):
     """Object that was added, changed or removed."""
 
     kind: GroupKind

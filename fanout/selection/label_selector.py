@@ -9,12 +9,11 @@ or `key<1`. A value may be empty.
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Final, Protocol, TypeGuard
 
 from fanout.api.text_fields import LABEL_KEY, LABEL_VALUE
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.values import frozen
+from fanout.values import Value, field
 
 _MAPS = (dict, Mapping)  # dict first: the check is faster than for Mapping
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")  # as Kubernetes reads a label for > and <
@@ -108,8 +107,7 @@ _SETS: Final = {"in": "In", "notin": "NotIn"}
 _END: Final = ""
 
 
-@frozen
-class FlagRequirement:
+class FlagRequirement(Value):
     """One term; operators are those of matchExpressions, and Gt and Lt."""
 
     key: str
@@ -117,8 +115,7 @@ class FlagRequirement:
     values: tuple[str, ...] = ()
 
 
-@frozen
-class FlagSelector:
+class FlagSelector(Value):
     """Terms of a selector flag, all of which must hold. Without any, everything is selected."""
 
     match_expressions: tuple[FlagRequirement, ...] = ()

@@ -5,8 +5,7 @@ and change only with the files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from fanout.api.git_repository import Repository
 from fanout.api.stages import Stage
@@ -16,16 +15,17 @@ from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, versi
 from fanout.selection.label_index import read_labels
 from fanout.selection.label_selector import match_raw_labels, matches
 from fanout.selection.variant_spec import Object, TargetFailure, VariantSpec
-from fanout.values import frozen
+from fanout.values import ComparedValue, Value, field
 
 
-@frozen
-class VariantTarget:
+class VariantTarget(ComparedValue):
     """An object or repository for which a variant is made."""
+
+    UNCOMPARED: ClassVar = ("object",)
 
     entry: int  # index in spec.targets
     key: str  # identity: "<Kind>[.<group>]/<namespace>/<name>" or "Repository/<name>/<package>"
-    object: Object = field(compare=False)  # the variable `target` of expressions
+    object: Object  # the variable `target` of expressions
     repository: str = ""  # downstream repository where the template names none (`repoDefault`)
     package: str = ""  # downstream package where the template names none (`packageDefault`)
 
@@ -37,8 +37,7 @@ class VariantTarget:
         return rest if chosen_by_name else rest.rpartition("/")[2]
 
 
-@frozen
-class TargetInventory:
+class TargetInventory(Value):
     """Repositories and objects among which targets are selected."""
 
     repositories: Mapping[str, Repository]  # those that the policy may use, by name

@@ -8,14 +8,13 @@ the variant builder goes on with the results as plain values. There are two roun
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from fanout.api.upstream_policy import MapExpression, TargetEntry, UpstreamPolicy
 from fanout.pending_inputs import Responses, get_responses
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, Object, TargetFailure
-from fanout.values import frozen
+from fanout.values import ComparedValue, Value
 
 Values = Mapping[str, Any]  # result of an expression by target key, maybe an ExpressionFailure
 _NO_VALUES: Values = {}
@@ -46,8 +45,7 @@ class TemplateFailure(Exception):
         return TargetFailure(policy, target, self.reason, self.problem, self.field)
 
 
-@frozen
-class TemplateField:
+class TemplateField(Value):
     """A field for a text or a number. An expression takes precedence over a literal."""
 
     literal: Any
@@ -88,8 +86,7 @@ class TemplateField:
         return TemplateFailure("ExpressionError", sentence, self.field)
 
 
-@frozen
-class TemplateMap:
+class TemplateMap(Value):
     """A map of literals, overlaid by pairs of key and value, as in Porch."""
 
     literals: Mapping[str, str]
@@ -104,8 +101,7 @@ class TemplateMap:
         return dict(sorted(result.items()))
 
 
-@frozen
-class TemplateFields:
+class TemplateFields(Value):
     """Builds the fields of one entry's template from the values of its expressions."""
 
     entry: int  # index in spec.targets
@@ -150,18 +146,19 @@ FIRST_VARIABLES = ("packageDefault", "repoDefault", "target", "upstream")
 VARIABLES = ("packageDefault", "repoDefault", "repository", "target", "upstream")
 
 
-@frozen
-class ExpressionBatch:
+class ExpressionBatch(ComparedValue):
     """Request for the values of an entry's expressions for each of its targets.
 
     The response is a list of values by row, for each expression. Batches of one round are
     distinct by entry, so nothing else is compared.
     """
 
+    UNCOMPARED: ClassVar = ("targets", "rows")
+
     entry: int
     expressions: tuple[str, ...]
-    targets: tuple[VariantTarget, ...] = field(compare=False)  # one per row
-    rows: tuple[Mapping[str, Any], ...] = field(compare=False)
+    targets: tuple[VariantTarget, ...]  # one per row
+    rows: tuple[Mapping[str, Any], ...]
 
 
 ExpressionValues = Mapping[tuple[int, str], Mapping[str, Any]]

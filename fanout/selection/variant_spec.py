@@ -1,17 +1,15 @@
 """Specification of variants, their failures and expressions (design §2)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from fanout.errors import ErrorLocation
-from fanout.values import frozen
+from fanout.values import ComparedValue, Value, field
 
 _NOWHERE = ErrorLocation()
 
 
-@frozen
-class FunctionSpec:
+class FunctionSpec(Value):
     """One entry of a pipeline: a function by image or executable, and its configuration."""
 
     image: str
@@ -42,8 +40,7 @@ class FunctionSpec:
         return {key: value for key, value in fields.items() if value}
 
 
-@frozen
-class InjectorSpec:
+class InjectorSpec(Value):
     """Selects a cluster object by name for the injection points whose kind it matches."""
 
     name: str
@@ -52,13 +49,14 @@ class InjectorSpec:
     kind: str | None = None
 
 
-@frozen
-class VariantSpec:
+class VariantSpec(ComparedValue):
     """One variant as its policy asks for it, without the upstream revision.
 
     The gates choose that. Everything in it comes from the policy and its target; what a
     rendering depends on enters the digest.
     """
+
+    UNCOMPARED: ClassVar = ("where",)
 
     name: str  # metadata.name: unique in the namespace, at most 63 characters
     namespace: str
@@ -80,7 +78,7 @@ class VariantSpec:
     suspended: bool = False
     offline: bool = False  # offlineWhen is true for its target
     offline_error: str = ""  # why it is unknown whether its target is offline
-    where: ErrorLocation = field(default=_NOWHERE, compare=False)
+    where: ErrorLocation = _NOWHERE
 
     @property
     def package(self) -> str:
@@ -88,8 +86,7 @@ class VariantSpec:
         return self.path.rpartition("/")[2]
 
 
-@frozen
-class TargetFailure:
+class TargetFailure(Value):
     """A target for which no variant can be built; other targets are not affected."""
 
     policy: str
@@ -101,8 +98,7 @@ class TargetFailure:
     is_consequence: bool = False
 
 
-@frozen
-class ExpressionFailure:
+class ExpressionFailure(Value):
     """Failure of an expression or template: reason, sentence, and the remedy if known."""
 
     reason: str
@@ -113,8 +109,7 @@ class ExpressionFailure:
 Object = Mapping[str, Any]  # a Kubernetes object as plain data
 
 
-@frozen
-class InProcessExpression:
+class InProcessExpression(ComparedValue):
     """An expression that is evaluated in process, once per variant.
 
     Called with a row of variables it returns plain data, not to be modified, or
@@ -122,9 +117,11 @@ class InProcessExpression:
     Its cost is bounded by the length of the text and by the size of what it reads.
     """
 
+    UNCOMPARED: ClassVar = ("evaluate",)
+
     text: str
     reads: Mapping[str, Any]  # free variables (see fanout.sandbox.free_variables)
-    evaluate: Callable[[Mapping[str, Any]], Any] = field(repr=False, compare=False)
+    evaluate: Callable[[Mapping[str, Any]], Any]
 
     def __call__(self, row: Mapping[str, Any]) -> Any:
         """Evaluate the expression over the row: plain data, or `ExpressionFailure`."""

@@ -18,7 +18,7 @@ from fanout.plan.observation.repository_location import locate_repository
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.telemetry.event_counters import EventCounters, EventName
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_BODY = 1024 * 1024  # bytes
 MAX_NAME = 255  # characters of an owner or a repository, more than any forge allows
@@ -62,8 +62,7 @@ _PROBLEMS: Mapping[HookOutcome, str] = {
 }
 
 
-@frozen
-class Hook:
+class Hook(Value):
     """Request of a forge as it arrived; nothing of it is trusted."""
 
     host: str  # as the path says it

@@ -8,7 +8,7 @@ stages, or names that the FanoutConfiguration has. Variants and targets are coun
 from enum import StrEnum
 from typing import Final
 
-from fanout.values import frozen
+from fanout.values import Value
 
 
 class MetricType(StrEnum):
@@ -20,8 +20,7 @@ class MetricType(StrEnum):
     SUMMARY = "summary"
 
 
-@frozen
-class Metric:
+class Metric(Value):
     """One metric; the name of a counter ends in `_total`."""
 
     name: str

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Protocol
 
 from fanout.telemetry.event_counters import EventCounters
-from fanout.values import frozen
+from fanout.values import Value
 
 PHASES = (
     "files",  # reading declared objects
@@ -31,8 +31,7 @@ PHASES = (
 )
 
 
-@frozen
-class PhaseTime:
+class PhaseTime(Value):
     """Seconds of wall clock, of own processor time, and of that of ended child processes."""
 
     clock: float = 0.0

@@ -7,7 +7,7 @@ that is not at hand, and is made again once there is a response (`fanout.pending
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.schema_validation import KindSchemas
 
 
@@ -41,8 +41,7 @@ class ScriptRun(NamedTuple):
     resource_list: str
 
 
-@frozen
-class ScriptOutput:
+class ScriptOutput(Value):
     """Output of a script: items (plain data, not to be modified) and printed lines."""
 
     items: Any
@@ -57,8 +56,7 @@ class ProgramOutput(NamedTuple):
     stderr: str  # last part only
 
 
-@frozen
-class ResponseError:
+class ResponseError(Value):
     """Response to a request that cannot be fulfilled: the problem and its remedy."""
 
     problem: str
@@ -70,8 +68,7 @@ FunctionRequest = SchemaRequest | ProgramRun | ScriptRun
 Response = KindSchemas | ProgramOutput | ScriptOutput | ResponseError
 
 
-@frozen
-class AllowedPrograms:
+class AllowedPrograms(Value):
     """Programs that the administrator allows, by the names that pipelines may use."""
 
     executables: Mapping[str, KrmProgram]

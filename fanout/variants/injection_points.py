@@ -8,7 +8,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.manifest_objects import ManifestObject
 
@@ -16,8 +16,7 @@ _ANNOTATION = Label.CONFIG_INJECTION.value
 _REQUIRED_BY_TEXT = {"required": True, "optional": False}
 
 
-@frozen
-class InjectionPoint:
+class InjectionPoint(Value):
     """An object of the package whose `data` or `spec` is taken from the cluster."""
 
     file: str

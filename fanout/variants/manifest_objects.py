@@ -23,14 +23,13 @@ from fanout.package.merge.merge_units import (
 )
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_nodes import DocumentRoot
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.function_interface import FunctionResult, mapping
 
 ITEMS = "items"
 
 
-@frozen
-class ListItem:
+class ListItem(Value):
     """An object among the items of a List, with the interface of a `Document`."""
 
     document: Document
@@ -117,8 +116,7 @@ def is_krm_object(value: object) -> bool:
     return bool(fields.get("kind")) and bool(fields.get("apiVersion"))
 
 
-@frozen
-class DuplicateObject:
+class DuplicateObject(Value):
     """An object whose identity an earlier object of its package has."""
 
     where: ErrorLocation

@@ -1,8 +1,7 @@
 """Preparation of an upstream package: parsing and checks, once per revision."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
@@ -17,7 +16,7 @@ from fanout.package.package_limits import SizeLimits, ValueCounter, find_unporta
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import ComparedValue, Value, field
 from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import (
     ERROR,
@@ -75,8 +74,7 @@ class StepMatch(NamedTuple):
     names: frozenset[str]
 
 
-@frozen
-class SharedRun:
+class SharedRun(Value):
     """Result of one pipeline for the objects that are equal for all targets."""
 
     steps: tuple[tuple[FunctionStep, PackageFacts], ...]  # each with its facts about the package
@@ -90,9 +88,10 @@ class SharedRun:
     matches: tuple[StepMatch, ...] = ()
 
 
-@frozen
-class PreparedPackage:
+class PreparedPackage(ComparedValue):
     """An upstream package at one revision, with everything independent of the target."""
+
+    UNCOMPARED: ClassVar = ("manifest_cache", "run_cache", "template_cache")
 
     upstream: UpstreamPackage
     entries: Mapping[str, TreeEntry]  # of all upstream files
@@ -120,9 +119,9 @@ class PreparedPackage:
     # Caches by pipeline or shape; not part of the value.
     # Kept on the package and not in a global: they end with the revision that they were built
     # from, and no key has to name it. Packages compare equal whatever their caches contain.
-    manifest_cache: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
-    run_cache: dict[object, SharedRun] = field(default_factory=dict, compare=False, repr=False)
-    template_cache: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    manifest_cache: dict[object, Manifest] = field(default_factory=dict)
+    run_cache: dict[object, SharedRun] = field(default_factory=dict)
+    template_cache: dict[object, Any] = field(default_factory=dict)
 
     def order_pipeline(self, spec: VariantSpec) -> Pipeline:
         """Return the complete pipeline of a variant. Raises InvalidInput."""

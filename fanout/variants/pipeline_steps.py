@@ -18,7 +18,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_pipeline_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.function_registry import find_function, resolve_function
 from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import (
@@ -32,8 +32,7 @@ _TEXT_CONDITIONS = {"apiVersion", "kind", "name", "namespace"}
 _MAP_CONDITIONS = {"labels", "annotations"}
 
 
-@frozen
-class ObjectSelection:
+class ObjectSelection(Value):
     """Conditions of a pipeline entry: any of `selectors` (if given) and no `exclude`."""
 
     selectors: tuple[Mapping[str, object], ...] = ()
@@ -102,8 +101,7 @@ _MUTATORS, _VALIDATORS = _SECTIONS = ("mutators", "validators")
 _Files = Mapping[str, Manifest]
 
 
-@frozen
-class FunctionStep:
+class FunctionStep(Value):
     """A function with its configuration, ready to run on the files below a directory."""
 
     function: CatalogFunction | ExternalFunction
@@ -127,8 +125,7 @@ class FunctionStep:
         )
 
 
-@frozen
-class DeclaredFunction:
+class DeclaredFunction(Value):
     """A function whose configuration may be a file of the package.
 
     Such a file can differ between targets; often it is the package context.

@@ -1,20 +1,19 @@
 """Data types of a rendering: upstream package, limits, inputs and rendered files."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from typing import ClassVar
 
 from fanout.api.fanout_configuration import InjectionRules
 from fanout.package.package_limits import SizeLimits
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry
 from fanout.selection.cluster_objects import ContentHashes
-from fanout.values import frozen
+from fanout.values import ComparedValue, Value, field
 from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import FunctionResult
 
 
-@frozen
-class UpstreamPackage:
+class UpstreamPackage(Value):
     """An upstream package at one revision, as read from Git."""
 
     repository: str  # the URL, as it goes into the Kptfile
@@ -25,7 +24,6 @@ class UpstreamPackage:
     author: str = ""  # of the revision's commit, as "name <email>"
 
 
-@frozen
 class RenderLimits(SizeLimits):
     """Limits and permissions set by the administrator for packages and their rendering."""
 
@@ -33,8 +31,7 @@ class RenderLimits(SizeLimits):
     programs: AllowedPrograms = NO_PROGRAMS  # external functions
 
 
-@frozen
-class Injection:
+class Injection(Value):
     """Content of one injection point, or the reason why there is none."""
 
     point: str  # "<Kind>.<name>", as in the condition type config.injection.<Kind>.<name>
@@ -45,13 +42,14 @@ class Injection:
     key: str = ""  # of the cluster object: "group/kind/namespace/name"
 
 
-@frozen
-class RenderInputs:
+class RenderInputs(ComparedValue):
     """Inputs of a rendering besides the upstream package, and their digest."""
+
+    UNCOMPARED: ClassVar = ("content_hashes",)
 
     digest: str
     injections: tuple[Injection, ...] = ()
-    content_hashes: ContentHashes = field(default_factory=ContentHashes, compare=False, repr=False)
+    content_hashes: ContentHashes = field(default_factory=ContentHashes)
 
     @property
     def object_versions(self) -> Mapping[str, str]:
@@ -65,8 +63,7 @@ class RenderInputs:
         return tuple([item for item in self.injections if item.required and not item.source])
 
 
-@frozen
-class RenderedPackage:
+class RenderedPackage(Value):
     """Files of a rendered package: ids of all, bytes of those that differ from upstream."""
 
     tree: str  # git id of the package's tree

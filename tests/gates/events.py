@@ -3,7 +3,6 @@
 The rules of the machine that test_model.py checks; which of them come, and when, is drawn.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 
@@ -22,6 +21,7 @@ from fanout.api.gate_vocabulary import (
 )
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.gate_rules import ApprovalRule, RolloutRule
+from fanout.values import replace
 
 SOAK = 30
 SIGNED = ApprovalRule("signed-off", 1, frozenset({"ann", "bob"}), ("sre",))

@@ -7,7 +7,7 @@ Git: `now` is set from outside, a publication is a value.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from gates.worlds import at
@@ -27,6 +27,7 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
+from fanout.values import replace
 
 _NEVER = Hold("NeverPublished", "it never had the revision to go back to", "the author of the pin")
 

@@ -1,6 +1,5 @@
 """Approvals: distinct people, of the rule's, on exactly this tree, for as long as they last."""
 
-from dataclasses import replace
 from datetime import timedelta
 from operator import itemgetter
 
@@ -23,6 +22,7 @@ from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.values import replace
 
 NOW = at(10)
 ANN = approved("ann", name="by-ann")

@@ -1,6 +1,5 @@
 """Which revision a stage takes next: the four lines of the design, in their order."""
 
-from dataclasses import replace
 from operator import itemgetter
 
 import pytest
@@ -27,6 +26,7 @@ from fanout.errors import Bug
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import Hold
 from fanout.gates.record_facts import ReviewFacts
+from fanout.values import replace
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev"), requires=(SIGNED,))

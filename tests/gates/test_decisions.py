@@ -1,6 +1,5 @@
 """What people decide: publications by hand through the same gates, overrides, suspensions."""
 
-from dataclasses import replace
 from datetime import timedelta
 from operator import itemgetter
 
@@ -31,6 +30,7 @@ from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.values import replace
 
 PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
 V1 = {"revision": "v1", "stage": "prod"}

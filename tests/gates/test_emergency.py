@@ -1,7 +1,5 @@
 """A decision that overrides what a stage waits for takes its revision, before present approvals."""
 
-from dataclasses import replace
-
 from gates.worlds import (
     PASSED,
     SIGNED,
@@ -23,6 +21,7 @@ from fanout.gates.active_decisions import decision_statuses
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
+from fanout.values import replace
 
 AFTER, SOAK, REQUIRES = OverridableGate.AFTER, OverridableGate.SOAK, OverridableGate.REQUIRES
 PROD = stage("prod", after("dev", soak=60), requires=(SIGNED,))

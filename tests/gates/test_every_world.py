@@ -11,7 +11,6 @@ other settings in turn; `make worlds` takes them all.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from functools import cache
@@ -56,6 +55,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.gate_rules import RolloutRule
 from fanout.gates.record_facts import ReviewFacts
+from fanout.values import replace
 
 REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))
 SETTINGS = [*product((False, True), ("none", "open", "closed"), (0, 1, 2))]

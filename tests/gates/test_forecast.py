@@ -1,6 +1,5 @@
 """The earliest instant at which a stage can be reached, and what that rests on."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -27,6 +26,7 @@ from fanout.gates import gate_wording
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import CheckRule, RolloutRule
+from fanout.values import replace
 
 NONE = ()
 

@@ -4,8 +4,6 @@ Kargo's issues 6360 and 4376 are what this is about: soak behind such a stage ne
 a person allowed there reached nobody.
 """
 
-from dataclasses import replace
-
 import pytest
 from gates.worlds import (
     FAILED,
@@ -26,6 +24,7 @@ from gates.worlds import (
 
 from fanout.api.gate_vocabulary import Require
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.values import replace
 
 EU, US = stage("eu"), stage("us")
 

@@ -1,6 +1,5 @@
 """Laws of the evaluator over random worlds."""
 
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -29,6 +28,7 @@ from fanout.api.gate_vocabulary import GATE_ACTIONS, OverridableGate, Require, V
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.values import replace
 
 REVISIONS = ["v1", "v2", "v3"]
 STAGES = ["dev", "eu", "prod"]

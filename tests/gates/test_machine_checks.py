@@ -1,6 +1,5 @@
 """Answers of machines: three values, when they count, and what withdraws them."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +10,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading
 from fanout.gates.gate_rules import CheckRule
+from fanout.values import replace
 
 HEALTH = CheckRule("health", CheckMethod.OBJECT)
 

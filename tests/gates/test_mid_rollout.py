@@ -3,7 +3,6 @@
 The rows of docs/concepts/changes-in-mid-rollout.md, as far as the gates decide them.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -30,6 +29,7 @@ from fanout.calendar.publication_calendar import PublicationCalendar, build_wind
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import CheckRule, RolloutRule
+from fanout.values import replace
 
 TWO = RolloutRule(max_in_flight=2)
 PROD = stage("prod", rollout=TWO)

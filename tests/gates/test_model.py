@@ -8,7 +8,6 @@ A plain run tries a little, always the same; `make soak` goes on for MINUTES fro
 """
 
 import os
-from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -23,6 +22,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
+from fanout.values import replace
 
 WAVES = 3
 """No stage has more variants than that, so no rollout takes more steps."""

@@ -1,6 +1,5 @@
 """Law of the next instant: a gate opens by time alone exactly when the stage says so."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -28,6 +27,7 @@ from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import CheckRule, RolloutRule
+from fanout.values import replace
 
 NOW = 10
 LAST = 70

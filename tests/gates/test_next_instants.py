@@ -1,6 +1,5 @@
 """Instants that are told are honest: nothing changes before them, and something does at them."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -29,6 +28,7 @@ from fanout.calendar.publication_calendar import PublicationCalendar, build_wind
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import CheckRule
+from fanout.values import replace
 
 HOUR = PublicationCalendar(
     "office", allow=(build_window("0 1 * * *", "UTC", duration=timedelta(hours=1)),)

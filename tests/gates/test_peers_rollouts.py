@@ -3,7 +3,6 @@
 The docstring says what went wrong there; the name says what is right.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 
@@ -39,6 +38,7 @@ from fanout.gates.gate_rules import (
 )
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.selection.variant_spec import ExpressionFailure
+from fanout.values import replace
 
 ONE = RolloutRule(max_in_flight=1)
 

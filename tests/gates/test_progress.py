@@ -1,6 +1,5 @@
 """A policy says when only a person can set it going again, and when it runs too fast."""
 
-from dataclasses import replace
 from datetime import timedelta
 from operator import itemgetter
 
@@ -25,6 +24,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
+from fanout.values import replace
 
 DEV, PROD = stage("dev"), stage("prod", after("dev"))
 D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))

@@ -1,13 +1,12 @@
 """`propagateWhen`: what it sees, what its answers do, and what is asked of whom."""
 
-from dataclasses import replace
-
 import pytest
 from gates.worlds import PASSED, draft, facts, grant, published, reasons_of, said, stage, variant
 
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import UNKNOWN, PropagationCondition
 from fanout.selection.variant_spec import ExpressionFailure
+from fanout.values import replace
 
 
 def when(text, ask):

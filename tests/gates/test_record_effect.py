@@ -1,6 +1,5 @@
 """Effects of records: whether each counts now, by the gates' own rules, and why not."""
 
-from dataclasses import replace
 from datetime import timedelta
 from operator import itemgetter
 
@@ -25,6 +24,7 @@ from fanout.gates.active_decisions import decision_statuses
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import CheckRule
 from fanout.gates.record_effect import RecordEvaluator
+from fanout.values import replace
 
 PROD = stage("prod", requires=(SIGNED,), automatic=False)
 DRAFTED = variant("a", "prod", draft=draft("v1"))

@@ -1,6 +1,5 @@
 """Which variants without a target may go now, and what the others wait for."""
 
-from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from operator import itemgetter
@@ -24,6 +23,7 @@ from fanout.gates.removal_gate import (
     evaluate_removals,
     group_by_level,
 )
+from fanout.values import replace
 
 SHARE = Fraction(1, 5)
 STAGES = (stage("dev"), stage("eu", after("dev")), stage("us", after("dev")))

@@ -1,6 +1,5 @@
 """Laws of rollouts over random worlds: budgets, halts, groups, timers, windows, machine checks."""
 
-from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 
@@ -30,6 +29,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, PolicyFacts
 from fanout.gates.gate_rules import CheckRule, PropagationCondition, RolloutRule
 from fanout.selection.variant_spec import ExpressionFailure
+from fanout.values import replace
 
 REVISIONS = ["v1", "v2", "v3"]
 NAMES = "abcdef"

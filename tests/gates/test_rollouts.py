@@ -1,6 +1,5 @@
 """Rollouts inside a stage: who is released in which pass, and why the others are not."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -23,6 +22,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
 from fanout.gates.percentages import compute_budget, compute_tolerance
+from fanout.values import replace
 
 
 @pytest.mark.parametrize(

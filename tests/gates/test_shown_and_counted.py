@@ -1,7 +1,5 @@
 """What is shown beside a state without changing it, and failures that are over."""
 
-from dataclasses import replace
-
 import pytest
 from gates.rolling import bad, ok, rolling, under_way, waiting, world
 from gates.worlds import (
@@ -23,6 +21,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, Hold
 from fanout.gates.gate_rules import CheckRule
+from fanout.values import replace
 
 # ---- offline -------------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """Stage verdicts: what counts, what is remembered, what withdraws it."""
 
-from dataclasses import replace
 from datetime import timedelta
 from operator import itemgetter
 
@@ -32,6 +31,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold, RevisionHistory
 from fanout.gates.gate_rules import ApprovalRule, CheckRule
+from fanout.values import replace
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))

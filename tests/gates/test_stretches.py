@@ -1,7 +1,6 @@
 """Soak of a revision that a stage or a join comes back to: the longest stretch counts."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -31,6 +30,7 @@ from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.soak import NO_HISTORY, compute_soak
+from fanout.values import replace
 
 LAST = 24
 SOAK = 60

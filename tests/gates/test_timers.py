@@ -1,6 +1,5 @@
 """What the clock makes of a publication: `minReady`, `progressDeadline`, and a person's retry."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +9,7 @@ from gates.worlds import PASSED, at, decided, reasons_of, said
 from fanout.api.gate_vocabulary import Action
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.values import replace
 
 MINUTES = [
     pytest.param(5.0, "Verifying", 15, id="verified for a moment"),

@@ -1,6 +1,5 @@
 """Drafts in which upstream and local changed the same: who may let them go (design §4)."""
 
-from dataclasses import replace
 from operator import itemgetter
 
 import pytest
@@ -10,6 +9,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.values import replace
 
 V1 = {"revision": "v1", "stage": "prod"}
 TREE = frozenset({"tree-v1"})

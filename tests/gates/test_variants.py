@@ -1,6 +1,5 @@
 """What one variant may do now: its state, its release, its publication, and what is in its way."""
 
-from dataclasses import replace
 from operator import itemgetter
 
 import pytest
@@ -29,6 +28,7 @@ from gates.worlds import (
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
+from fanout.values import replace
 
 HELD = Hold("PathTaken", "somebody else's")
 UNWRITTEN = replace(draft("v1"), publish_hold=Hold("NoDraft", "it is written by this pass"))

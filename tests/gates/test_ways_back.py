@@ -1,7 +1,5 @@
 """Rollbacks in the engine: how long they stand, and what was said before they were made."""
 
-from dataclasses import replace
-
 import pytest
 from gates.worlds import (
     FAILED,
@@ -26,6 +24,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import RolloutRule
+from fanout.values import replace
 
 BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)
 MEND = decided(Action.PUBLISH, stage="prod", revision="v3", when=4)

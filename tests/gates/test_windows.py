@@ -1,6 +1,5 @@
 """Windows at the gates: what waits for them, what they let through, and when the engine wakes."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -24,6 +23,7 @@ from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.values import replace
 
 # T0 is midnight, the first of January 2026, UTC
 MORNING = build_window("0 1 * * *", "UTC", duration=timedelta(hours=1))

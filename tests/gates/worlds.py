@@ -1,7 +1,6 @@
 """Small worlds for the gates: a policy's facts in a few words."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require, Verdict
@@ -23,6 +22,7 @@ from fanout.gates.gate_rules import (
 )
 from fanout.gates.percentages import Amount
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
+from fanout.values import replace
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING

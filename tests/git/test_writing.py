@@ -1,7 +1,5 @@
 """What the remote has after drafts were written and published."""
 
-from dataclasses import replace
-
 import pytest
 
 from fanout.errors import Bug, InvalidInput, Unavailable
@@ -12,6 +10,7 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
+from fanout.values import replace
 
 
 def test_a_draft_is_the_branch_with_the_package_replaced(downstream):

@@ -1,7 +1,5 @@
 """The lines of values not taken: what a commit message has of them, and what is read again."""
 
-from dataclasses import replace
-
 import pytest
 
 from fanout.errors import ErrorLocation
@@ -21,6 +19,7 @@ from fanout.plan.edits.merge_disputes import (
     parse_conflict_paragraph,
     rejected_lines,
 )
+from fanout.values import replace
 
 LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)
 

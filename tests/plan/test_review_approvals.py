@@ -45,6 +45,7 @@ def judge(*reviews, tree="tree-a", trees=REVIEWED, recorded=(), rule=SIGNED, rel
     state = forge(request(reviews, trees, revisions=REVISIONS))
     variant = drafted("a", state, tree=tree, released=released)
     if since is not None:
+        assert variant.status_line.grant is not None
         grant = replace(variant.status_line.grant, since=at(since))
         variant = replace(variant, status_line=replace(variant.status_line, grant=grant))
     stage = StageRule("prod", requires=(rule,))

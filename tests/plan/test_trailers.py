@@ -1,14 +1,12 @@
 """What a draft commit says about itself is read as it was written."""
 
-from dataclasses import fields
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.plan.draft_trailers import DraftTrailers, format_draft_message, parse_trailers
 
 word = st.text("abcXYZ019./_-", min_size=1, max_size=12)
-NAMES = [it.name for it in fields(DraftTrailers)]
+NAMES = list(DraftTrailers.__struct_fields__)
 trailers = st.builds(DraftTrailers, **dict.fromkeys(NAMES[:10], word), takes=st.just("") | word)
 
 

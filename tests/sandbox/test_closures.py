@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import astuple
 from operator import itemgetter
 
 import pytest
@@ -19,6 +18,7 @@ from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_protocol import RefusedError, answer_texts
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.metrics import Counters
+from fanout.values import astuple
 
 ENGINE = CelEngine()
 

@@ -1,10 +1,10 @@
 """Laws of playing: past and present are one, and all that the gates look at can be said."""
 
-from dataclasses import MISSING, fields
-
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import NODEFAULT
+from msgspec.structs import fields
 
 from fanout.api.scenario import Scenario
 from fanout.api.validators.object_validation import validate_object
@@ -163,5 +163,5 @@ def test_all_that_the_gates_look_at_can_be_stated():
         for one in fields(kind):
             if one.name in OF_REPOSITORIES:
                 continue
-            default = one.default if one.default_factory is MISSING else one.default_factory()
+            default = one.default if one.default_factory is NODEFAULT else one.default_factory()
             assert any(getattr(it, one.name) != default for it in found), f"{kind}: {one.name}"

@@ -4,10 +4,12 @@ One company in which every repository but one has a fault of its own, swept twic
 """
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from fleet import PACKAGE, POLICY, PROMOTION, Fleet, Result
+
+from fanout.values import replace
 
 REFUSE_ALL = "echo 'change freeze until monday' >&2; exit 1"
 PROTECT = 'if [ "$1" = refs/heads/main ]; then echo "main is protected" >&2; exit 1; fi'

@@ -1,12 +1,11 @@
 """Which upstream packages are refused, and with which words."""
 
-from dataclasses import replace
-
 import pytest
 from variants.builders import KPTFILE, listed, package, point, rows
 
 from fanout.errors import InvalidInput
 from fanout.package.tree_ids import TreeEntry
+from fanout.values import replace
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.render_model import RenderLimits
 

@@ -1,7 +1,5 @@
 """Which cluster object an injection point gets, and what the digest depends on."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from variants.builders import by, config_map, package, point, rows, site, spec
 from fanout.api.fanout_configuration import InjectableKind, InjectionRules
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
+from fanout.values import replace
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
 from fanout.variants.render_model import RenderLimits

@@ -23,7 +23,7 @@ from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.field_rules import find_cycles
 from fanout.api.validators.scenario_rules import check_scenario
-from fanout.values import frozen
+from fanout.values import Value
 
 
 def check_commit_statuses(
@@ -198,8 +198,7 @@ Kind = TypeVar("Kind", bound=KRMObject)
 ObjectError = tuple[KRMObject, FieldError]
 
 
-@frozen
-class InvalidObjects:
+class InvalidObjects(Value):
     """Objects that are declared but invalid, so that their content is unknown.
 
     References to them are not reported as unresolved: that would be a second error for one

@@ -28,7 +28,7 @@ from fanout.api.function_catalog import check_functions
 from fanout.api.package_variant import RESERVED_KEYS
 from fanout.api.text_fields import NAME, join_words
 from fanout.api.validators.unsupported_fields import is_unsupported
-from fanout.values import frozen
+from fanout.values import Value
 
 _STAGE_NAME = re.compile(NAME)
 _TEXT_LITERAL = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*""")
@@ -231,8 +231,7 @@ def _check_groups(groups: Any, path: FieldPath) -> Iterator[FieldError]:
             yield FieldError((*path, index), problem, "remove one of them")
 
 
-@frozen
-class ExclusiveFields:
+class ExclusiveFields(Value):
     """Fields of the object at `path` that exclude each other.
 
     One must be present if `is_required`.

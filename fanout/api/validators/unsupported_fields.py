@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, find_fields, matches_pattern
-from fanout.values import frozen
+from fanout.values import Value
 
 _REMOVE = "remove it"
 
 
-@frozen
-class UnsupportedField:
+class UnsupportedField(Value):
     """Field that is refused with any value, or only with one of `values`."""
 
     kind: str

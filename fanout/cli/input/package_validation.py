@@ -20,7 +20,7 @@ from fanout.package.yaml_nodes import InvalidManifest
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.sandbox.function_runner import find_allowed_programs
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import FunctionResult
 from fanout.variants.injection_points import InjectionPoint, find_injection_points
@@ -30,8 +30,7 @@ from fanout.variants.package_rendering import render_package
 from fanout.variants.pipeline_steps import find_config_files, read_pipelines
 
 
-@frozen
-class PackageFunctions:
+class PackageFunctions(Value):
     """Programs that the configuration allows, and the loop that runs them on request."""
 
     programs: AllowedPrograms
@@ -71,8 +70,7 @@ _IDENTITY_PATHS: tuple[Path, ...] = (
 )
 
 
-@frozen
-class PackageFindings:
+class PackageFindings(Value):
     """Errors of a package, and warnings that its functions reported."""
 
     errors: list[InvalidInput]

@@ -16,11 +16,10 @@ from fanout.reconcile.selection.propagation_conditions import PropagationConditi
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.scenarios.scenario_player import PlayedPass, play_scenario
 from fanout.scenarios.scenario_settings import ScenarioPolicy, find_policy
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class DeclaredScenarios:
+class DeclaredScenarios(Value):
     """Scenarios of files, with the objects declared beside them, and the means to run them.
 
     `scenarios` are those without errors, by file and line; `errors` are those of all others.

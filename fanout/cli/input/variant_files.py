@@ -20,12 +20,12 @@ from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.package_rendering import render_variant
 from fanout.variants.render_model import RenderedPackage
 
 _NO_FILES: Files = {}
-Value = TypeVar("Value")
+Result = TypeVar("Result")
 
 
 def open_variant_files(program: Program, name: str) -> "VariantFiles":
@@ -48,8 +48,7 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
     return VariantFiles(program, item, _render_again(program, variant))
 
 
-@frozen
-class VariantFiles:
+class VariantFiles(Value):
     """Rendered variant with a candidate; a side that does not exist has no files."""
 
     program: Program
@@ -205,7 +204,7 @@ def _keep_published(variant: SelectedVariant, earlier: EarlierPublication) -> Se
     return replace(variant, earlier_publication=published)
 
 
-def _run_merger(program: Program, work: Callable[[DraftMerger], Value]) -> Value:
+def _run_merger(program: Program, work: Callable[[DraftMerger], Result]) -> Result:
     """Run the work on a merger, repeated until all its pending inputs are answered."""
     world, answers = program.world, program.reconciler.function_results
     limits, contents = world.setup.limits, PackageContentCache()

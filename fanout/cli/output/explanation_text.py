@@ -13,7 +13,7 @@ from fanout.reconcile.explanation.display_names import format_display_names
 from fanout.reconcile.explanation.explanation_notes import ConflictNote, ExplanationNote
 from fanout.reconcile.explanation.policy_explanation import Explanation
 from fanout.reconcile.explanation.unblock_commands import AFTER_OTHERS
-from fanout.values import frozen
+from fanout.values import Value
 
 _INDENT = "  "
 _MAX_CONFLICTS = 10  # listed of a policy or stage
@@ -23,8 +23,7 @@ _COLORS = {
 }
 
 
-@frozen
-class ExplanationLayout:
+class ExplanationLayout(Value):
     """Layout of printed explanations: present time, width of lines, and colors."""
 
     now: datetime

@@ -5,7 +5,6 @@ and the result is validated before anybody sees it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 
 from fanout.api.field_errors import FieldError, format_path
 from fanout.api.object_meta import API_VERSION
@@ -14,13 +13,12 @@ from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import format_flow
-from fanout.values import frozen
+from fanout.values import Value, field
 
 CLUSTER_API_VERSION = "infra.example.com/v1"
 
 
-@frozen
-class RepositoryTemplate:
+class RepositoryTemplate(Value):
     """Values of a new Repository."""
 
     name: str
@@ -52,8 +50,7 @@ class RepositoryTemplate:
         )
 
 
-@frozen
-class PolicyTemplate:
+class PolicyTemplate(Value):
     """Values of a new UpstreamPolicy; `downstream` has (stage, repository) pairs.
 
     Without `downstream` the targets are `Cluster` objects, whose labels and spec name the stage
@@ -130,8 +127,7 @@ class PolicyTemplate:
         return lines
 
 
-@frozen
-class PromotionTemplate:
+class PromotionTemplate(Value):
     """Values of a new PromotionPolicy."""
 
     name: str

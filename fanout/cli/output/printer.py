@@ -17,13 +17,12 @@ from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
 from fanout.package.yaml_scalars import dump
-from fanout.values import frozen
+from fanout.values import Value
 
 Object = Mapping[str, Any]
 
 
-@frozen
-class TableColumn:
+class TableColumn(Value):
     """Column of a table: its head in capitals, and the cell that it shows of an object.
 
     On a terminal that is too narrow, cells of columns with a `cut_width` are cut to it; then

@@ -7,15 +7,14 @@ the line shows that columns are missing. In a pipe nothing is left out, so awk c
 from collections.abc import Sequence
 
 from fanout.cli.lazy_import import load_module
-from fanout.values import frozen
+from fanout.values import Value
 
 GAP = 3  # spaces between two columns
 CUT_MARK = "…"
 _CELL_LIMIT = 1000  # characters of a cell in a pipe; longer ones would pad every other line
 
 
-@frozen
-class ColumnSize:
+class ColumnSize(Value):
     """Widths that a column may have, and its importance (0 is left out last)."""
 
     natural: int

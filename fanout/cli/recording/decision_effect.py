@@ -25,7 +25,7 @@ from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
 def find_nothing_to_publish(
@@ -324,8 +324,7 @@ def _format_hold(hold: Hold) -> str:
     return f"{hold.sentence}{until}{actor}"
 
 
-@frozen
-class DecisionEffect:
+class DecisionEffect(Value):
     """Effect of a decision in the pass that followed it."""
 
     sentence: str = ""  # for people; "" if a problem stopped the policy, which the pass reports

@@ -14,7 +14,7 @@ from fanout.git.git_identity import read_identity
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -29,8 +29,7 @@ _by_option: Option = click.option(
 )
 
 
-@frozen
-class RecordRequest:
+class RecordRequest(Value):
     """Subject, reason and author of a record, as options say them."""
 
     policy: str = ""

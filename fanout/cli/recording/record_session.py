@@ -41,13 +41,12 @@ from fanout.plan.records.trace_changes import find_due_traces
 from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 PolicyLookup = Callable[[Program, str], PolicyResult]
 
 
-@frozen
-class RecordSession:
+class RecordSession(Value):
     """Open program, the policy that a verb records about, and what is requested by whom."""
 
     program: Program

@@ -31,7 +31,7 @@ from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
 from fanout.ports import RecordCreator
 from fanout.reconcile.pass_results import PassReport, PolicyResult
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _POLL_SECONDS = 5.0  # between two passes that had nothing to do
 _RECORD_POLL_SECONDS = 0.5  # between two readings of an object that waits for the controller
@@ -80,8 +80,7 @@ def wait_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., 
     )
 
 
-@frozen
-class PendingVariant:
+class PendingVariant(Value):
     """Variant that is not in force yet; `can_proceed`: without a person."""
 
     name: str

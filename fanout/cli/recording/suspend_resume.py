@@ -41,7 +41,7 @@ from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.records.policy_records import active_records
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.values import frozen
+from fanout.values import Value
 
 
 def build_suspension_command(action: Action, help_text: str) -> click.Command:
@@ -76,8 +76,7 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
     return command
 
 
-@frozen
-class _RecordedSuspension:
+class _RecordedSuspension(Value):
     """Result of a decision about one policy."""
 
     name: str = ""  # of the record; "": nothing was recorded

@@ -9,11 +9,10 @@ from fanout.errors import Stopped
 from fanout.gates.gate_wording import format_names
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class VariantSelection:
+class VariantSelection(Value):
     """Variants that a promotion or an approval covers, of those that were requested."""
 
     variants: tuple[RenderedVariant, ...]

@@ -46,7 +46,7 @@ from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.report import conflict_views, object_views
 from fanout.selection.label_selector import FlagSelector, matches, parse_selector
-from fanout.values import frozen
+from fanout.values import Value
 
 Item = dict[str, Any]
 _TYPES_WITH_STATE = ("variants", "targets", "drafts")
@@ -57,8 +57,7 @@ _TYPES_BY_OPTION = {
 }
 
 
-@frozen
-class ObjectFilter:
+class ObjectFilter(Value):
     """Filter criteria of one `fanout get`; an empty criterion matches everything."""
 
     resource_type: str

@@ -37,14 +37,13 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.gates.timestamps import format_instant
 from fanout.plan.gates.policy_windows import build_calendars
-from fanout.values import frozen
+from fanout.values import Value
 
 UTC_NAME = "UTC"
-Value = TypeVar("Value")
+Result = TypeVar("Result")
 
 
-@frozen
-class WindowFlags:
+class WindowFlags(Value):
     """Windows given as flags; all of them have the same duration or end."""
 
     allow: Sequence[str]
@@ -128,7 +127,7 @@ def _parse_window_duration(text: str) -> timedelta:
         raise invalid_setting(error.problem, error.remedy) from error
 
 
-def _read_flag(flag: str, read: Callable[[], Value]) -> Value:
+def _read_flag(flag: str, read: Callable[[], Result]) -> Result:
     """Return what `read` returns; an InvalidInput that it raises names the flag."""
     try:
         return read()

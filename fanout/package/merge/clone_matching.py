@@ -30,13 +30,12 @@ from fanout.package.merge.merge_units import (
 from fanout.package.merge.merge_values import find_line_end
 from fanout.package.merge.package_update import Files
 from fanout.package.yaml_nodes import BOM
-from fanout.values import frozen
+from fanout.values import Value
 
 _Fact = tuple[object, ...]
 
 
-@frozen
-class UnmatchedObjects:
+class UnmatchedObjects(Value):
     """Objects that only one of two forms of a package contains."""
 
     removed: tuple[MergeUnit, ...]

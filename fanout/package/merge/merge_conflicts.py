@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final
@@ -11,7 +10,7 @@ from typing import Any, Final
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
 from fanout.package.sequence_alignment import common_prefix_length
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
 class MergeSide(StrEnum):
@@ -30,8 +29,7 @@ class ConflictCause(StrEnum):
     BOTH_ADDED = "both added"
 
 
-@frozen
-class MergeConflict:
+class MergeConflict(Value):
     """One disputed value. A missing value is MISSING; files have their bytes."""
 
     file: str  # where it stands locally, or upstream when it is not there locally
@@ -97,8 +95,7 @@ Winners = Mapping[str, MergeSide]
 """Winners by the key of the conflict."""
 
 
-@frozen
-class ConflictChoices:
+class ConflictChoices(Value):
     """Chosen winners: by conflict key from decisions, and a default for all others."""
 
     by_key: Winners = field(default_factory=dict)

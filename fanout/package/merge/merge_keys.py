@@ -7,12 +7,11 @@ Fields that no source describes are merged without keys.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from functools import cache
 from typing import Any, Final, Protocol
 
 from fanout.package.merge.keys_table import KINDS, TYPES
-from fanout.values import frozen
+from fanout.values import Value, field
 
 SET_KEYS: Final = ("=",)  # an element is its own key
 FUNCTION_KEYS: Final = ("function",)  # a Kptfile's pipeline: see `match_functions`
@@ -45,8 +44,7 @@ class FieldShape(Protocol):
         """Return the shape of the list's elements."""
 
 
-@frozen
-class DescribedShape:
+class DescribedShape(Value):
     """Shape in terms of other shapes; without arguments, of an unknown value."""
 
     fields: Mapping[str, FieldShape] = field(default_factory=dict)
@@ -67,8 +65,7 @@ def unknown_shape(name: str) -> FieldShape:
     return DescribedShape(is_free_map=name in FREE_MAPS)
 
 
-@frozen
-class BuiltInShape:
+class BuiltInShape(Value):
     """Shape of a built-in kind, from `keys_table`."""
 
     type: str
@@ -96,8 +93,7 @@ def _fields_of_type(type_: str) -> Mapping[str, FieldShape]:
     return shapes
 
 
-@frozen
-class SchemaShape:
+class SchemaShape(Value):
     """Shape described by an OpenAPI schema of a CustomResourceDefinition."""
 
     schema: Mapping[str, Any]

@@ -26,7 +26,7 @@ from fanout.package.yaml_nodes import (
     decode,
     parse_yaml,
 )
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name
 _KPT_MERGE_COMMENT: Final = re.compile(r"#.*?\bkpt-merge:\s*([^\s/]*)/([^\s/]+)\s*$")
@@ -97,8 +97,7 @@ _UNUSUAL: Final = re.compile(r"^(?:%|\.\.\.)|\r", re.MULTILINE)  # directives, e
 _MAX_MEMOIZED: Final = 16 << 10  # characters of the largest document that is kept parsed
 
 
-@frozen
-class MergeDocument:
+class MergeDocument(Value):
     """Document of a file; positions of its value are those in a stretch of the file."""
 
     file: str
@@ -115,8 +114,7 @@ class MergeDocument:
         return self.value.text if span is None else self.value.text[span.value_start + 1 : span.eol]
 
 
-@frozen
-class MergeFile:
+class MergeFile(Value):
     """File as its documents, with line breaks of one kind and without byte order mark."""
 
     path: str
@@ -244,8 +242,7 @@ def _top_value(root: DocumentRoot, text: str) -> SideValue:
     return SideValue(root.node.data, text, root.node, span)
 
 
-@frozen
-class MergeUnit:
+class MergeUnit(Value):
     """Unit of a merge: an object, a List without its items, or a nameless document."""
 
     key: UnitKey

@@ -14,11 +14,10 @@ from typing import Any, Final
 from fanout.package.field_edits import MISSING, same_json
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.package.yaml_nodes import YamlNode
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class EntrySpan:
+class EntrySpan(Value):
     """Range of the text that one entry of a block collection takes."""
 
     comments_start: int  # where the comment lines above begin
@@ -248,8 +247,7 @@ class ValueSource(Enum):
     REMOVED = auto()
 
 
-@frozen
-class MergeOutcome:
+class MergeOutcome(Value):
     """Decision on one value."""
 
     source: ValueSource
@@ -258,8 +256,7 @@ class MergeOutcome:
     removed: Sequence["MergedEntry"] = ()  # those that were here and go
 
 
-@frozen
-class MergedEntry:
+class MergedEntry(Value):
     """Entry of a merged collection: its values on the three sides, and its outcome."""
 
     name: str  # of a mapping's entry

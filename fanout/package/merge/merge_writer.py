@@ -15,13 +15,12 @@ from fanout.package.merge.merge_units import DocumentReader, MergeFile, MergeUni
 from fanout.package.merge.merge_values import MergeOutcome, ValueSource
 from fanout.package.merge.text_splice import CannotSplice, splice_document
 from fanout.package.yaml_scalars import dump
-from fanout.values import frozen
+from fanout.values import Value
 
 FileSides = tuple[MergeFile | None, MergeFile | None, MergeFile | None]
 
 
-@frozen
-class ResultUnit:
+class ResultUnit(Value):
     """Unit of the result that is a document of its own in a file."""
 
     path: str  # of the file
@@ -146,8 +145,7 @@ def _missing_break(text: str) -> str:
     return "" if text.endswith("\n") else "\n"
 
 
-@frozen
-class _FileWriter:
+class _FileWriter(Value):
     placed: Sequence[ResultUnit]
     base: MergeFile
     sides: FileSides

@@ -47,7 +47,7 @@ from fanout.package.merge.object_merge import ObjectMerge, find_crds
 from fanout.package.sealed_values import find_seal
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
 Files = Mapping[str, FileContent]
@@ -57,8 +57,7 @@ _CRD = b"CustomResourceDefinition"
 _SEPARATOR = re.compile(rb"^(?:---|\.\.\.|%)", re.MULTILINE)  # of documents
 
 
-@frozen
-class MergeResult:
+class MergeResult(Value):
     """Merged package, its conflicts, and notes for people."""
 
     files: dict[str, FileContent]

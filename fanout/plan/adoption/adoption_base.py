@@ -27,7 +27,7 @@ from fanout.pending_inputs import Responses
 from fanout.plan import plan_wording
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles
 from fanout.plan.observation.repository_state import Remote
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.package_context import CONTEXT
 from fanout.variants.package_preparation import refuse_errors
 from fanout.variants.package_rendering import render_package
@@ -40,8 +40,7 @@ _CLONE_FIELDS: tuple[Path, ...] = (("metadata", "name"), ("upstream",), ("upstre
 _EMPTY_KPTFILE = f"apiVersion: {API_VERSION}\nkind: {KPTFILE_NAME}\n".encode()
 
 
-@frozen
-class UpstreamLock:
+class UpstreamLock(Value):
     """The upstream state from which a package says it was cloned."""
 
     repo: str
@@ -55,8 +54,7 @@ class UpstreamLock:
         return own == other
 
 
-@frozen
-class UpstreamOrigin:
+class UpstreamOrigin(Value):
     """The upstream state of a clone, resolved to a repository and a tree id."""
 
     upstream: Remote
@@ -110,8 +108,7 @@ def reconstruct_clone(upstream_files: PackageFiles, local_files: PackageFiles) -
     return {**upstream_files, KPTFILE_NAME: (mode, manifest.apply_edits_to_text(edits))}
 
 
-@frozen
-class _CloneForms:
+class _CloneForms(Value):
     """Forms in which a clone may have been committed first."""
 
     raw: PackageFiles

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, field
 
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
 from fanout.plan.draft_trailers import NO_VALUE
@@ -12,7 +11,7 @@ from fanout.plan.edits.merge_disputes import (
     rejected_lines_of_draft,
 )
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.values import frozen
+from fanout.values import Value, field
 
 # A line of `MergeConflict.resolution`; older lines have no base, and some have no values.
 _LINE = re.compile(
@@ -22,14 +21,12 @@ _LINE = re.compile(
 _BASE = "base "
 
 
-@frozen
-class ConflictOutcome:
+class ConflictOutcome(Value, kw_only=True):
     """One merge conflict: its place, its values as text, and the side whose value is in force.
 
     `values` are by side, with the common one as `base`; a value that is not on record is left out.
     """
 
-    _: KW_ONLY
     key: str
     winner: MergeSide
     is_decided: bool

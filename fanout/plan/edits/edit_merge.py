@@ -14,7 +14,7 @@ from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeConflict
 from fanout.package.merge.package_update import merge_packages
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.render_model import RenderedPackage
 
 # Fields of a Kptfile that belong to fanout alone.
@@ -24,8 +24,7 @@ PackageFiles = Mapping[str, tuple[str, bytes]]
 """Mode and content by path."""
 
 
-@frozen
-class MergedRendering:
+class MergedRendering(Value):
     """Content of a draft with downstream edits, its conflicts and notes for people."""
 
     content: RenderedPackage
@@ -38,8 +37,7 @@ FilesChange = tuple[PackageFiles, PackageFiles]
 """Files as fanout wrote them, and as a person left them."""
 
 
-@frozen
-class PackageEdits:
+class PackageEdits(Value):
     """Downstream edits: of the published package, then of drafts in order."""
 
     published: FilesChange | None = None

@@ -9,7 +9,6 @@ that nobody has to merge again to read them. They show no value of a Secret (des
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -18,7 +17,7 @@ from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict,
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.values import frozen
+from fanout.values import Value, field
 
 FilesByPath = Mapping[str, object]  # content by path; equal values mean no change
 
@@ -26,8 +25,7 @@ RESOLVE = "Resolve"
 NO_DISPUTES = "none"
 
 
-@frozen
-class MergeDispute:
+class MergeDispute(Value):
     """One value that both sides changed, and the side that wins."""
 
     key: str
@@ -36,8 +34,7 @@ class MergeDispute:
     file: str = ""  # in the package; "" if not recorded
 
 
-@frozen
-class ConflictResolution:
+class ConflictResolution(Value):
     """A Decision of action Resolve; without winners it accepts the drafts as they are."""
 
     stage: str

@@ -22,7 +22,7 @@ from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeRe
 from fanout.plan.evidence.status_readings import read_commit_status
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import frozen
+from fanout.values import Value
 
 # Variables of `cel` and `observedRevision`, by method.
 RESPONSE_VARIABLES: Mapping[str, str] = {
@@ -36,8 +36,7 @@ _INDEX = re.compile(r"\bresult\s*\[")
 _MAX_QUOTED = 120  # characters of quoted foreign text in a message
 
 
-@frozen
-class CheckProbe:
+class CheckProbe(Value):
     """Subject of a check for messages, and its probe, or the answer where none is needed."""
 
     subject: str

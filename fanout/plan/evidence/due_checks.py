@@ -1,7 +1,6 @@
 """Checks that machines answer and that are due in a pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import CheckMethod
@@ -13,14 +12,12 @@ from fanout.plan.evidence.status_readings import (
     find_publication_source,
 )
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class DueCheck:
+class DueCheck(Value, kw_only=True):
     """One check that is due for one variant, with its subject and variables."""
 
-    _: KW_ONLY
     variant: str
     check: Check
     digest: str  # of the publication or draft in question

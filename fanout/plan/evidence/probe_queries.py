@@ -1,16 +1,13 @@
 """Queries of checks to HTTP services and Prometheus servers, with responses."""
 
-from dataclasses import KW_ONLY
 from typing import Any
 
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class ProbeQuery:
+class ProbeQuery(Value, kw_only=True):
     """One query; equal queries are sent once."""
 
-    _: KW_ONLY
     url: str  # of the service; with a query, of the Prometheus server
     query: str = ""  # PromQL; "": a plain HTTP request
     method: str = "GET"
@@ -19,16 +16,14 @@ class ProbeQuery:
     secret: str = ""  # the name of the secret with the credentials
 
 
-@frozen
-class ProbeResponse:
+class ProbeResponse(Value):
     """A response as plain data, which expressions see as `response` or `result`."""
 
     value: Any
     note: str = ""  # oddity of the response, reported if the expression fails
 
 
-@frozen
-class ProbeFailure:
+class ProbeFailure(Value):
     """Failure of a query, as a sentence that shows no secret."""
 
     sentence: str

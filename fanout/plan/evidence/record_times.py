@@ -27,10 +27,11 @@ from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
 from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine, format_instant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import replace
+from fanout.values import Value, replace
 
 LineKey = TypeVar("LineKey")
 LineValue = TypeVar("LineValue")
+TimedLine = TypeVar("TimedLine", bound=Value)
 
 
 def effective_records(
@@ -141,7 +142,7 @@ class _StatusClock:
         self.used[at] = self._noticed.get(at, self._now)
         return min(self.used[at], self._now)
 
-    def fields(self, value: LineValue, *names: str) -> LineValue:
+    def fields(self, value: TimedLine, *names: str) -> TimedLine:
         """Return the value with the instants in these fields; the same one if none changes."""
         present = ((name, getattr(value, name)) for name in names)
         replaced = {

@@ -8,7 +8,6 @@ that is written anew for the same revision does not answer it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
@@ -18,22 +17,19 @@ from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class ReviewHold:
+class ReviewHold(Value, kw_only=True):
     """Review by which an approver requests changes, and nothing has ended that."""
 
-    _: KW_ONLY
     at: datetime
     by: str  # "<host>/<login>"
     commit: str  # that was reviewed
     link: str
 
 
-@frozen
-class _ReviewedPackage:
+class _ReviewedPackage(Value):
     """Content of a variant that reviews may be about: its draft, or what a person has merged."""
 
     variant: ObservedVariant
@@ -42,8 +38,7 @@ class _ReviewedPackage:
     tree: str
 
 
-@frozen
-class _ReviewedGroup:
+class _ReviewedGroup(Value):
     """Packages of one pull request that are of one revision."""
 
     host: str

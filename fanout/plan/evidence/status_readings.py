@@ -16,7 +16,7 @@ from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import CommitStatus, StatusState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.values import frozen
+from fanout.values import Value
 
 _VERDICTS = {
     StatusState.SUCCESS: Verdict.PASSED,
@@ -26,8 +26,7 @@ _VERDICTS = {
 _MAX_DESCRIPTION = 120  # characters of a status's text in a message
 
 
-@frozen
-class StatusSource:
+class StatusSource(Value):
     """Commits of a draft or publication at which a status counts, and who shows their statuses.
 
     `commits` is empty where `missing` says why there is none.

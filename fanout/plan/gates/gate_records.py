@@ -1,7 +1,6 @@
 """Records as the gates read them, and the status of every Decision: active, applied, withdrawn."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -111,9 +110,9 @@ _CONVERSIONS: Mapping[str, Callable[[Any], object]] = {
 # For each record class, by the name of a field in the spec: its name in the class, its conversion.
 _SPEC_FIELDS: Mapping[type, Mapping[str, tuple[str, Callable[[Any], object]]]] = {
     record_class: {
-        key: (it.name, _CONVERSIONS.get(key, _as_stored))
-        for it in fields(record_class)
-        for key in [yaml_name(it.name)]
+        key: (name, _CONVERSIONS.get(key, _as_stored))
+        for name in record_class.__struct_fields__
+        for key in [yaml_name(name)]
     }
     for record_class in (EvidenceFacts, ApprovalFacts, DecisionFacts)
 }

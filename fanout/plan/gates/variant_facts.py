@@ -5,7 +5,6 @@ Facts of a variant that did not change since the previous pass are reused
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
@@ -36,11 +35,10 @@ from fanout.plan.pull_requests.join_hold import find_join_hold
 from fanout.plan.records.policy_status import DraftLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 
-@frozen
-class VariantAttributes:
+class VariantAttributes(Value):
     """Attributes of one variant that come from its policy and its dependencies."""
 
     group: int = 0  # of its stage's rollout
@@ -52,8 +50,7 @@ NO_ATTRIBUTES = VariantAttributes()
 AttributesByVariant = Mapping[str, VariantAttributes]
 
 
-@frozen
-class ObservedEvidence:
+class ObservedEvidence(Value):
     """Commits at which a variant had its present content, and readings of this pass."""
 
     # branch commits that contain the published package
@@ -71,11 +68,9 @@ class ObservedEvidence:
 NO_EVIDENCE = ObservedEvidence()
 
 
-@frozen
-class GateInputs:
+class GateInputs(Value, kw_only=True):
     """Gate inputs of one policy, or of one variant written by hand, apart from its variants."""
 
-    _: KW_ONLY
     facts: PolicyFacts  # without variants
     resolutions: tuple[ConflictResolution, ...] = ()
     # Newest evidence on record: a publication seen in this pass was not there when it was recorded.
@@ -84,8 +79,7 @@ class GateInputs:
     draft_lines: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant, when written
 
 
-@frozen
-class VariantFactsEntry:
+class VariantFactsEntry(Value):
     """Facts built for one variant in an earlier pass, with the values they were built from."""
 
     phase_value: object

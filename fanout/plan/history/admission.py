@@ -12,7 +12,7 @@ from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
 from fanout.plan.records.policy_status import GrantLine
-from fanout.values import frozen
+from fanout.values import Value
 
 
 class AdmissionType(StrEnum):
@@ -28,8 +28,7 @@ class AdmissionType(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@frozen
-class Admission:
+class Admission(Value):
     """Objects and person that released a publication."""
 
     type: AdmissionType

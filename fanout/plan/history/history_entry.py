@@ -7,11 +7,10 @@ from fanout.plan.history.admission import Admission
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.publication_evidence import ApprovalEntry, EvidenceEntry
 from fanout.plan.history.recorded_publications import RecordedPublication
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class HistoryEntry:
+class HistoryEntry(Value):
     """A publication, what released it, its approvals and its evidence."""
 
     recorded: RecordedPublication

@@ -6,11 +6,10 @@ from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import parse_last_record, parse_trailers
 from fanout.plan.observation.repository_state import Commit
 from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class PublicationCommit:
+class PublicationCommit(Value):
     """Statements of a commit that published packages, and its author."""
 
     oid: str

@@ -8,11 +8,10 @@ from fanout.plan.evidence.review_approvals import parse_reviewer
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class ApprovalEntry:
+class ApprovalEntry(Value):
     """One approval that let a publication through."""
 
     by: str
@@ -21,8 +20,7 @@ class ApprovalEntry:
     record: str = ""
 
 
-@frozen
-class EvidenceEntry:
+class EvidenceEntry(Value):
     """One answer to a check about a publication."""
 
     check: str
@@ -33,8 +31,7 @@ class EvidenceEntry:
     link: str = ""
 
 
-@frozen
-class RecordIndex:
+class RecordIndex(Value):
     """Evidence of a policy that was not withdrawn, by stage and revision, and its approvals."""
 
     evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]

@@ -5,7 +5,7 @@ ones, each with the release before it. Lines that cannot be read are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -18,14 +18,12 @@ from fanout.plan.records.policy_status import (
     VariantLine,
     parse_status,
 )
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class RecordedPublication:
+class RecordedPublication(Value, kw_only=True):
     """One publication of a variant, with the time at which it ended."""
 
-    _: KW_ONLY
     variant: str
     stage: str  # at the time; "": none, or unknown
     repository: str  # identity of the Git repository; "": unknown
@@ -40,8 +38,7 @@ class RecordedPublication:
     is_unchanged: bool = False  # new inputs or another revision of the same package
 
 
-@frozen
-class VerdictChange:
+class VerdictChange(Value):
     """A recorded change of what a stage remembers about a revision."""
 
     at: datetime
@@ -50,8 +47,7 @@ class VerdictChange:
     history: RevisionHistory | None  # None: it was removed from the status
 
 
-@frozen
-class RecordedHistory:
+class RecordedHistory(Value):
     """Publications and verdicts of one policy, oldest first."""
 
     publications: tuple[RecordedPublication, ...] = ()

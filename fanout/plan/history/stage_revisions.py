@@ -1,20 +1,18 @@
 """Revisions of a stage over time: when each began and passed, and with how many variants."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.plan.history.admission import AdmissionType
 from fanout.plan.history.history_entry import HistoryEntry
 from fanout.plan.history.recorded_publications import VerdictChange
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class StageRevision:
+class StageRevision(Value, kw_only=True):
     """One stretch in which variants of a stage took a revision."""
 
-    _: KW_ONLY
     stage: str
     revision: str
     began: datetime  # of a stage without variants: when it passed

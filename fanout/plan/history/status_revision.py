@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class StatusRevision:
+class StatusRevision(Value):
     """Status lines that one commit changed, by key; None stands for a removed line."""
 
     at: datetime  # the committer's time

@@ -6,7 +6,6 @@ new one is ready (design §1 and §6, "Order and change").
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
@@ -20,11 +19,10 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class PreviousLocation:
+class PreviousLocation(Value):
     """A place where the variant has, or had, its published package."""
 
     repository_state: RepositoryState
@@ -42,8 +40,7 @@ class PreviousLocation:
         return self.repository_state.published_renderings.get(self.path)
 
 
-@frozen
-class MisplacedDraft:
+class MisplacedDraft(Value):
     """A draft of the variant at a place that its policy no longer asks for."""
 
     repository_state: RepositoryState
@@ -56,8 +53,7 @@ class MisplacedDraft:
         return not self.draft.has_edits or self.draft.commit in draft.trailers.takes.split()
 
 
-@frozen
-class AbandonedLocation:
+class AbandonedLocation(Value):
     """A place that the variant has left, with the package that is still there."""
 
     left_place: PreviousLocationLine
@@ -75,11 +71,9 @@ class AbandonedLocation:
         return not self.is_vacant and self.location.path_state.tree != self.left_place.tree
 
 
-@frozen
-class PathHolder:
+class PathHolder(Value, kw_only=True):
     """The variant on record at, above or below the path where another variant is to go."""
 
-    _: KW_ONLY
     namespace: str
     variant: str
     policy: str  # "<namespace>/<policy>"

@@ -1,7 +1,6 @@
 """A repository as its forge shows it: the pull requests of fanout, their reviews and statuses."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, field
 
 from fanout.errors import FanoutError
 from fanout.plan.observation.observed_request import (
@@ -11,11 +10,10 @@ from fanout.plan.observation.observed_request import (
     ObservedReview,
     RepositoryFacts,
 )
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class RequestFacts:
+class RequestFacts(Value, kw_only=True):
     """A pull request of fanout with its reviews: one from its branch to the Repository's branch.
 
     `reviewed_trees` has the package trees of each reviewed commit, by commit and path; commits
@@ -23,7 +21,6 @@ class RequestFacts:
     the draft had at each commit about which a review requests changes, by commit and variant.
     """
 
-    _: KW_ONLY
     request: ObservedRequest
     reviews: tuple[ObservedReview, ...] = ()
     reviewed_trees: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -31,15 +28,13 @@ class RequestFacts:
     closed_by: str = ""  # login of who closed it; "": it is open, or the forge does not say
 
 
-@frozen
-class OtherRequest:
+class OtherRequest(Value, kw_only=True):
     """Open pull request of somebody else to a branch that requires the status of fanout.
 
     `status` is state and description of the newest status of fanout's context at the head; "" if
     there is none. `problem` says why it was not read.
     """
 
-    _: KW_ONLY
     number: int
     head_commit: str
     changed_packages: tuple[str, ...] = ()  # paths of packages of this installation
@@ -47,15 +42,13 @@ class OtherRequest:
     problem: str = ""
 
 
-@frozen
-class ForgeState:
+class ForgeState(Value, kw_only=True):
     """A repository as its forge shows it in one pass.
 
     `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
     this pass. `failure` says why nothing is known.
     """
 
-    _: KW_ONLY
     host: str  # "git.example.com"
     login: str = ""
     repository: RepositoryFacts | None = None

@@ -7,11 +7,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RepositoryName:
+class RepositoryName(Value):
     """Repository on a forge: `owner/name`, or with the path of its groups as the owner."""
 
     owner: str
@@ -30,8 +29,7 @@ class RequestState(StrEnum):
     MERGED = "merged"
 
 
-@frozen
-class ObservedRequest:
+class ObservedRequest(Value):
     """Pull request as a forge shows it.
 
     `title` is without the prefix by which some forges mark drafts. `text_version` counts the
@@ -64,8 +62,7 @@ class ObservedRequest:
         return str(self.head_repository).lower() == str(repository).lower()
 
 
-@frozen
-class RequestMatch:
+class RequestMatch(Value):
     """Pull request found by a search of the host."""
 
     repository: RepositoryName
@@ -73,16 +70,14 @@ class RequestMatch:
     updated: datetime
 
 
-@frozen
-class SearchedRequests:
+class SearchedRequests(Value):
     """Pull requests that a search found, and the host's time when it answered."""
 
     matches: tuple[RequestMatch, ...]
     instant: datetime | None  # None: the host does not say
 
 
-@frozen
-class RequestDraft:
+class RequestDraft(Value):
     """Content of a pull request that is to be opened."""
 
     head_branch: str
@@ -92,8 +87,7 @@ class RequestDraft:
     is_draft: bool
 
 
-@frozen
-class RequestEdit:
+class RequestEdit(Value):
     """Change of a pull request; None leaves a field as it is.
 
     Title and draft flag change together, because some forges keep the flag in the title.
@@ -113,8 +107,7 @@ class ReviewVerdict(StrEnum):
     COMMENTED = "commented"
 
 
-@frozen
-class ObservedReview:
+class ObservedReview(Value):
     """Review of a pull request at one commit."""
 
     reviewer: str
@@ -133,8 +126,7 @@ class StatusState(StrEnum):
     FAILURE = "failure"
 
 
-@frozen
-class CommitStatus:
+class CommitStatus(Value):
     """Newest status of one context at a commit, by one creator."""
 
     context: str
@@ -145,8 +137,7 @@ class CommitStatus:
     url: str = ""
 
 
-@frozen
-class ChangedPaths:
+class ChangedPaths(Value):
     """Paths of the files that a pull request changes, and the head commit that they are of.
 
     A renamed file counts with both names. `head_commit` is "" where the host does not say it, as
@@ -157,8 +148,7 @@ class ChangedPaths:
     paths: frozenset[str]
 
 
-@frozen
-class BranchFacts:
+class BranchFacts(Value):
     """Rules of a branch, as far as the account of fanout may read them."""
 
     commit: str
@@ -169,8 +159,7 @@ class BranchFacts:
     may_merge: bool
 
 
-@frozen
-class RepositoryFacts:
+class RepositoryFacts(Value):
     """Settings of a repository, and the rights of the account of fanout."""
 
     name: RepositoryName  # the present one, if it was renamed
@@ -181,8 +170,7 @@ class RepositoryFacts:
     merge_styles: frozenset[MergeStyle]
 
 
-@frozen
-class GuardedMerge:
+class GuardedMerge(Value):
     """Merge of a pull request, guarded by the head that was judged."""
 
     number: int

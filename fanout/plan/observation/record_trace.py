@@ -10,13 +10,12 @@ from datetime import datetime
 
 from fanout.api.durations import parse_instant
 from fanout.api.field_errors import InvalidValue
-from fanout.values import frozen
+from fanout.values import Value
 
 _NAME = re.compile(r"[\w.-]{1,253}")  # as much as a message shows
 
 
-@frozen
-class RecordTrace:
+class RecordTrace(Value):
     """Name and instant of a record."""
 
     record: str

@@ -7,7 +7,6 @@ else.
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, field
 from functools import lru_cache
 
 from fanout.api.urls import canonicalize_url
@@ -18,14 +17,13 @@ from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.record_trace import RecordTrace
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import tag_ref
-from fanout.values import frozen
+from fanout.values import Value, field
 
 RepositoryAccess = tuple[str, str]
 """Canonical URL of a repository, and the credentials it is reached with ("": none)."""
 
 
-@frozen
-class Remote:
+class Remote(Value):
     """Location of a repository, and the secret it is reached with.
 
     The secret is read only inside `fanout.git`.
@@ -75,8 +73,7 @@ def normalize_identity(identity: str) -> str:
     return f"{canonicalize_url(url)}{separator}{branch}" if separator else identity
 
 
-@frozen
-class RefListingRequest:
+class RefListingRequest(Value):
     """Request to list a repository; objects behind `mirrored_patterns` are mirrored.
 
     A pattern is a full ref name or ends with ``/*``.
@@ -86,18 +83,15 @@ class RefListingRequest:
     mirrored_patterns: tuple[str, ...]
 
 
-@frozen
-class RefListing:
+class RefListing(Value):
     """All branches and tags of a repository at one moment; annotated tags by their commit."""
 
     refs: Mapping[str, str]
 
 
-@frozen
-class Commit:
+class Commit(Value, kw_only=True):
     """A commit as read from the mirror."""
 
-    _: KW_ONLY
     oid: str
     tree: str
     parents: tuple[str, ...]
@@ -107,8 +101,7 @@ class Commit:
     author: str = ""  # "name <email>"
 
 
-@frozen
-class PathState:
+class PathState(Value):
     """State of a path in a commit: the directory's tree id, or None if nothing is there.
 
     `problem` says why no package can be there: a file or a symlink on the way.
@@ -118,19 +111,16 @@ class PathState:
     problem: str = ""
 
 
-@frozen
-class CommitIdentity:
+class CommitIdentity(Value):
     """Name and email address of the author of commits."""
 
     name: str
     email: str
 
 
-@frozen
-class DraftCommit:
+class DraftCommit(Value, kw_only=True):
     """A draft to write: one commit that replaces the package at `path` in its base."""
 
-    _: KW_ONLY
     ref: str
     base: str  # the parent: the branch's head
     path: str
@@ -142,11 +132,9 @@ class DraftCommit:
     more_parents: tuple[str, ...] = ()
 
 
-@frozen
-class StageDraftCommit:
+class StageDraftCommit(Value, kw_only=True):
     """One commit of a stage draft: packages put in, by path, and packages taken out."""
 
-    _: KW_ONLY
     trees_by_path: Mapping[str, str]  # directory → tree id
     dropped_paths: tuple[str, ...] = ()  # directories
     message: str
@@ -154,8 +142,7 @@ class StageDraftCommit:
     more_parents: tuple[str, ...] = ()  # after the commit before it
 
 
-@frozen
-class StageDraftUpdate:
+class StageDraftUpdate(Value):
     """A stage draft to write: commits on top of each other, the first one on `parent`.
 
     `parent` is a head of the target branch, or the tip of the draft that people committed to.
@@ -166,19 +153,16 @@ class StageDraftUpdate:
     commits: tuple[StageDraftCommit, ...]
 
 
-@frozen
-class StoredTree:
+class StoredTree(Value):
     """A directory whose files no draft of the change lists: commits name it by its id."""
 
     entries: Mapping[str, TreeEntry]
     tree: str  # its id, as computed before anything is written
 
 
-@frozen
-class MergedDraft:
+class MergedDraft(Value, kw_only=True):
     """A draft to merge in a publication, and the tag to create for it."""
 
-    _: KW_ONLY
     commit: str
     path: str
     tree: str  # of the package in the draft
@@ -187,8 +171,7 @@ class MergedDraft:
     last_commit: str = ""  # commit of that publication; a merge that yields it is the same one
 
 
-@frozen
-class PublicationMerge:
+class PublicationMerge(Value):
     """Publication of one stage in one repository.
 
     The writer makes one commit for each 16 draft branches, in this order, each on top of the
@@ -204,15 +187,13 @@ class PublicationMerge:
     dropped_paths: tuple[str, ...] = ()
 
 
-@frozen
-class VendorCommit:
+class VendorCommit(Value, kw_only=True):
     """The next commit of fanout's own branch with the pristine renderings.
 
     `statements` are about the publications of the same push; those that it merges itself
     have no commit yet. `last_statements` is the newest vendor commit so far that has statements.
     """
 
-    _: KW_ONLY
     ref: str
     parent: str  # "": the branch's first commit
     trees_by_path: Mapping[str, str]  # directory → tree id
@@ -223,14 +204,12 @@ class VendorCommit:
     last_statements: str = ""
 
 
-@frozen
-class FileCommit:
+class FileCommit(Value, kw_only=True):
     """A commit that writes and removes single files, as for records.
 
     Of several of a change for one branch each is the parent of the next.
     """
 
-    _: KW_ONLY
     ref: str
     parent: str  # head of the branch before the change; "": it has none
     content_by_path: Mapping[str, bytes]
@@ -242,11 +221,9 @@ class FileCommit:
     trees_by_path: Mapping[str, str] = field(default_factory=dict)
 
 
-@frozen
-class RepositoryChange:
+class RepositoryChange(Value, kw_only=True):
     """All changes of a pass in one repository: an atomic push, and one for removals."""
 
-    _: KW_ONLY
     remote: Remote
     identity: CommitIdentity
     expected: Mapping[str, str]  # id in the listing of every touched ref; "": absent
@@ -275,8 +252,7 @@ class RepositoryChange:
         return count
 
 
-@frozen
-class PushedChange:
+class PushedChange(Value):
     """Result of a change: the new id of every ref that was pushed.
 
     With `tags: None` the tags of publications are among `refs`, although they were not pushed.
@@ -289,11 +265,9 @@ class PushedChange:
 EMPTY_PATH = PathState(None)
 
 
-@frozen
-class OpenDraft:
+class OpenDraft(Value, kw_only=True):
     """Draft of one package of this installation: a branch, or its part of a stage draft."""
 
-    _: KW_ONLY
     ref: str
     path: str  # of the package
     commit: str  # tip of the branch
@@ -326,14 +300,12 @@ def shared_draft_key(ref: str, path: str) -> str:
     return f"{ref}:{path}"
 
 
-@frozen
-class StageDraft:
+class StageDraft(Value, kw_only=True):
     """The branch of a stage draft; its packages are among the drafts of the repository.
 
     `is_edited` means that people committed to it, whatever they changed.
     """
 
-    _: KW_ONLY
     ref: str
     commit: str  # its tip
     timestamp: int  # of the tip
@@ -341,15 +313,13 @@ class StageDraft:
     is_edited: bool = False
 
 
-@frozen
-class RemovalDraft:
+class RemovalDraft(Value, kw_only=True):
     """The branch that removes packages of a stage, in a repository with a forge.
 
     `idle_paths` are packages that its commits name, and that a merge would not remove: people have
     put them back, or they are newer than its base.
     """
 
-    _: KW_ONLY
     ref: str
     commit: str  # its tip
     timestamp: int  # of the tip
@@ -362,19 +332,16 @@ class RemovalDraft:
     has_joints: bool = False  # a commit of it has several parents
 
 
-@frozen
-class PristineRenderings:
+class PristineRenderings(Value):
     """Tree ids of the pristine renderings of one path on fanout's own branch."""
 
     published_tree: str | None
     drafted_tree: str | None
 
 
-@frozen
-class RepositoryState:
+class RepositoryState(Value, kw_only=True):
     """State of a downstream repository as listed and read at one moment."""
 
-    _: KW_ONLY
     remote: Remote
     branch: str  # full ref name
     refs: Mapping[str, str]

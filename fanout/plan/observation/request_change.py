@@ -1,7 +1,5 @@
 """Changes of a pass in one pull request, as data."""
 
-from dataclasses import KW_ONLY
-
 from fanout.api.promotion_policy import MergeStyle
 from fanout.plan.observation.observed_request import (
     ObservedRequest,
@@ -10,11 +8,10 @@ from fanout.plan.observation.observed_request import (
     StatusState,
 )
 from fanout.plan.observation.repository_state import Remote
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RequestStatus:
+class RequestStatus(Value):
     """Status of fanout at the head of a pull request."""
 
     context: str  # "fanout", or "fanout/<install>"
@@ -22,8 +19,7 @@ class RequestStatus:
     description: str
 
 
-@frozen
-class RequestMerge:
+class RequestMerge(Value):
     """Merge of a pull request by the forge, guarded by the head that the pass observed."""
 
     head_commit: str
@@ -32,15 +28,13 @@ class RequestMerge:
     body: str
 
 
-@frozen
-class RequestChange:
+class RequestChange(Value, kw_only=True):
     """Calls of a pass about one pull request, in the order of the fields below `request`.
 
     `request` is None for one that is to be opened. The status is set at `head_commit`, or, if
     that is "", at the commit that the same pass pushes to the head branch.
     """
 
-    _: KW_ONLY
     remote: Remote  # of the repository in Git
     repository: str  # its identity
     policy: str  # "<namespace>/<name>", for which the calls are counted

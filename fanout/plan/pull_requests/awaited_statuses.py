@@ -1,7 +1,6 @@
 """Commits whose statuses the checks of a pass wait for."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check, Stage
@@ -9,14 +8,12 @@ from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.records.policy_status import VariantLine
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class StatusSubject:
+class StatusSubject(Value, kw_only=True):
     """A variant whose stage has checks of commit statuses."""
 
-    _: KW_ONLY
     spec: VariantSpec
     stage: Stage
     status_line: VariantLine | None = None

@@ -17,7 +17,7 @@ from fanout.plan.pull_requests.call_limits import (
     HostLimits,
     least_seconds,
 )
-from fanout.values import frozen
+from fanout.values import Value
 
 _MINUTES_IN_WORDS = 100  # beyond it, time is in hours
 # The label by which people hold requests, in each repository in which one is opened: its labels are
@@ -25,8 +25,7 @@ _MINUTES_IN_WORDS = 100  # beyond it, time is in hours
 _HOLD_LABEL_CALLS = (CallKind.READ, CallKind.WRITE)
 
 
-@frozen
-class HostEstimate:
+class HostEstimate(Value):
     """Estimate of the calls of a pass to one host, and of the refs pushed to it."""
 
     host: str
@@ -56,8 +55,7 @@ class HostEstimate:
         }
 
 
-@frozen
-class CallEstimate:
+class CallEstimate(Value):
     """Estimate of a pass: the refs of every push, and of each host with requests its calls."""
 
     refs: int

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 MINUTE, HOUR = 60.0, 3600.0  # seconds
 
@@ -17,8 +17,7 @@ class CallKind(StrEnum):
     CREATION = "creation"  # a write that makes something people are notified of
 
 
-@frozen
-class CallLimits:
+class CallLimits(Value):
     """Limits of one host for one credential."""
 
     calls_per_minute: int = 600
@@ -28,8 +27,7 @@ class CallLimits:
     patience: float = MINUTE  # seconds that a call waits for a limit; beyond it is deferred
 
 
-@frozen
-class HostLimits:
+class HostLimits(Value):
     """Limits of a host, and its name as Repositories have it."""
 
     host: str  # "git.example.com"

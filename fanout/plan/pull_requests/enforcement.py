@@ -9,7 +9,7 @@ from enum import StrEnum
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import BranchFacts
-from fanout.values import frozen
+from fanout.values import Value
 
 _PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *
 
@@ -22,8 +22,7 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-@frozen
-class Enforcement:
+class Enforcement(Value):
     """Answer whether a branch can change without the status of fanout, with a sentence."""
 
     not_enforced: ConditionStatus

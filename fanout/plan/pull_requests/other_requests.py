@@ -5,7 +5,6 @@ of them could be merged.
 """
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY
 
 from fanout.api.text_fields import fold_path
 from fanout.plan import plan_wording
@@ -19,14 +18,12 @@ from fanout.plan.pull_requests.request_plan import (
     shorten_description,
     status_context,
 )
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RepositorySubject:
+class RepositorySubject(Value, kw_only=True):
     """A repository, and the policy or variant written by hand that its calls are counted for."""
 
-    _: KW_ONLY
     namespace: str
     policy: str  # "": a variant written by hand
     variant: str  # "": a policy
@@ -34,17 +31,14 @@ class RepositorySubject:
     state: RepositoryState
 
 
-@frozen
-class OtherStatus:
+class OtherStatus(Value, kw_only=True):
     """Status to set on somebody else's pull request, and the action that reports it."""
 
-    _: KW_ONLY
     change: RequestChange
     action: PlanAction
 
 
-@frozen
-class OtherStatuses:
+class OtherStatuses(Value):
     """Statuses to set on other people's requests, and warnings about those that are not judged."""
 
     statuses: tuple[OtherStatus, ...]

@@ -6,7 +6,6 @@ stage requests hold the request until the same person approves it or the review 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
 from fanout.gates import gate_wording
@@ -32,17 +31,15 @@ from fanout.plan.removal.removal_drafts import (
 )
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class RemovalReviews:
+class RemovalReviews(Value, kw_only=True):
     """Reviews and closings of the pull requests that remove packages of one policy.
 
     `lines` are the requests on record, `decisions` those that count.
     """
 
-    _: KW_ONLY
     owner: RemovalDraftOwner
     lines: Mapping[RequestKey, RequestLine]
     decisions: Sequence[DecisionFacts]

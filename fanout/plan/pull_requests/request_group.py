@@ -1,7 +1,6 @@
 """The variants of one pull request, as a pass leaves its branch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import VariantState
@@ -15,20 +14,18 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.values import frozen
+from fanout.values import Value
 
 _RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
 
 
-@frozen
-class RequestGroup:
+class RequestGroup(Value, kw_only=True):
     """The variants whose drafts are on one branch, which has or is to have a pull request.
 
     `members` are those whose package is on the branch after the pass. `hold` is the first hold that
     keeps what is on the branch from being merged.
     """
 
-    _: KW_ONLY
     namespace: str
     policy: str  # "": written by hand
     variant: str = ""  # the one written by hand

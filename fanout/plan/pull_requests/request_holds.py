@@ -14,14 +14,13 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 HOLD_LABEL = "fanout/hold"
 _REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
 
 
-@frozen
-class RequestHoldInputs:
+class RequestHoldInputs(Value):
     """Inputs of the holds of one policy's requests in one pass."""
 
     settings: RequestSettings

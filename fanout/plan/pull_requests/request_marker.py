@@ -7,12 +7,11 @@ write its part again.
 """
 
 import re
-from dataclasses import KW_ONLY
 from hashlib import sha256
 from typing import Final
 from urllib.parse import quote, unquote
 
-from fanout.values import frozen
+from fanout.values import Value
 
 _BEGIN: Final = (
     "<!-- fanout: from here to the last comment fanout writes; text around it is kept -->"
@@ -31,19 +30,16 @@ _WITHOUT_END: Final = re.compile(rf"{_BEGIN_LINE}.*\Z", re.MULTILINE | re.DOTALL
 _FORGED: Final = re.compile(r"^[ \t]*<!--(?=[ \t]*fanout)", re.MULTILINE)
 
 
-@frozen
-class RequestMarker:
+class RequestMarker(Value, kw_only=True):
     """Installation, policy and stage of a pull request, and the digest of title and text."""
 
-    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"
     stage: str
     digest: str  # "sha256:<hex>"
 
 
-@frozen
-class RequestText:
+class RequestText(Value):
     """Title and text of a pull request as fanout writes them; `text` has both comments."""
 
     title: str

@@ -1,7 +1,6 @@
 """Planning of pull requests: what each is to be, against what the forge shows."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
 
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
@@ -24,17 +23,15 @@ from fanout.plan.pull_requests.request_marker import (
 )
 from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.selection.ref_names import install_of
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _MAX_DESCRIPTION = 140  # characters that all forges show of a status
 DEFAULT_INSTALL = "default"
 
 
-@frozen
-class PlannedRequest:
+class PlannedRequest(Value, kw_only=True):
     """Change of one pull request, and the actions that report it."""
 
-    _: KW_ONLY
     change: RequestChange
     actions: tuple[PlanAction, ...]
 

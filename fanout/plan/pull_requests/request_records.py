@@ -1,7 +1,6 @@
 """Records about pull requests: what a pass observes, and what comes of its calls."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import KW_ONLY
 from datetime import datetime, timedelta
 
 from fanout.plan import plan_wording
@@ -17,16 +16,14 @@ from fanout.plan.pull_requests.declined_requests import (
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 OPENING_PATIENCE = timedelta(minutes=1)
 
 
-@frozen
-class RequestResult:
+class RequestResult(Value, kw_only=True):
     """Result of the calls about one pull request; fields of calls not made have their defaults."""
 
-    _: KW_ONLY
     number: int
     url: str = ""
     head: str = ""  # commit at which the status was set; "": it was not

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RequestSettings:
+class RequestSettings(Value):
     """Settings of the pull requests of one policy: how they are opened and merged, and labels."""
 
     merge: MergeMethod = MergeMethod.DIRECT

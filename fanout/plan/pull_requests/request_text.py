@@ -6,7 +6,6 @@ files first, conflicts and gates last.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY
 from enum import StrEnum
 from typing import Final
 
@@ -26,7 +25,7 @@ from fanout.plan.pull_requests.markdown_text import (
 )
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_marker import RequestText, build_request_text
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_TITLE: Final = 240  # characters; forges take 255, and some put a prefix before it
 MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs
@@ -45,11 +44,9 @@ class ChangeVerb(StrEnum):
     REMOVE = "Remove"
 
 
-@frozen
-class RequestVariant:
+class RequestVariant(Value, kw_only=True):
     """Variant in a pull request, with the change of its package."""
 
-    _: KW_ONLY
     name: str
     path: str
     verb: ChangeVerb
@@ -60,19 +57,16 @@ class RequestVariant:
     detail: str = ""  # why, for a removal
 
 
-@frozen
-class RequestUpstream:
+class RequestUpstream(Value, kw_only=True):
     """An upstream revision that packages of a request were made from."""
 
-    _: KW_ONLY
     repository: str  # URL
     package: str
     revision: str
     commit: str
 
 
-@frozen
-class PackageChange:
+class PackageChange(Value):
     """Changes of files that several packages have alike, as lines of a patch.
 
     `paths` are those of the packages. Values of Secrets are masked. `omitted` says what is left
@@ -84,8 +78,7 @@ class PackageChange:
     omitted: str = ""  # "120 more lines in 3 files"
 
 
-@frozen
-class RequestConflict:
+class RequestConflict(Value):
     """A merge conflict that packages have alike."""
 
     paths: tuple[str, ...]
@@ -93,27 +86,23 @@ class RequestConflict:
     is_decided: bool
 
 
-@frozen
-class RequestHold:
+class RequestHold(Value):
     """Hold of packages of a request; without paths, of all of them."""
 
     hold: Hold
     paths: tuple[str, ...] = ()
 
 
-@frozen
-class RequestCheck:
+class RequestCheck(Value):
     """Result of a check that packages of a request have alike."""
 
     result: CheckResult
     paths: tuple[str, ...]
 
 
-@frozen
-class RequestContent:
+class RequestContent(Value, kw_only=True):
     """Content of the text of a pull request."""
 
-    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"; of a variant written by hand its own name
     stage: str = ""
@@ -130,8 +119,7 @@ class RequestContent:
     approval_checks: tuple[str, ...] = ()  # checks of the stage that wait for approvals
 
 
-@frozen
-class _Section:
+class _Section(Value):
     """Section of a text: entries under a heading, of which the last ones may be left out."""
 
     heading: str

@@ -3,11 +3,10 @@
 from datetime import datetime
 
 from fanout.gates.timestamps import is_from_the_future
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class LoggedSweep:
+class LoggedSweep(Value):
     """Instant up to which the sweeps of a schedule are done, and that schedule."""
 
     at: datetime

@@ -1,13 +1,13 @@
 """Records of one policy as the record store returns them, as plain data."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 RECORD_KINDS = ("Evidence", "Approval", "Decision")
 
@@ -20,11 +20,9 @@ class RecordsKey:
     policy: str
 
 
-@frozen
-class RecordEntry:
+class RecordEntry(Value, kw_only=True):
     """One record; `at` and `by` are those of the commit that added it."""
 
-    _: KW_ONLY
     name: str
     at: datetime
     by: str  # "name <email>"
@@ -70,19 +68,16 @@ def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
     return tuple(active.values())
 
 
-@frozen
-class SubmittedRecord:
+class SubmittedRecord(Value, kw_only=True):
     """Record of a person that is to be added once: `uid` is that of its object."""
 
-    _: KW_ONLY
     uid: str
     manifest: Mapping[str, Any]  # apiVersion, kind, spec, and metadata with namespace alone
     author: CommitIdentity
     groups: tuple[str, ...] = ()
 
 
-@frozen
-class RewoundBranch:
+class RewoundBranch(Value):
     """A branch of records that no longer descends from the commit where it was last seen."""
 
     branch: str  # URL and branch for messages
@@ -90,8 +85,7 @@ class RewoundBranch:
     records: tuple[RecordEntry, ...] | None = None  # missing records; None: unknown
 
 
-@frozen
-class LostBranch:
+class LostBranch(Value):
     """The branch that a policy without records would have, where others may be it, renamed.
 
     Others are counted and not named: their names have those of other namespaces.
@@ -102,11 +96,9 @@ class LostBranch:
     others: int
 
 
-@frozen
-class PolicyRecords:
+class PolicyRecords(Value, kw_only=True):
     """All records and status lines of one policy."""
 
-    _: KW_ONLY
     head: str = ""  # commit; "": nothing was recorded yet
     records: tuple[RecordEntry, ...] = ()  # in the order in which they were recorded
     status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # lines by key
@@ -119,8 +111,7 @@ class PolicyRecords:
     outdated: str = ""
 
 
-@frozen
-class StatusChange:
+class StatusChange(Value):
     """Change that a pass makes to a policy's status lines; None removes a key."""
 
     expected: str  # head of the records branch as observed

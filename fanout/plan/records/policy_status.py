@@ -8,7 +8,6 @@ classes are the keys in the records and must not change.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, asdict, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -17,16 +16,14 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
-from fanout.values import frozen, replace
+from fanout.values import Value, as_data, field, replace
 
 StatusLines = dict[str, Mapping[str, Any] | None]
 
 
-@frozen
-class GrantLine:
+class GrantLine(Value, kw_only=True):
     """A release of a draft, recorded before anything is published."""
 
-    _: KW_ONLY
     revision: str
     commit: str  # upstream commit
     digest: str
@@ -41,23 +38,19 @@ class GrantLine:
     since: datetime | None = None  # first release of the revision, if earlier than `at`
 
 
-@frozen
-class PreviousGrantLine:
+class PreviousGrantLine(Value, kw_only=True):
     """The earlier release of a draft that the draft of a newer one is to replace.
 
     It counts until the newer draft is pushed: people may merge the earlier one before.
     """
 
-    _: KW_ONLY
     grant: GrantLine
     rendering: str  # tree at `drafts/PATH` of the vendor branch before the push
 
 
-@frozen
-class PublishedLine:
+class PublishedLine(Value, kw_only=True):
     """The publication in force, recorded when it was observed."""
 
-    _: KW_ONLY
     revision: str
     commit: str  # upstream commit
     digest: str
@@ -81,8 +74,7 @@ class PublishedLine:
         return (self.since or self.at) if self.revision == revision else None
 
 
-@frozen
-class PreviousLocationLine:
+class PreviousLocationLine(Value):
     """A place that the variant moved away from, with a package still to be removed."""
 
     repository: str  # identity of the Git repository
@@ -95,11 +87,9 @@ class PreviousLocationLine:
         return self.repository, self.path
 
 
-@frozen
-class VariantLine:
+class VariantLine(Value, kw_only=True):
     """Recorded status of one variant."""
 
-    _: KW_ONLY
     repository: str  # identity of the Git repository
     path: str
     grant: GrantLine | None = None
@@ -136,16 +126,14 @@ class VariantLine:
         return replace(self, grant=grant, previous_grant=None)
 
 
-@frozen
-class DraftLine:
+class DraftLine(Value):
     """A draft of a stage that requires reports, and the instant it was first written."""
 
     digest: str
     at: datetime
 
 
-@frozen
-class RefusedPushLine:
+class RefusedPushLine(Value):
     """A push about a variant that its server refuses: the first instant, and the error.
 
     The line stays until a push about the variant goes through, or none is due any more.
@@ -156,8 +144,7 @@ class RefusedPushLine:
     message: str
 
 
-@frozen
-class RequestLine:
+class RequestLine(Value, kw_only=True):
     """A pull request that fanout opened, as it was when a pass last changed or saw it.
 
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
@@ -166,7 +153,6 @@ class RequestLine:
     that head, with the reason and its words.
     """
 
-    _: KW_ONLY
     number: int
     state: str
     url: str = ""  # of its page
@@ -184,11 +170,9 @@ RequestKey = tuple[str, str]
 """Identity of the repository, and full ref of the head branch."""
 
 
-@frozen
-class RecordedStatus:
+class RecordedStatus(Value, kw_only=True):
     """Recorded status of a policy, parsed from its lines."""
 
-    _: KW_ONLY
     variants: Mapping[str, VariantLine] = field(default_factory=dict)
     history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
     revisions: Mapping[str, str] = field(default_factory=dict)  # commit at first use, by revision
@@ -402,7 +386,7 @@ def _serialize(line: _Line | None) -> Mapping[str, Any] | None:
     if line is None:
         return None
     if not isinstance(line, Mapping):
-        return _as_plain_data(asdict(line))
+        return _as_plain_data(as_data(line))
     return {it: format_instant(at) if isinstance(at, datetime) else at for it, at in line.items()}
 
 

@@ -6,19 +6,17 @@ from typing import Any
 
 from fanout.errors import FanoutError
 from fanout.plan.records.policy_records import RecordsKey
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class ClusterUser:
+class ClusterUser(Value):
     """User of a cluster: name, and groups of the API."""
 
     name: str
     groups: tuple[str, ...] = ()
 
 
-@frozen
-class RecordState:
+class RecordState(Value):
     """State of a record's object, from its status: on record, refused, or waiting."""
 
     record: str = ""  # name in the records repository
@@ -28,8 +26,7 @@ class RecordState:
     is_refused: bool = False  # for ever; otherwise it waits
 
 
-@frozen
-class RecordObject:
+class RecordObject(Value):
     """Object of a record, as the API server has it."""
 
     kind: str
@@ -56,8 +53,7 @@ class RecordObject:
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
-@frozen
-class RecordListing:
+class RecordListing(Value):
     """Objects that are not on record, by their creation, and whether their authors are proven.
 
     `admission_problem`: the admission policies are not as they have to be, so nobody is who an

@@ -20,7 +20,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.records.policy_records import RecordEntry, RecordsKey
 from fanout.selection.ref_names import record_traces_ref
-from fanout.values import frozen
+from fanout.values import Value
 
 # A decision to accept older records is among them: by it an even older copy is noticed.
 _STOPPING_ACTIONS = frozenset(
@@ -29,8 +29,7 @@ _STOPPING_ACTIONS = frozenset(
 _NO_POLICY = "_"  # not a valid object name
 
 
-@frozen
-class DueTrace:
+class DueTrace(Value):
     """Trace that a repository does not have; None: that of records that are given up is removed."""
 
     state: RepositoryState

@@ -9,7 +9,6 @@ its branch is the only sign that they are in it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
@@ -27,14 +26,12 @@ from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant, with_wait_hold
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 
-@frozen
-class CleanupItem:
+class CleanupItem(Value, kw_only=True):
     """One draft or package to remove from a place where the variant was, or was to be."""
 
-    _: KW_ONLY
     spec: VariantSpec
     state: RepositoryState
     repository: str  # name of the Repository object
@@ -47,8 +44,7 @@ class CleanupItem:
     drops_rendering: bool = False
 
 
-@frozen
-class PolicyCleanup:
+class PolicyCleanup(Value):
     """Cleanup of one policy after moves and removals.
 
     `emptied` and `rediscovered` are the repositories that the policy stops, or starts again, to
@@ -62,11 +58,9 @@ class PolicyCleanup:
     removal_drafts: tuple[RemovalDraftPlan, ...] = ()
 
 
-@frozen
-class CleanupPermission:
+class CleanupPermission(Value, kw_only=True):
     """Permission to remove a variant's old package: readiness, automation and windows."""
 
-    _: KW_ONLY
     is_publishing: bool = True  # False: the pass only updates drafts
     is_ready: bool = False
     is_automatic: bool = False

@@ -5,23 +5,20 @@ packages. What it removes is read back from these lines alone.
 """
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.selection.ref_names import removal_draft_ref
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class RemovalCommit:
+class RemovalCommit(Value, kw_only=True):
     """Statement of one commit of a removal draft.
 
     `base` is the commit of the target branch that the chain begins on. `restored` are the paths of
     packages that an earlier commit removed, and that stay after all.
     """
 
-    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"
     stage: str  # "": none

@@ -6,7 +6,6 @@ until the target branch does not have its package any more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
@@ -28,19 +27,17 @@ from fanout.plan.removal.removal_commit import (
 )
 from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT
 from fanout.selection.ref_names import removal_draft_ref
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
 
 
-@frozen
-class DraftedRemoval:
+class DraftedRemoval(Value, kw_only=True):
     """Package that a removal draft removes, or is to remove.
 
     One with a hold stays in a draft that removes it already, and does not join one.
     """
 
-    _: KW_ONLY
     variant: str
     stage: str  # "": none
     repository: str  # name of the Repository object
@@ -51,15 +48,13 @@ class DraftedRemoval:
     hold: Hold | None = None
 
 
-@frozen
-class RemovalDraftPlan:
+class RemovalDraftPlan(Value, kw_only=True):
     """Removal draft of a stage in a repository, as a pass leaves its branch.
 
     The pull request is about `packages`; it may be merged if `hold` is None. The branch is as
     observed if `write` is None, unless `is_removed`.
     """
 
-    _: KW_ONLY
     namespace: str
     policy: str  # or the variant written by hand
     stage: str  # "": none
@@ -74,8 +69,7 @@ class RemovalDraftPlan:
     hold: Hold | None = None
 
 
-@frozen
-class RemovalDraftOwner:
+class RemovalDraftOwner(Value):
     """Policy, or variant written by hand, whose removal drafts are planned."""
 
     install: str

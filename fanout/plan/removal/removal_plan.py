@@ -8,7 +8,6 @@ is pushed: decisions made until then do not count for a variant that comes back 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
@@ -38,16 +37,14 @@ from fanout.plan.removal.removal_drafts import (
 )
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.ref_names import drafts_prefix, vendor_ref
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
 
 
-@frozen
-class PackageRemoval:
+class PackageRemoval(Value, kw_only=True):
     """Removal of one variant from one place."""
 
-    _: KW_ONLY
     variant: str
     owner: str  # policy as in trailers: "<namespace>/<policy>"
     status_line: VariantLine | None  # None: nothing was ever released there
@@ -324,11 +321,9 @@ def removal_message(removals: Sequence[PackageRemoval], reason: str) -> str:
     return "\n\n".join([*parts, reason.strip(), "\n".join(trailers)]) + "\n"
 
 
-@frozen
-class VariantRemoval:
+class VariantRemoval(Value, kw_only=True):
     """Removal of one variant whose target no longer exists, from all its places."""
 
-    _: KW_ONLY
     namespace: str
     policy: str
     variant: str

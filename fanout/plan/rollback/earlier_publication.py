@@ -13,11 +13,10 @@ from fanout.plan.adoption.adoption_base import UpstreamLock
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class EarlierPublication:
+class EarlierPublication(Value):
     """A publication of a variant as it was when it was last in force."""
 
     revision: str
@@ -73,8 +72,7 @@ def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
     return plan_wording.format_withdraw_command(spec.policy or spec.name, decision.name)
 
 
-@frozen
-class RevertedPublication:
+class RevertedPublication(Value):
     """State of the branch where a publication was taken back by hand.
 
     `pristine_tree` is the id of the rendering that it was made from, or None if that is

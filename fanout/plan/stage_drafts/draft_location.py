@@ -8,11 +8,10 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.selection.ref_names import draft_ref, stage_draft_ref
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class DraftLocation:
+class DraftLocation(Value):
     """The branch of a variant's draft, and the draft there.
 
     `occupant` is the draft of another variant at this place.

@@ -7,7 +7,6 @@ alone.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import (
@@ -17,13 +16,12 @@ from fanout.plan.draft_trailers import (
     parse_package,
 )
 from fanout.selection.ref_names import stage_draft_ref
-from fanout.values import frozen
+from fanout.values import Value
 
 PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
 
 
-@frozen
-class StageCommit:
+class StageCommit(Value, kw_only=True):
     """Statement of one commit of a stage draft about its packages.
 
     All packages have the same installation, policy, stage, upstream revision and upstream
@@ -32,7 +30,6 @@ class StageCommit:
     that the chain begins on.
     """
 
-    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"
     stage: str
@@ -47,11 +44,9 @@ class StageCommit:
         return stage_draft_ref(self.install, namespace, policy, self.stage)
 
 
-@frozen
-class StageCommitTrailers:
+class StageCommitTrailers(Value, kw_only=True):
     """Trailers that all packages of a commit have in common."""
 
-    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"
     stage: str

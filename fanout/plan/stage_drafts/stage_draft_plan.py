@@ -6,7 +6,6 @@ people wrote is lost (design-forges, "Who is in a request").
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, field
 from itertools import groupby
 
 from fanout.plan.draft_messages import build_draft_trailers, draft_subject, new_conflict_lines
@@ -26,11 +25,10 @@ from fanout.plan.stage_drafts.stage_commit import (
     StageCommitTrailers,
     format_stage_commit,
 )
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class StageDraftChanges:
+class StageDraftChanges(Value):
     """Changes of the stage drafts of one repository.
 
     `trees` are the packages that the new commits name; `removed_refs` the branches on which
@@ -42,11 +40,9 @@ class StageDraftChanges:
     removed_refs: tuple[str, ...] = ()
 
 
-@frozen
-class _Package:
+class _Package(Value, kw_only=True):
     """A package as a commit of the draft is to write it."""
 
-    _: KW_ONLY
     path: str
     tree: str
     trailers: DraftTrailers
@@ -55,8 +51,7 @@ class _Package:
     conflict_lines: tuple[str, ...] = ()
 
 
-@frozen
-class _DraftPlan:
+class _DraftPlan(Value):
     """The packages that come, stay and leave in one stage draft."""
 
     written: list[RenderedVariant] = field(default_factory=list)

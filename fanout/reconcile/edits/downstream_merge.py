@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
 
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.merge.package_update import check_file_modes
@@ -19,12 +18,11 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 from fanout.variants.render_model import RenderLimits
 
 
-@frozen
-class DraftMerger:
+class DraftMerger(Value):
     """Merges people's edits into renderings."""
 
     git: GitStore
@@ -91,8 +89,7 @@ def _rendered_files(variant: RenderedVariant) -> PackageFiles:
     return {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
 
 
-@frozen
-class _MergeInputs:
+class _MergeInputs(Value):
     """Merge inputs of one variant: files written by fanout, and people's changes to them."""
 
     variant: ObservedVariant

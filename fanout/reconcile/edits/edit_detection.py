@@ -24,7 +24,7 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.selection.ref_names import tag_ref
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _MAX_RENDERING_COMMITS = 10_000  # of commits on the branch of renderings
 
@@ -87,8 +87,7 @@ def _parse_lock(kptfile: bytes | None) -> UpstreamLock | None:
         return None
 
 
-@frozen
-class _EditInspection:
+class _EditInspection(Value):
     """Inspection of one package that differs from its publication."""
 
     variant: ObservedVariant

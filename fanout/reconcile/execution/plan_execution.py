@@ -50,7 +50,7 @@ from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import World
 from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _PUSHED_KINDS = (
     ActionKind.WRITE_DRAFT,
@@ -303,8 +303,7 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
     }
 
 
-@frozen
-class _Effects:
+class _Effects(Value):
     """Results of the pushes and of the calls about pull requests."""
 
     # Keys of remotes, by namespace and name of the Repository.

@@ -5,8 +5,8 @@ it takes the rest, or until nothing is left to try. The first push that goes thr
 moves refs on which the other sets were planned, so those are for the next pass.
 """
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 
@@ -20,15 +20,14 @@ from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 _MAX_PUSHES = 16  # of one repository in a pass, after the first one
 _ROUND_SECONDS = 2.0  # of all searches in a pass of a round; later, none pushes again
 _Group = tuple[ChangeSet, ...]
 
 
-@frozen
-class PushResults:
+class PushResults(Value):
     """Results of the pushes of a pass, by key of the remote.
 
     Where a repository took a part, that is its result, and `left_out` has the errors of the rest;
@@ -107,7 +106,7 @@ def _open_search(
     return search
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _Search:
     """Search for the sets of one repository that its server takes."""
 
@@ -116,11 +115,15 @@ class _Search:
     settings: CommitSettings
     recorded: Collection[SetMember]  # whose pushes an earlier pass found refused
     # None: the set has nothing to push.
-    errors: dict[ChangeSet, FanoutError | None] = field(default_factory=dict)
+    errors: dict[ChangeSet, FanoutError | None] = dataclasses.field(default_factory=dict)
     pushed: PushedChange | None = None
-    _groups: list[_Group] = field(default_factory=list)  # to be tried, the next one last
+    _groups: list[_Group] = dataclasses.field(
+        default_factory=list
+    )  # to be tried, the next one last
     _current: _Group = ()
-    _alone: set[ChangeSet] = field(default_factory=set)  # refused by name, or by themselves
+    _alone: set[ChangeSet] = dataclasses.field(
+        default_factory=set
+    )  # refused by name, or by themselves
     _pushes: int = 0
     _appends: bool = False  # drafts continue what is on their branches
     _is_named: bool = False

@@ -45,7 +45,7 @@ from fanout.reconcile.world import World
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 # Of these nobody knows what stands in the status, or which targets there are.
 _BLOCKING_REASONS = (
@@ -56,8 +56,7 @@ _BLOCKING_REASONS = (
 )
 
 
-@frozen
-class RemovalRequest:
+class RemovalRequest(Value):
     """Request of a person to remove something: reason and time."""
 
     reason: str

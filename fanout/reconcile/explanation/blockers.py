@@ -15,7 +15,7 @@ from fanout.gates.timestamps import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 # Reasons for which nothing waits: the rollout goes on without these variants.
 NOT_BLOCKING = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED, Reason.OUT_OF_BAND})
@@ -36,8 +36,7 @@ _PROMOTION_NEEDED = frozenset({Reason.AUTOMATION_OFF, Reason.WOULD_GO_BACK})
 _LISTED_ELSEWHERE = frozenset({Reason.STUCK, Reason.STARVING})
 
 
-@frozen
-class Blocker:
+class Blocker(Value):
     """One distinct reason why something does not go on."""
 
     reason: str

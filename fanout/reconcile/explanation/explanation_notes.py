@@ -29,13 +29,12 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.enforcement_conditions import list_unenforced
-from fanout.values import frozen
+from fanout.values import Value
 
 _MAX_NAMED = 10  # variants named in one command
 
 
-@frozen
-class ExplanationNote:
+class ExplanationNote(Value):
     """Something to know about the subject that blocks nothing by itself."""
 
     reason: str
@@ -46,8 +45,7 @@ class ExplanationNote:
     command: str = ""  # that changes it
 
 
-@frozen
-class ConflictNote:
+class ConflictNote(Value):
     """One merge conflict of a variant's draft, and how it was decided if it was."""
 
     variant: str

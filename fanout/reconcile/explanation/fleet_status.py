@@ -14,11 +14,10 @@ from fanout.reconcile.explanation.policy_explanation import (
 )
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.report.request_views import RequestEntry, group_requests_by_stage
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class StageStatus:
+class StageStatus(Value):
     """One stage of a policy, or a variant written by hand, or a stopped policy."""
 
     policy: str
@@ -39,8 +38,7 @@ class StageStatus:
         return self.ready == self.total and not self.reasons
 
 
-@frozen
-class FleetStatus:
+class FleetStatus(Value):
     """Status of all policies of a pass."""
 
     stages: tuple[StageStatus, ...]

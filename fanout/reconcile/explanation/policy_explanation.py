@@ -27,21 +27,19 @@ from fanout.reconcile.explanation.explanation_notes import (
 from fanout.reconcile.explanation.unblock_commands import CommandBuilder
 from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult
 from fanout.reconcile.report.request_views import RequestEntry, list_requests
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _POLICY_STATES = (Reason.STUCK, Reason.HALTED, Reason.SUSPENDED)  # the first that applies
 
 
-@frozen
-class StageCounts:
+class StageCounts(Value):
     """Variants of a stage or of a policy: all, and those that are ready at the candidate."""
 
     total: int = 0
     ready: int = 0
 
 
-@frozen
-class Explanation:
+class Explanation(Value):
     """Blockers of a subject, and the commands that end them."""
 
     policy: str  # "" for a variant written by hand

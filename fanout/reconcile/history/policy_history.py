@@ -6,7 +6,6 @@ publications are those on record, and what only its commits show is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 from fanout.errors import FanoutError
 from fanout.plan.history.admission import find_admission
@@ -29,13 +28,12 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.history.repository_history import RepositoryHistory, read_repository_history
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.world import World
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 _UNREAD = RepositoryHistory()
 
 
-@frozen
-class PolicyHistory:
+class PolicyHistory(Value):
     """Publications of a policy and verdicts of its stages, oldest first."""
 
     entries: tuple[HistoryEntry, ...]

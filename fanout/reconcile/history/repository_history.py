@@ -1,7 +1,6 @@
 """Publications of a policy as one downstream repository shows them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 
 from fanout.plan.history.publication_commit import PublicationCommit, parse_publication_commit
 from fanout.plan.history.recorded_publications import RecordedPublication
@@ -13,11 +12,10 @@ from fanout.reconcile.rollback.publication_history import (
     PublicationMemo,
 )
 from fanout.selection.ref_names import parse_publication_number
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class RepositoryHistory:
+class RepositoryHistory(Value):
     """Commits of publications, publications that are not on record, and packages of reports."""
 
     commits: Mapping[str, PublicationCommit] = field(default_factory=dict)  # by commit id

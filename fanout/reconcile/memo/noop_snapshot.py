@@ -10,7 +10,6 @@ nothing is parsed, rendered or evaluated.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from fanout.plan.records.policy_records import RecordsKey
 from fanout.reconcile.pass_results import PassPlan, PassProblem
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.world import World
+from fanout.values import as_data
 
 _FORMAT = 2  # of the snapshots
 
@@ -107,7 +107,7 @@ class NoopSnapshotStore:
             "hosted": snapshot.hosted_urls,
             "requests": snapshot.requests,
             "warnings": pass_plan.warnings,
-            "troubles": [asdict(problem) for problem in problems],
+            "troubles": [as_data(problem) for problem in problems],
         }
         write_cache_file(self._snapshot_path(mode), json.dumps(content).encode(), self._version)
 

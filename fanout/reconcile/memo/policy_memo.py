@@ -6,7 +6,7 @@ record about one policy costs the others their listings and nothing more.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import CheckMethod
@@ -21,18 +21,16 @@ from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, Policy
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class _MemoEntry:
+class _MemoEntry(Value, kw_only=True):
     """Memoized result of one policy, and the inputs it depends on.
 
     What is declared of its own is in the resolved policy. Objects that its variants inject are not
     compared: whoever resolves the policies says which of them a changed object concerns.
     """
 
-    _: KW_ONLY
     resolved_policy: ResolvedPolicy
     settings: tuple[object, ...]  # what is compared by value
     upstream: RefListing

@@ -16,11 +16,10 @@ from fanout.reconcile.selection.policy_resolution import (
     resolve_policies,
 )
 from fanout.selection.cluster_objects import ObjectChange
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class PolicyResolution:
+class PolicyResolution(Value):
     """All resolved policies, and those that a change of what is declared concerns.
 
     Among the latter are policies whose own variants, and the objects they inject or check, changed.

@@ -12,14 +12,13 @@ from fanout.message_commands import MessageCommands
 from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.notifications import event_wording as wording
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_NAMES = 20  # variants that one event names; it counts all
 TYPE_PREFIX = "dev.fanout."
 
 
-@frozen
-class EventSource:
+class EventSource(Value):
     """Origin that all events of one policy in one pass share."""
 
     install: str
@@ -29,8 +28,7 @@ class EventSource:
     in_cluster: bool = False  # the objects are those of a cluster
 
 
-@frozen
-class BuiltEvent:
+class BuiltEvent(Value):
     """One event with its HTTP body."""
 
     event: NotificationEvent

@@ -7,7 +7,6 @@ between sends them again with the same ids.
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,15 +14,14 @@ from typing import Any, Final
 from fanout.api.notifications import NotificationEvent
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
-from fanout.values import frozen
+from fanout.values import Value, field
 
 # Of the format, not of the program: an update of fanout must not lose what waits.
 _VERSION: Final = "1"
 _EVENTS: Final = {it.value: it for it in NotificationEvent}
 
 
-@frozen
-class WaitingEvent:
+class WaitingEvent(Value):
     """Event that an address has not accepted so far."""
 
     target: str  # name of the address
@@ -31,16 +29,14 @@ class WaitingEvent:
     body: str
 
 
-@frozen
-class DeliveryPause:
+class DeliveryPause(Value):
     """Failures of an address in a row, and when it is tried again."""
 
     failures: int
     until: datetime
 
 
-@frozen
-class OutboxState:
+class OutboxState(Value):
     """Conditions that held in the last pass over each policy, and what waits for delivery.
 
     `is_complete`: a pass covered all policies, so that a policy without an entry is a new one.

@@ -27,7 +27,7 @@ from fanout.reconcile.notifications.notification_outbox import (
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.event_counters import EventCounters, EventName
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 MAX_AGE: Final = timedelta(days=1)
 MAX_WAITING: Final = 1000  # events of all addresses; the oldest are dropped first
@@ -36,8 +36,7 @@ MAX_PAUSE: Final = timedelta(minutes=10)
 MAX_BATCH: Final = 50  # events of one address in one delivery
 
 
-@frozen
-class Delivery:
+class Delivery(Value):
     """Result of a delivery: problems by name of the address, and when to deliver again."""
 
     problems: Mapping[str, str]

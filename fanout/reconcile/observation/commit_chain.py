@@ -5,7 +5,7 @@ from typing import Generic, Protocol, TypeVar
 
 from fanout.plan.observation.repository_state import Commit
 from fanout.ports import ObjectReader
-from fanout.values import frozen
+from fanout.values import Value
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
 _MAX_COMMITS = 4096  # of a chain; 64,000 packages
@@ -27,8 +27,7 @@ class ChainStatement(Protocol):
 Statement = TypeVar("Statement", bound=ChainStatement)
 
 
-@frozen
-class ChainCommit(Generic[Statement]):
+class ChainCommit(Value, Generic[Statement]):
     """One commit of a chain; `stated` is None for a commit that fanout did not write for it."""
 
     commit: Commit

@@ -1,17 +1,15 @@
 """Reader of what the vendor branch states about publications."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 
 from fanout.plan.publication_statement import PublicationStatement, parse_vendor_message
 from fanout.ports import ObjectReader
-from fanout.values import frozen
+from fanout.values import Value, field
 
 _MAX_COMMITS = 100_000  # of the vendor branch, with statements
 
 
-@frozen
-class StatementIndex:
+class StatementIndex(Value):
     """The newest statement about each path, and the newest commit that has any."""
 
     vendor_head: str = ""

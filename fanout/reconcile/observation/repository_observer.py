@@ -56,7 +56,7 @@ from fanout.selection.ref_names import (
     vendor_ref,
 )
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _Draft = TypeVar("_Draft")
 _DraftKey = tuple[str, str, str]
@@ -66,8 +66,7 @@ _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
 
 
-@frozen
-class _SharedDraft:
+class _SharedDraft(Value):
     """A stage draft and the drafts of its packages."""
 
     stage_draft: StageDraft

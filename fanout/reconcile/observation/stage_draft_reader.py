@@ -7,11 +7,10 @@ from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.stage_drafts.stage_commit import StageCommit, parse_stage_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.commit_chain import ChainCommit, read_chain
-from fanout.values import frozen
+from fanout.values import Value
 
 
-@frozen
-class StagePackage:
+class StagePackage(Value):
     """A package in a stage draft: what fanout wrote, and what the tip has."""
 
     trailers: DraftTrailers
@@ -21,8 +20,7 @@ class StagePackage:
     editors: frozenset[str]  # people whose commits changed it
 
 
-@frozen
-class StageDraftContent:
+class StageDraftContent(Value):
     """A stage draft as its branch has it; `packages` by path."""
 
     base: str

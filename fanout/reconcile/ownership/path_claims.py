@@ -24,7 +24,7 @@ from fanout.selection.path_collisions import (
     find_collisions,
     find_intrusions,
 )
-from fanout.values import frozen
+from fanout.values import Value
 
 
 def distinct_repositories(resolved_policy: ResolvedPolicy) -> tuple[Repository, ...]:
@@ -33,8 +33,7 @@ def distinct_repositories(resolved_policy: ResolvedPolicy) -> tuple[Repository, 
     return tuple({id(it): it for it in resolved_policy.repositories.values()}.values())
 
 
-@frozen
-class PathClaims:
+class PathClaims(Value):
     """Claims of all variants that could be written, by access to their repository."""
 
     claims_by_access: Mapping[RepositoryAccess, Sequence[PathClaim]]

@@ -7,7 +7,6 @@ move, a package waiting for removal, or a draft.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 
 from fanout.api.git_repository import Repository
 from fanout.plan.moves.move_locations import PathHolder
@@ -28,14 +27,12 @@ from fanout.reconcile.selection.policy_resolution import (
 from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 
-@frozen
-class RecordedPaths:
+class RecordedPaths(Value, kw_only=True):
     """Paths that the status lines of all policies record."""
 
-    _: KW_ONLY
     # Owners by publication or release.
     owner_by_path: dict[PackagePlace, PathOwner] = field(default_factory=dict)
     # Owners that moved away.
@@ -229,19 +226,16 @@ def find_emptied_repositories(
     )
 
 
-@frozen
-class LocatedRepository:
+class LocatedRepository(Value):
     """Repository that a policy may use, and its observed state."""
 
     repository: str  # name of the object
     state: RepositoryState
 
 
-@frozen
-class PathOwnership:
+class PathOwnership(Value, kw_only=True):
     """Path ownership as the evaluation of one policy asks for it."""
 
-    _: KW_ONLY
     index: "PathOwnershipIndex"
     namespace: str  # of the policy
     repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
@@ -291,11 +285,9 @@ def list_paths(
     )
 
 
-@frozen
-class PolicyPaths:
+class PolicyPaths(Value, kw_only=True):
     """Recorded and wanted paths of all policies, and who has to give way to whom."""
 
-    _: KW_ONLY
     recorded_paths: RecordedPaths
     claims: PathClaims
     refusals: Mapping[PathOwner, str]  # why a variant may not have its path
@@ -342,8 +334,7 @@ class PolicyPaths:
         return replace(self, refusals=self.claims.find_refusals(owner_by_path, writing_accesses))
 
 
-@frozen
-class OwnershipConflicts:
+class OwnershipConflicts(Value):
     """Effect of the paths of others on one policy; mostly none."""
 
     refusals: Mapping[str, str]
@@ -353,11 +344,9 @@ class OwnershipConflicts:
     shared_places: frozenset[str]
 
 
-@frozen
-class PathOwnershipIndex:
+class PathOwnershipIndex(Value, kw_only=True):
     """Path ownership of all policies, built once per pass and asked by all of them."""
 
-    _: KW_ONLY
     all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
     policy_paths: PolicyPaths
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass

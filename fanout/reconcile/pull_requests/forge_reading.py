@@ -36,7 +36,7 @@ from fanout.reconcile.pull_requests.request_memo import (
     SettingsMemo,
 )
 from fanout.selection.ref_names import drafts_prefix
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _BRANCH = "refs/heads/"
 _OVER = (RequestState.CLOSED, RequestState.MERGED)
@@ -45,11 +45,9 @@ _MOST_RECENT = 50
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 
 
-@frozen
-class HostedRepository:
+class HostedRepository(Value, kw_only=True):
     """A repository with a forge: its state in Git, and what records say about it."""
 
-    _: KW_ONLY
     state: RepositoryState
     recorded: Mapping[str, RequestLine]  # requests by full ref of the head
     granted_heads: frozenset[str]  # full refs of the drafts of released variants

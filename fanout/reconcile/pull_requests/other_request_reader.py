@@ -5,7 +5,6 @@ each pass. What a request changes is read once for each head, and again when the
 """
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -25,7 +24,7 @@ from fanout.reconcile.pull_requests.request_memo import (
 )
 from fanout.selection.ref_names import drafts_prefix
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _RULES_AGE = timedelta(hours=1)  # no search shows that the rules of a branch changed
 
@@ -45,11 +44,9 @@ def has_same_requests(
     return digest_listing(forge.open_requests(name)) == memo.listing_digest
 
 
-@frozen
-class OtherRequestReader:
+class OtherRequestReader(Value, kw_only=True):
     """Reader of the requests of other people in one repository."""
 
-    _: KW_ONLY
     reader: ForgeReader
     repository: HostedRepository
 

@@ -20,7 +20,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
-from fanout.values import frozen
+from fanout.values import Value
 
 _MAX_PACKAGES: Final = 100  # of a request, whose changes are read
 _MAX_FILES: Final = 50  # of a package
@@ -30,16 +30,14 @@ _MAX_FILE_SIZE: Final = 1 << 18  # bytes; comparing takes time with the square o
 _MAX_LINES_KEPT: Final = 200_000
 
 
-@frozen
-class FilePatch:
+class FilePatch(Value):
     """Patch of one file, and the number of its lines that are left out."""
 
     lines: tuple[str, ...]
     omitted_lines: int = 0
 
 
-@frozen
-class PackagePatch:
+class PackagePatch(Value):
     """Patches of the files of one package, and the number of files that are left out."""
 
     files: tuple[FilePatch, ...]

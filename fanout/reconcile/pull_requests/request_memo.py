@@ -9,7 +9,7 @@ than two seconds before its reading. All instants here are of the host's own clo
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,14 @@ from fanout.plan.observation.observed_request import (
     RequestState,
     ReviewVerdict,
 )
-from fanout.values import frozen, replace
+from fanout.values import Value, as_data, replace
 
 RACY_PERIOD = timedelta(seconds=2)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before every change of a request
 _SETTINGS_AGE = timedelta(minutes=10)  # no search shows that settings of a repository changed
 
 
-@frozen
-class HeadMemo:
+class HeadMemo(Value, kw_only=True):
     """Request of fanout from one head branch, and other people's, as they were read.
 
     `facts` is None if there was no request, and has no reviewed trees. `listed_commit` and
@@ -43,7 +42,6 @@ class HeadMemo:
     branch was deleted.
     """
 
-    _: KW_ONLY
     facts: RequestFacts | None
     foreign_requests: tuple[ObservedRequest, ...] = ()
     listed_commit: str
@@ -98,11 +96,9 @@ class HeadMemo:
         return request.updated >= self.read - RACY_PERIOD
 
 
-@frozen
-class SettingsMemo:
+class SettingsMemo(Value, kw_only=True):
     """Settings of a repository and the rules of its branch."""
 
-    _: KW_ONLY
     repository: RepositoryFacts
     branch: BranchFacts | None
     base_branch: str
@@ -113,24 +109,20 @@ class SettingsMemo:
         return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
 
 
-@frozen
-class BranchMemo:
+class BranchMemo(Value, kw_only=True):
     """Rules of the Repository's branch."""
 
-    _: KW_ONLY
     branch: BranchFacts | None
     base_branch: str
     read: datetime
 
 
-@frozen
-class OtherRequestMemo:
+class OtherRequestMemo(Value, kw_only=True):
     """Open pull request of somebody else, as it was read.
 
     `base_commit` is what Git listed then for the Repository's branch.
     """
 
-    _: KW_ONLY
     head_commit: str
     base_commit: str
     changed_paths: frozenset[str]
@@ -277,12 +269,12 @@ def _encode(memo: HostMemo) -> dict[str, Any]:
         "searched": _plain(memo.searched),
         "repositories": {
             name: {
-                "heads": {ref: _plain(asdict(it)) for ref, it in sorted(repository.heads.items())},
+                "heads": {ref: _plain(as_data(it)) for ref, it in sorted(repository.heads.items())},
                 "unread": sorted(repository.unread_numbers),
-                "settings": _plain(asdict(repository.settings)) if repository.settings else None,
-                "rules": _plain(asdict(repository.rules)) if repository.rules else None,
+                "settings": _plain(as_data(repository.settings)) if repository.settings else None,
+                "rules": _plain(as_data(repository.rules)) if repository.rules else None,
                 "listing": repository.listing_digest,
-                "others": {number: _plain(asdict(it)) for number, it in repository.others.items()},
+                "others": {number: _plain(as_data(it)) for number, it in repository.others.items()},
             }
             for name, repository in sorted(memo.repositories.items())
         },

@@ -1,7 +1,6 @@
 """Planning of the pull requests of one policy: texts, calls, records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
@@ -16,14 +15,12 @@ from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class RequestPlanner:
+class RequestPlanner(Value, kw_only=True):
     """Plans the pull requests of policies, one policy after the other, at one moment."""
 
-    _: KW_ONLY
     now: datetime
     publish: bool
     texts: RequestTextBuilder

@@ -1,7 +1,6 @@
 """Titles and texts of pull requests: built in, or from the templates of administrators."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 from typing import Any
 
 from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
@@ -23,24 +22,21 @@ from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen
+from fanout.values import Value, field
 
 _Contents = Mapping[RequestKey, RequestContent]
 
 
-@frozen
-class RequestTexts:
+class RequestTexts(Value):
     """Texts of pull requests, and warnings about templates that yield none."""
 
     texts: Mapping[RequestKey, RequestText] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
-@frozen
-class RequestTextBuilder:
+class RequestTextBuilder(Value, kw_only=True):
     """Builds the texts of pull requests in one pass."""
 
-    _: KW_ONLY
     change_reader: PackageChangeReader
     sandbox: Sandbox
     declared: DeclaredObjects

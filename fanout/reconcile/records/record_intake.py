@@ -30,7 +30,7 @@ from fanout.ports import PendingRecords, RecordStore
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 # Of a policy in one push; the rest follows in the next round.
 MAX_RECORDS = 1000
@@ -45,8 +45,7 @@ the others.
 """
 
 
-@frozen
-class IntakeResult:
+class IntakeResult(Value):
     """Result of taking records in: what changed, and what was not taken in."""
 
     changed: frozenset[PassSubject] = frozenset()  # policies, and variants without a policy

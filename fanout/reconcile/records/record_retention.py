@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from fanout.ports import PendingRecords
 from fanout.reconcile import reconcile_wording as wording
-from fanout.values import frozen
+from fanout.values import Value
 
 # Those on record may be many, and nothing waits for their deletion.
 _INTERVAL = timedelta(minutes=10)
@@ -12,8 +12,7 @@ _FIRST_DELETION = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DELETIONS = 500  # the rest follows in the next round
 
 
-@frozen
-class DeletionResult:
+class DeletionResult(Value):
     """Result of deleting objects that have been on record for their retention."""
 
     problems: tuple[str, ...] = ()  # sentences for the log, sorted

@@ -20,13 +20,12 @@ from fanout.plan.records.policy_status import PublishedLine
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 _MAX_LISTED = 5  # missing records in a message
 
 
-@frozen
-class RecordBaseline:
+class RecordBaseline(Value):
     """State of a policy's records that publications are compared with."""
 
     record_names: Collection[str]

@@ -49,7 +49,7 @@ from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest
 from fanout.selection.variant_spec import TargetFailure
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 INSTALLATION_TIME = timedelta(minutes=10)  # in which a policy may come before the kind it selects
 RESTORATION_TIME = timedelta(hours=1)  # to restore the objects of a definition that was deleted
@@ -97,8 +97,7 @@ def _find_new_definition(
     return None
 
 
-@frozen
-class VariantLocation:
+class VariantLocation(Value):
     """Location at which something of a variant exists."""
 
     place: PackagePlace
@@ -107,8 +106,7 @@ class VariantLocation:
     removal_branch: str = ""  # of the pull request that removes the package; "": none
 
 
-@frozen
-class OrphanLocations:
+class OrphanLocations(Value):
     """Variant whose target is gone, with all its locations."""
 
     name: str
@@ -117,8 +115,7 @@ class OrphanLocations:
     locations: tuple[VariantLocation, ...]
 
 
-@frozen
-class RemovalInputs:
+class RemovalInputs(Value):
     """Inputs of the removal decision beside locations."""
 
     facts: PolicyFacts
@@ -232,8 +229,7 @@ def find_drafts(
                 yield trailers.variant, (repository_state.identity, draft.path), stage
 
 
-@frozen
-class PlannedRemovals:
+class PlannedRemovals(Value):
     """Removal of all orphans of a policy in one pass."""
 
     evaluation: RemovalEvaluation = RemovalEvaluation()

@@ -14,13 +14,12 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen
+from fanout.values import Value
 
 TEMPLATE_VARIABLES = ("namespace", "policy", "revision", "stage", "variants")  # of a template
 
 
-@frozen
-class CommitMessages:
+class CommitMessages(Value):
     """Commit messages by publication, and warnings about templates that yield none."""
 
     texts: Mapping[PublicationGroup, str]

@@ -1,7 +1,6 @@
 """Rendering of drafts: candidates are assigned to variants, and due renderings are made."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY
 from functools import partial
 
 from fanout.api.reasons import Reason
@@ -23,7 +22,7 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
 from fanout.telemetry.metrics import Counters, ProgressReporter
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant
 from fanout.variants.variant_digest import resolve_inputs
@@ -33,11 +32,9 @@ _RENDERING_BARRIER = ErrorBarrier(InputPending)
 BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 
 
-@frozen
-class DraftRenderer:
+class DraftRenderer(Value, kw_only=True):
     """Assigns candidates to variants and renders those whose draft is missing or outdated."""
 
-    _: KW_ONLY
     packages: UpstreamPackages
     objects: ClusterObjectIndex
     counters: Counters

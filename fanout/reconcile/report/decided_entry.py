@@ -8,11 +8,10 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.view_meta import order_by_stage
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 
-@frozen
-class DecidedEntry:
+class DecidedEntry(Value):
     """A variant with its decision, as tables show it."""
 
     variant: RenderedVariant

@@ -14,7 +14,7 @@ from fanout.plan.pull_requests.enforcement import (
 from fanout.plan.pull_requests.request_plan import status_context
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import install_of
-from fanout.values import frozen
+from fanout.values import Value
 
 _REASONS: Mapping[ConditionStatus, Reason] = {
     ConditionStatus.TRUE: Reason.NOT_ENFORCED,
@@ -23,8 +23,7 @@ _REASONS: Mapping[ConditionStatus, Reason] = {
 }
 
 
-@frozen
-class EnforcementReport:
+class EnforcementReport(Value):
     """Repositories with equal enforcement, by the names of their Repository objects."""
 
     enforcement: Enforcement

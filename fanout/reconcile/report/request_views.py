@@ -1,19 +1,16 @@
 """Pull requests of variants in views and explanations, as the forge shows them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict
 from typing import Any
 
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import frozen
+from fanout.values import Value, as_data
 
 
-@frozen
-class RequestEntry:
+class RequestEntry(Value, kw_only=True):
     """Pull request with the draft of a variant; the fields are those of its view."""
 
-    _: KW_ONLY
     repository: str  # name of the Repository object
     number: int
     url: str
@@ -53,4 +50,4 @@ def group_requests_by_stage(
 
 def build_request_views(requests: Iterable[RequestEntry]) -> list[dict[str, Any]]:
     """Return the pull requests as plain data of RequestView."""
-    return [asdict(it) for it in requests]
+    return [as_data(it) for it in requests]

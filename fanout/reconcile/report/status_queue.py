@@ -5,7 +5,6 @@ A newer result of a policy replaces one that waits.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import KW_ONLY
 from datetime import datetime
 from itertools import chain
 from threading import Lock
@@ -51,14 +50,13 @@ from fanout.reconcile.report.status_views import (
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
 from fanout.reconcile.validation.object_findings import ErrorsByObject
 from fanout.selection.variant_naming import variant_digest
-from fanout.values import frozen
+from fanout.values import Value
 
 MAX_PUT_OFF = 8  # passes in a row
 _URGENT_STATES = frozenset({VariantState.HELD, VariantState.FAILED})
 
 
-@frozen
-class PassChange:
+class PassChange(Value):
     """Changes by the pass itself, so that its result is about the time before them.
 
     The loop makes another pass over the policy at once, which observes the changes: a variant
@@ -75,8 +73,7 @@ class PassChange:
         return name in self.variants or (self.is_changed and self.number <= MAX_PUT_OFF)
 
 
-@frozen
-class _PolicyBatch:
+class _PolicyBatch(Value):
     """Result of a policy, and which of its variants are to be written."""
 
     result: PolicyResult
@@ -90,11 +87,9 @@ class _PolicyBatch:
         return self.names is None or name in self.names
 
 
-@frozen
-class StatusBatch:
+class StatusBatch(Value, kw_only=True):
     """Objects, statuses and events to be written at one moment."""
 
-    _: KW_ONLY
     version: int  # of the queue
     policies: tuple[_PolicyBatch, ...]
     repository_reports: Mapping[str, tuple[RepositoryReport, ...]]  # by key of the Repository

@@ -47,7 +47,7 @@ from fanout.reconcile.report.policy_conditions import (
 from fanout.reconcile.report.variant_content import build_content
 from fanout.reconcile.report.view_meta import Plain, format_time, without_none
 from fanout.reconcile.selection.policy_resolution import repository_key
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 
 VARIANT_KIND = "PackageVariant"
 
@@ -68,8 +68,7 @@ _MEANINGS: Mapping[str, str] = {it.value: it.meaning for it in Reason}
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@frozen
-class RepositoryReport:
+class RepositoryReport(Value):
     """Findings of the pass over one policy about a repository that it uses."""
 
     failure: FanoutError | None

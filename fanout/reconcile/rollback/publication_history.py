@@ -6,7 +6,6 @@ example by squashing, and nothing is stated, Kptfile and rendering branch descri
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain
@@ -28,7 +27,7 @@ from fanout.reconcile.observation.publication_reader import list_statements
 from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_RENDERING_COMMITS = 10_000  # commits on the branch of renderings
@@ -56,8 +55,7 @@ def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterat
 _StatementKey = tuple[str, int]  # path and number of a publication
 
 
-@frozen
-class PublicationMemo:
+class PublicationMemo(Value):
     """Statements of commits about publications, read once for all variants that share them."""
 
     # by draft tip: many drafts share a merge
@@ -91,8 +89,7 @@ class PublicationMemo:
         return statement.merge if statement is not None else ""
 
 
-@frozen
-class PublicationHistory:
+class PublicationHistory(Value):
     """Publications of one variant at its path."""
 
     reader: ObjectReader

@@ -4,7 +4,6 @@ This is the first step of a pass and needs no Git access.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
-from fanout.pending_inputs import Responses, Value, complete
+from fanout.pending_inputs import Responses, Result, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.due_checks import has_machine_checks
 from fanout.plan.gates.policy_windows import governing_promotions
@@ -45,7 +44,7 @@ from fanout.selection.template_fields import (
 from fanout.selection.variant_builder import VariantBuilder, build_hand_written
 from fanout.selection.variant_spec import TargetFailure, VariantSpec
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import frozen, replace
+from fanout.values import Value, field, replace
 
 PolicyKey = tuple[str, str, bool]
 """Namespace and name of a policy (True) or of a hand-written variant (False)."""
@@ -53,14 +52,12 @@ _Evaluate = Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[list[Any
 """Evaluation of expressions over rows, within the budget of one policy."""
 
 
-@frozen
-class ResolvedPolicy:
+class ResolvedPolicy(Value, kw_only=True):
     """Declared policy or hand-written variant, with variants and repositories resolved.
 
     Git is not read. All mappings are by variant name unless stated otherwise.
     """
 
-    _: KW_ONLY
     namespace: str
     name: str  # of the policy, or of the hand-written variant
     upstream_policy: UpstreamPolicy | None
@@ -458,7 +455,7 @@ def _locate_unclear(
     return replace(spec, offline_error=f"{where}: {spec.offline_error}")
 
 
-def _with_values(evaluate: _Evaluate, resolve: Callable[[Responses], Value]) -> Value:
+def _with_values(evaluate: _Evaluate, resolve: Callable[[Responses], Result]) -> Result:
     """Return the result of `resolve`, given the values of the expressions that it requests."""
     responses: dict[ExpressionBatch, list[list[Any]]] = {}
 

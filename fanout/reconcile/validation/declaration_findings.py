@@ -29,7 +29,7 @@ from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_config import UnknownField
 
@@ -39,8 +39,7 @@ Locate = Callable[[str, str, str, str], str]
 _MAX_SHOWN = 3  # targets that a finding names
 
 
-@frozen
-class _TargetProblem:
+class _TargetProblem(Value):
     """Problem of one target, at a field of its policy."""
 
     field: str
@@ -79,8 +78,7 @@ def find_target_findings(
     )
 
 
-@frozen
-class _TargetChecks:
+class _TargetChecks(Value):
     """Inputs of the checks of targets: colliding paths, declared objects, the sandbox."""
 
     collisions: Mapping[PathOwner, str]

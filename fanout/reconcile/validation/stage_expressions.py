@@ -14,13 +14,12 @@ from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import frozen
+from fanout.values import Value
 
 _CONDITION = "propagateWhen"
 
 
-@frozen
-class StageExpressionFailure:
+class StageExpressionFailure(Value):
     """Expression of a stage that yields no usable value for one target."""
 
     field: str

@@ -20,7 +20,7 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, BlockedPath, get_value, with_value
 from fanout.package.yaml_scalars import format_scalar
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen, replace
+from fanout.values import Value, replace
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -37,8 +37,7 @@ from fanout.variants.functions.function_interface import (
 ANY_ELEMENT = "*"
 
 
-@frozen
-class ElementMatch:
+class ElementMatch(Value):
     """The element of a list in which a key has a value."""
 
     key: str
@@ -178,8 +177,7 @@ _REQUIREMENT = re.compile(
 )
 
 
-@frozen
-class LabelRequirement:
+class LabelRequirement(Value):
     """A requirement of a label selector on the value or presence of a label."""
 
     key: str
@@ -230,8 +228,7 @@ MAX_LOOKUPS = 1_000_000  # of one function, some seconds
 T = TypeVar("T")
 
 
-@frozen
-class ReplacementSelector:
+class ReplacementSelector(Value):
     """Selection of objects by the given parts of their identity, labels and annotations."""
 
     identity: tuple[str, str, str, str, str]
@@ -267,8 +264,7 @@ class ReplacementSelector:
         return ", ".join(parts) or "anything"
 
 
-@frozen
-class ReplacementOptions:
+class ReplacementOptions(Value):
     """Part of a text that is meant, and whether a missing field is created."""
 
     delimiter: str = ""
@@ -276,8 +272,7 @@ class ReplacementOptions:
     create: bool = False
 
 
-@frozen
-class ReplacementTarget:
+class ReplacementTarget(Value):
     """Fields of the objects that are selected and not rejected."""
 
     config_field: str  # its field in the configuration
@@ -294,8 +289,7 @@ class ReplacementTarget:
         )
 
 
-@frozen
-class Replacement:
+class Replacement(Value):
     """One value and its targets."""
 
     source: ReplacementSelector | None  # None: `value` is used

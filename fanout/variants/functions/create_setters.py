@@ -1,11 +1,11 @@
 """create-setters: find values that become setters and name them in comments."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from typing import ClassVar
 
 from fanout.errors import InvalidInput
 from fanout.package.manifest import Manifest
-from fanout.values import frozen
+from fanout.values import ComparedValue
 from fanout.variants.functions.field_specs import SortedTexts
 from fanout.variants.functions.function_config import parse_data
 from fanout.variants.functions.function_interface import (
@@ -21,15 +21,15 @@ from fanout.variants.functions.function_interface import (
 from fanout.variants.functions.setter_patterns import SETTER_PREFIX, setter_names
 
 
-@frozen
-class _Config:
+class _Config(ComparedValue):
+    UNCOMPARED: ClassVar = ("names_by_value", "names_by_elements", "lengths")
     scalars: SortedTexts  # value and name, the longest value first
     lists: tuple[tuple[tuple[str, ...], str], ...]  # sorted elements, and the setter's name
     # The same for lookups. There are few lengths: trying each value at each position of a text
     # takes quadratic time.
-    names_by_value: Mapping[str, str] = field(compare=False, repr=False)
-    names_by_elements: Mapping[tuple[str, ...], str] = field(compare=False, repr=False)
-    lengths: tuple[int, ...] = field(compare=False, repr=False)  # of the values, the longest first
+    names_by_value: Mapping[str, str]
+    names_by_elements: Mapping[tuple[str, ...], str]
+    lengths: tuple[int, ...]  # of the values, the longest first
 
     def make_pattern(self, text: str) -> str:
         """Return the text with setters in place of their values. Unchanged if it contains none."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, get_value
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.field_specs import (
     CORE,
     POD_TEMPLATES,
@@ -99,7 +99,6 @@ _INGRESS_REFERENCES: tuple[tuple[Kind, str], ...] = (
 )
 
 
-@frozen
 class _Reference(FieldSpec):
     referenced_kind: Kind = ("", "")
 
@@ -214,8 +213,7 @@ _NEVER_RENAMED = frozenset(
 )
 
 
-@frozen
-class _Config:
+class _Config(Value):
     text: str
     append: bool
     fields: tuple[FieldSpec, ...]

@@ -6,14 +6,13 @@ from functools import lru_cache
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.function_interface import Change, Object, Path, mapping
 
 SortedTexts = tuple[tuple[str, str], ...]  # sorted keys and what they are set to
 
 
-@frozen
-class FieldSpec:
+class FieldSpec(Value):
     """A field in the objects of some kinds.
 
     `existing_path` must exist and not be empty, else the object does not have the field;

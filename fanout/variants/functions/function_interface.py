@@ -9,7 +9,6 @@ that, and run for every target.
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from fanout.api.reasons import Reason
@@ -19,7 +18,7 @@ from fanout.package.merge.merge_keys import Schemas
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_scalars import dump
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen
+from fanout.values import Value, field
 from fanout.variants.function_requests import FunctionRequest, KrmProgram, ProgramRun
 
 Path = tuple[str | int, ...]
@@ -116,8 +115,7 @@ class VisibleObject(NamedTuple):
     size_limiter: SizeLimiter
 
 
-@frozen
-class PackageFacts:
+class PackageFacts(Value):
     """Facts about the package around an object, at the time before the function.
 
     `namespaced` is set only where some object of the package names its dependencies,
@@ -138,8 +136,7 @@ class PackageFacts:
     size_limiter: SizeLimiter | None = None
 
 
-@frozen
-class Matching:
+class Matching(Value):
     """Names that a function looks for in the objects, so that it can say which no object has."""
 
     list_names: Callable[[Any], frozenset[str]]  # names in a configuration
@@ -157,8 +154,7 @@ class Matching:
         return FunctionResult(self.describe(", ".join(sorted(missing))), severity, function)
 
 
-@frozen
-class CatalogFunction:
+class CatalogFunction(Value):
     """A function of the catalog that runs inside fanout.
 
     `version` enters the digest: raise it whenever the function yields something else for
@@ -203,8 +199,7 @@ class CatalogFunction:
         return any((self.survey, self.add_objects, self.report_package))
 
 
-@frozen
-class ExternalFunction:
+class ExternalFunction(Value):
     """A function run as an external program; it gets all objects at once, as in kpt."""
 
     program: KrmProgram

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 
 # RE2 bounds its program and its automaton by the memory limit, but neither the tree that it parses
 # first (a class like \pL takes 300 times its text) nor the positions of groups, of which it keeps
@@ -43,8 +43,7 @@ _PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-@frozen
-class Regex:
+class Regex(Value):
     """A compiled expression and the number of its groups; made by `compile_regex`."""
 
     pattern: Any

@@ -12,7 +12,7 @@ from typing import Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.function_config import infer_value, parse_data, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -163,8 +163,7 @@ _PUT_SETTINGS = ("put-value", "put-comment")
 _GROUP_REFERENCE = re.compile(r"\$\{([0-9]+)\}")
 
 
-@frozen
-class _Config:
+class _Config(Value):
     value: str
     expression: str
     path: str

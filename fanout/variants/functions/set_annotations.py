@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fanout.api.text_fields import LABEL_KEY
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.field_specs import (
     BATCH,
     FieldSpec,
@@ -31,8 +31,7 @@ FIELDS: tuple[FieldSpec, ...] = (
 )
 
 
-@frozen
-class _Config:
+class _Config(Value):
     values: SortedTexts
     fields: tuple[FieldSpec, ...]
 

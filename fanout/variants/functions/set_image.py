@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.field_specs import FieldSpec, find_fields, parse_field_specs
 from fanout.variants.functions.function_config import is_function_kind, parse_fields
 from fanout.variants.functions.function_interface import (
@@ -31,8 +31,7 @@ _PODS = (
 FIELDS = tuple(FieldSpec((*pod, name, "*", "image")) for pod in _PODS for name in _CONTAINERS)
 
 
-@frozen
-class _Config:
+class _Config(Value):
     name: str
     new_name: str
     tag: str

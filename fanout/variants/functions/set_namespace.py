@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import Value
 from fanout.variants.functions.function_config import check_inline_names, is_function_kind
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -30,8 +30,7 @@ _SERVICE_NAMESPACES: dict[tuple[str, str], Path] = {
 }
 
 
-@frozen
-class _Config:
+class _Config(Value):
     namespace: str
     matcher: str  # "": any namespace is replaced
 

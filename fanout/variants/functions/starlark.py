@@ -12,7 +12,6 @@ from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import canonical_text
-from fanout.values import frozen
 from fanout.variants.function_requests import FunctionRequest, KrmProgram, ScriptRun
 from fanout.variants.functions.function_config import is_function_kind
 from fanout.variants.functions.function_interface import ExternalFunction, Object, mapping
@@ -20,7 +19,6 @@ from fanout.variants.functions.function_interface import ExternalFunction, Objec
 _KIND = "StarlarkRun"
 
 
-@frozen
 class StarlarkFunction(ExternalFunction):
     """The function `starlark`, which requests the run of a script instead of a program."""
 

@@ -1,7 +1,5 @@
 """Several functions together: order, selection, configuration, digests, and what they report."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from fanout.errors import InvalidInput
 from fanout.package.tree_ids import tree_id
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
+from fanout.values import replace
 from fanout.variants import function_registry
 from fanout.variants.functions.starlark import STARLARK
 from fanout.variants.package_preparation import prepare_package

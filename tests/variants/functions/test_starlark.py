@@ -1,6 +1,7 @@
 """starlark on packages: its configuration, what becomes of what a script leaves, failures."""
 
 import pytest
+from msgspec.structs import force_setattr
 from variants.builders import package, spec
 from variants.running import kptfile, rendered, run
 
@@ -168,7 +169,15 @@ def test_what_it_prints_is_a_result():
     assert (result.severity, result.sentence) == ("info", "starlark: seen 2")
 
 
-def test_its_version_is_in_the_digest(monkeypatch):
+@pytest.fixture
+def update_program():
+    """Gives the function another version, until the test has ended."""
+    program = STARLARK.program
+    yield lambda: force_setattr(STARLARK, "program", program._replace(version="next"))
+    force_setattr(STARLARK, "program", program)
+
+
+def test_its_version_is_in_the_digest(update_program):
     def digest(limits=RenderLimits()):  # noqa: B008
         variant = spec(mutators=(FunctionSpec("starlark", config={"source": "x = 1"}),))
         return resolve_inputs(
@@ -181,11 +190,11 @@ def test_its_version_is_in_the_digest(monkeypatch):
     assert (
         digest(RenderLimits(programs=allowed)) != before
     )  # an image that is allowed is run as one
-    monkeypatch.setattr(STARLARK, "program", STARLARK.program._replace(version="next"))
+    update_program()
     assert digest() != before
 
 
-def test_an_own_function_s_version_is_in_the_digest(monkeypatch):
+def test_an_own_function_s_version_is_in_the_digest(update_program):
     files = {
         "Kptfile": kptfile("{image: starlark, configPath: fn.yaml}"),
         "fn.yaml": starlark_run(""),
@@ -197,5 +206,5 @@ def test_an_own_function_s_version_is_in_the_digest(monkeypatch):
         ).digest
 
     before = digest()
-    monkeypatch.setattr(STARLARK, "program", STARLARK.program._replace(version="next"))
+    update_program()
     assert digest() != before

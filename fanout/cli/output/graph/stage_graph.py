@@ -1,7 +1,6 @@
 """Stages of a policy as a graph: nodes with their state, and edges with the rule of `after`."""
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from fanout.api.durations import format_duration
 from fanout.cli.terminal import escape_control
@@ -9,11 +8,10 @@ from fanout.gates.after_gate import format_requirement
 from fanout.gates.evaluation_results import StageEvaluation
 from fanout.gates.gate_rules import AfterRule
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.values import frozen
+from fanout.values import Value, field
 
 
-@frozen
-class StageNode:
+class StageNode(Value):
     """One stage: its candidate, its state and how many of its variants are ready at it."""
 
     name: str
@@ -28,8 +26,7 @@ class StageNode:
         return f"{self.ready}/{self.total} ready"
 
 
-@frozen
-class StageEdge:
+class StageEdge(Value):
     """One entry of `after.stages`, with the rule that holds for all of them together."""
 
     source: str
@@ -37,8 +34,7 @@ class StageEdge:
     label: str  # such as "All of 2, soak 1h"
 
 
-@frozen
-class StageGraph:
+class StageGraph(Value):
     """Stages of a policy in their order, and the edges between them."""
 
     policy: str

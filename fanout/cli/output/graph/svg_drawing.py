@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 
 from fanout.cli.output.graph.stage_graph import StageEdge, StageGraph, StageNode, escape_label
 from fanout.cli.output.graph.state_color import STATE_COLORS
-from fanout.values import frozen
+from fanout.values import Value
 
 _WIDTH, _HEIGHT = 180, 68  # of a box, in pixels
 _GAP_X, _GAP_Y = 130, 28  # between boxes
@@ -13,8 +13,7 @@ _MARGIN = 20
 _TEXT_LIMIT = 24  # characters that fit into a box
 
 
-@frozen
-class _Box:
+class _Box(Value):
     x: int
     y: int
 
