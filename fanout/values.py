@@ -7,7 +7,7 @@ from typing import Any, ClassVar, dataclass_transform
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import astuple, replace
 
-__all__ = ["ComparedValue", "Value", "as_data", "astuple", "field", "replace"]
+__all__ = ["KeyedValue", "Value", "as_data", "astuple", "field", "replace"]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -19,7 +19,7 @@ class Value(Struct, frozen=True):
     """
 
 
-class ComparedValue(Value):
+class KeyedValue(Value):
     """Base of values that are compared, hashed and shown without their fields in `UNCOMPARED`."""
 
     UNCOMPARED: ClassVar[tuple[str, ...]] = ()

@@ -107,7 +107,7 @@ ENGLISH = """
     abandoned advance ages allowed alternative answer applicable apply assembled assembly continuous
     settling
     assertion at blocked cannot cause change changes choice choices compared create day denied
-    described difference disabled dry earlier effect ended ensure exceeded exclusive expected
+    described difference disabled dry earlier effect ended ensure exceeded exclusive expected keyed
     explain explanation external filled first free get guarded holder ignored invalid large local
     located lost malformed match matchable matching misplaced moved no not open other pair plain
     planned played player refusals

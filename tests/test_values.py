@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from fanout.values import ComparedValue, Value, as_data, field, replace
+from fanout.values import KeyedValue, Value, as_data, field, replace
 
 PACKAGE = Path(__file__).parent.parent / "fanout"
 
@@ -17,7 +17,7 @@ class Thing(Value):
     found: dict[str, int] = field(default_factory=dict)
 
 
-class Found(ComparedValue, kw_only=True):
+class Found(KeyedValue, kw_only=True):
     UNCOMPARED: ClassVar = ("seen",)
 
     seen: list[str] = field(default_factory=list)

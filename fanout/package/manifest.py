@@ -46,12 +46,12 @@ from fanout.package.yaml_nodes import (
     parse_yaml,
 )
 from fanout.package.yaml_scalars import dump
-from fanout.values import ComparedValue, field
+from fanout.values import KeyedValue, field
 
 _MAX_SHAPES: Final = 1000  # remembered per file
 
 
-class Document(ComparedValue):
+class Document(KeyedValue):
     """Document that is not empty. `value` is shared and must not be changed in place."""
 
     UNCOMPARED: ClassVar = ("_spellings",)

@@ -11,10 +11,10 @@ from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.ownership.path_ownership import PathOwnership
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import ComparedValue
+from fanout.values import KeyedValue
 
 
-class PolicyInputs(ComparedValue, kw_only=True):
+class PolicyInputs(KeyedValue, kw_only=True):
     """Inputs of the evaluation of one policy."""
 
     UNCOMPARED: ClassVar = ("budget",)

@@ -15,10 +15,10 @@ from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, versi
 from fanout.selection.label_index import read_labels
 from fanout.selection.label_selector import match_raw_labels, matches
 from fanout.selection.variant_spec import Object, TargetFailure, VariantSpec
-from fanout.values import ComparedValue, Value, field
+from fanout.values import KeyedValue, Value, field
 
 
-class VariantTarget(ComparedValue):
+class VariantTarget(KeyedValue):
     """An object or repository for which a variant is made."""
 
     UNCOMPARED: ClassVar = ("object",)

@@ -14,7 +14,7 @@ from fanout.api.upstream_policy import MapExpression, TargetEntry, UpstreamPolic
 from fanout.pending_inputs import Responses, get_responses
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, Object, TargetFailure
-from fanout.values import ComparedValue, Value
+from fanout.values import KeyedValue, Value
 
 Values = Mapping[str, Any]  # result of an expression by target key, maybe an ExpressionFailure
 _NO_VALUES: Values = {}
@@ -146,7 +146,7 @@ FIRST_VARIABLES = ("packageDefault", "repoDefault", "target", "upstream")
 VARIABLES = ("packageDefault", "repoDefault", "repository", "target", "upstream")
 
 
-class ExpressionBatch(ComparedValue):
+class ExpressionBatch(KeyedValue):
     """Request for the values of an entry's expressions for each of its targets.
 
     The response is a list of values by row, for each expression. Batches of one round are

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from fanout.errors import ErrorLocation
-from fanout.values import ComparedValue, Value, field
+from fanout.values import KeyedValue, Value, field
 
 _NOWHERE = ErrorLocation()
 
@@ -49,7 +49,7 @@ class InjectorSpec(Value):
     kind: str | None = None
 
 
-class VariantSpec(ComparedValue):
+class VariantSpec(KeyedValue):
     """One variant as its policy asks for it, without the upstream revision.
 
     The gates choose that. Everything in it comes from the policy and its target; what a
@@ -109,7 +109,7 @@ class ExpressionFailure(Value):
 Object = Mapping[str, Any]  # a Kubernetes object as plain data
 
 
-class InProcessExpression(ComparedValue):
+class InProcessExpression(KeyedValue):
     """An expression that is evaluated in process, once per variant.
 
     Called with a row of variables it returns plain data, not to be modified, or

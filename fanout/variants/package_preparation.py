@@ -16,7 +16,7 @@ from fanout.package.package_limits import SizeLimits, ValueCounter, find_unporta
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import ComparedValue, Value, field
+from fanout.values import KeyedValue, Value, field
 from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import (
     ERROR,
@@ -88,7 +88,7 @@ class SharedRun(Value):
     matches: tuple[StepMatch, ...] = ()
 
 
-class PreparedPackage(ComparedValue):
+class PreparedPackage(KeyedValue):
     """An upstream package at one revision, with everything independent of the target."""
 
     UNCOMPARED: ClassVar = ("manifest_cache", "run_cache", "template_cache")

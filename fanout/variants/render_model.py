@@ -8,7 +8,7 @@ from fanout.package.package_limits import SizeLimits
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry
 from fanout.selection.cluster_objects import ContentHashes
-from fanout.values import ComparedValue, Value, field
+from fanout.values import KeyedValue, Value, field
 from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import FunctionResult
 
@@ -42,7 +42,7 @@ class Injection(Value):
     key: str = ""  # of the cluster object: "group/kind/namespace/name"
 
 
-class RenderInputs(ComparedValue):
+class RenderInputs(KeyedValue):
     """Inputs of a rendering besides the upstream package, and their digest."""
 
     UNCOMPARED: ClassVar = ("content_hashes",)

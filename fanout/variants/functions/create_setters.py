@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fanout.errors import InvalidInput
 from fanout.package.manifest import Manifest
-from fanout.values import ComparedValue
+from fanout.values import KeyedValue
 from fanout.variants.functions.field_specs import SortedTexts
 from fanout.variants.functions.function_config import parse_data
 from fanout.variants.functions.function_interface import (
@@ -21,7 +21,7 @@ from fanout.variants.functions.function_interface import (
 from fanout.variants.functions.setter_patterns import SETTER_PREFIX, setter_names
 
 
-class _Config(ComparedValue):
+class _Config(KeyedValue):
     UNCOMPARED: ClassVar = ("names_by_value", "names_by_elements", "lengths")
     scalars: SortedTexts  # value and name, the longest value first
     lists: tuple[tuple[tuple[str, ...], str], ...]  # sorted elements, and the setter's name
