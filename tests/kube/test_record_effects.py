@@ -9,6 +9,7 @@ import pytest
 from kube.record_fleet import decision, record
 from kube.status_world import StatusWorld, count_writes
 from kube_server import CONTROLLER, KubeServer
+from msgspec.structs import force_setattr
 
 from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
 from fanout.kube.api_connection import open_connection
@@ -78,7 +79,7 @@ class RecordWorld(StatusWorld):
         assert self.program is not None
         self.fleet.later(**span)
         settings = self.program.settings
-        object.__setattr__(settings, "now_override", self.fleet.now)
+        force_setattr(settings, "now_override", self.fleet.now)
 
     def condition(self, created: dict[str, Any], type_: str = "Effective") -> dict[str, Any]:
         conditions = self.server.get(created).get("status", {}).get("conditions", ())

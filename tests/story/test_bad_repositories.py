@@ -4,12 +4,10 @@ One company in which every repository but one has a fault of its own, swept twic
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from fleet import PACKAGE, POLICY, PROMOTION, Fleet, Result
-
-from fanout.values import replace
 
 REFUSE_ALL = "echo 'change freeze until monday' >&2; exit 1"
 PROTECT = 'if [ "$1" = refs/heads/main ]; then echo "main is protected" >&2; exit 1; fi'

@@ -1,15 +1,13 @@
 """Some refs of a push moved and others did not: the end is that of an undisturbed run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import moving
 import pytest
 from fleet import PACKAGE, PROMOTION, Fleet
 from half_pushes import Push, Ref, pushed, tree
-
-from fanout.values import replace
 
 AMS, BER = "sites/ams", "sites/ber"
 # Without expressions, so that no process waits for a sandbox.

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fleet import POLICY, Fleet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from fanout.values import replace
 
 REPOSITORIES = ("edge", "core")
 MINE = "sites/s0/mine.txt"  # a person's file in the published package

@@ -3,13 +3,12 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fleet import Fleet
 from pseudo_terminal import run_on_terminal
-
-from fanout.values import replace
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "output.md"
 [SHOWN] = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

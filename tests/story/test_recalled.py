@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet
+from msgspec.structs import force_setattr
 
 from fanout.cli.startup import Program, open_program
 from fanout.reconcile.pass_scope import PassMode
@@ -185,7 +186,7 @@ def same(fleet: Fleet, changes: tuple[Change, ...]) -> None:
             fleet.later(minutes=1)
             with fleet.opened() as other:
                 anew = said(other)
-            object.__setattr__(staying, "settings", fleet.settings())
+            force_setattr(staying, "settings", fleet.settings())
             assert said(staying) == anew, change.__name__
             assert said(staying) == anew, f"{change.__name__}, and once more"
 

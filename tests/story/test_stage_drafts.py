@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan import plan_wording
-from fanout.values import replace
 
 DEV = "_stages/default.monitoring/dev"
 STAGES = """\
