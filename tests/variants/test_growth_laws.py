@@ -154,6 +154,9 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "equal paths": lambda n: collisions(["x"] * n),
     "a path around all": lambda n: collisions(["x", *(f"x/{at}" for at in range(n))]),
     "ignored files": lambda n: ignored([f"{at}/{'a' * 99}" for at in range(n)], "*a*a*b", "!*.x"),
+    "ignored files in deep directories": lambda n: ignored(
+        ["a/" * 8 * n + "f", "b/" * 8 * n + "f"], "*a*b", "a/b/f", "/a/a/c", "!f"
+    ),
     "ignored by name": lambda n: ignored([f"{at}/f" for at in range(n)], *map(str, range(n))),
     "a selector of many values": labels,
     "stages in a ring": lambda n: lambda: list(find_cycles(dict(stages(n)), "cycle", "end it")),
