@@ -25,9 +25,10 @@ def find_ignored(files: Mapping[str, tuple[object, bytes]]) -> frozenset[str]:
     `files`: of a package with its subpackages, each a pair with the content last. Raises
     InvalidInput for a file of too many patterns.
     """
-    paths = {path: path.split("/") for path in files}
-    if not any(parts[-1] == KRM_IGNORE for parts in paths.values()):
+    # Most packages have none.
+    if not any(path.rpartition("/")[2] == KRM_IGNORE for path in files):
         return frozenset()
+    paths = {path: path.split("/") for path in files}
     root = _Directory(is_package=True)
     for path, (*directories, name) in paths.items():
         if name in (KPTFILE, KRM_IGNORE):
