@@ -38,7 +38,8 @@ class ErrorLocation(Value, order=True):
 class FanoutError(Exception):
     """Error with a location, a problem, a remedy and a reason (one CamelCase word).
 
-    `refs`: full refs that a server refused in a push, each for a reason of its own.
+    `refs`: full refs that a server refused in a push, each for a reason of its own; `words`: its
+    message about the push, line by line.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class FanoutError(Exception):
         remedy: str = "",
         where: ErrorLocation | None = None,
         refs: tuple[str, ...] = (),
+        words: tuple[str, ...] = (),
     ) -> None:
         super().__init__(problem)
         self.problem = problem
@@ -56,6 +58,7 @@ class FanoutError(Exception):
         self.remedy = remedy
         self.where = where or ErrorLocation()
         self.refs = refs
+        self.words = words
 
     def __str__(self) -> str:
         """Return one line: `location: problem; remedy`."""

@@ -9,6 +9,7 @@ because instants of reviews and merges are the server's.
 import contextlib
 import itertools
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -262,6 +263,22 @@ class ForgeFleet(Fleet):
     def rewrite(self, repo: str, number: int, text: str, by: str = "ann") -> None:
         """Change the text of a pull request."""
         self._edit(repo, number, {"body": text}, by)
+
+    def blockers(self, reason: str) -> list[dict[str, Any]]:
+        """Return what blocks the policy for this reason, as `explain` shows it."""
+        view = self.run("explain", "monitoring", "-o", "json").json["status"]
+        return [it for it in view["blockers"] if it["reason"] == reason]
+
+    def ask_again(self) -> None:
+        """Run the command that `explain` prints about the only closed request, and sweep twice."""
+        [closed] = self.blockers("RequestClosed")
+        [command] = closed["commands"]
+        signature = ("--by", "Ann <ann@example.com>")
+        resumed = self.later(minutes=1).run(*shlex.split(command)[1:], *signature)
+        assert resumed.code == 0, resumed.err
+        for _ in range(2):
+            assert self.later(minutes=1).sweep().code == 0
+        assert self.blockers("RequestClosed") == []
 
     def label(self, repo: str, number: int, name: str, by: str = "ann") -> None:
         """Set a label, which is created if need be."""

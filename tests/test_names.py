@@ -48,7 +48,8 @@ FIELD = """
     specs stage stages starlark status stopped strategy suspend svg sync tag tags target targets
     template templates test timeout timestamp trailer trailers transition transport tree trees
     trigger triggers uint unavailable update upsert upstream url urls validate validation validators
-    verdict verdicts version versions warehouse watch watched waves window windows withdraw yaml
+    verdict verdicts version versions warehouse watch watched waves wildcard window windows withdraw
+    yaml
 """
 
 # The vocabulary of fanout's own: see docs/glossary.md and the design.

@@ -238,9 +238,9 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--variant VARIANT --reason WHY`.",
     ),
     Reason.SOAK_CUT_SHORT: Remedy(
-        "A newer revision was published in the earlier stage before the soak time was over.",
-        "Wait for the newer revision, or run `fanout promote POLICY --stage STAGE --override "
-        "soak --reason WHY`.",
+        "Another revision was published in the earlier stage before the soak time was over.",
+        "Wait for the newer revision, or run `fanout promote POLICY --stage STAGE --revision "
+        "REVISION --override soak --reason WHY`.",
     ),
     Reason.SOAK_RUNNING: Remedy(
         "In the earlier stage, the revision has been ready for less time than the soak time in "

@@ -287,13 +287,14 @@ def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> 
     of a push is more specific than messages on stderr, and those of the remote more
     specific than the signs of a damaged mirror.
     """
-    remote_message = _extract_remote_message(stderr)
+    remote_lines = _list_remote_lines(stderr)
+    remote_message = " / ".join(remote_lines)
     local = "\n".join(line for line in stderr.splitlines() if not line.startswith("remote:"))
     rejected = _REJECTED.findall(stdout)
     if rejected and "unpacker error" in stdout and _DAMAGE_PATTERN.search(local):
         return _build_error(_DAMAGED, _main_line(local), access)  # the transfer was cut off
     if rejected:
-        return _build_rejection(rejected, remote_message, access)
+        return _build_rejection(rejected, remote_lines, access)
     if _BROKEN.search(stderr):
         return _build_error(_BROKEN, remote_message or _main_line(local), access)
     for rule in (*(_RULES_WITHOUT_SECRET if access and access.secret is None else ()), *_RULES):
@@ -316,7 +317,7 @@ def broken_remote(error: DamagedMirrorError, access: RemoteAccess) -> FanoutErro
 
 
 def _build_rejection(
-    rejected: list[tuple[str, str]], remote_message: str, access: RemoteAccess | None
+    rejected: list[tuple[str, str]], remote_lines: list[str], access: RemoteAccess | None
 ) -> FanoutError:
     """Build the error for a rejected push; refusals by the client itself are lost races."""
     by_remote = [it for it in rejected if it[1].startswith("[remote rejected]")]
@@ -326,38 +327,50 @@ def _build_rejection(
     # alone; only the first cause is actionable.
     own = [it for it in by_remote if not _CAUSED_BY_OTHER_REF.search(it[1])] or by_remote
     own_summaries = [summary for _, summary in own]
-    reasons = " ".join(sorted(set(own_summaries)))
+    reasons, remote_message = " ".join(sorted(set(own_summaries))), " / ".join(remote_lines)
     if locked := _LOCKED.search(f"{reasons}\n{remote_message}"):
         return _build_error(_LOCKED, locked[1], access)
     rule = next(rule for rule in _PUSH_RULES if rule.search(f"{reasons}\n{remote_message}"))
     summary = own_summaries[0].removeprefix("[remote rejected] ")
     refs = tuple(ref for ref, _ in own)
-    return _build_error(rule, f"{summary} {remote_message}", access, refs)
+    # More lines than those that are quoted cannot be in the quote.
+    words = (summary, *remote_lines)[:MAX_QUOTE]
+    return _build_error(rule, f"{summary} {remote_message}", access, refs, words)
 
 
 def _build_error(
-    rule: _ErrorRule, quote: str, access: RemoteAccess | None, refs: tuple[str, ...] = ()
+    rule: _ErrorRule,
+    quote: str,
+    access: RemoteAccess | None,
+    refs: tuple[str, ...] = (),
+    words: tuple[str, ...] = (),
 ) -> FanoutError:
-    quote = _CONTROL.sub(" ", quote).strip() if rule.quotes else ""
     # Redacted before it is cut: part of a secret would not be recognized.
-    quote = (access.redact(quote) if access else quote)[:MAX_QUOTE]
+    quote = _clean(quote, access)[:MAX_QUOTE] if rule.quotes else ""
     return rule.family(
         f"{rule.problem}: {quote}" if quote else rule.problem,
         reason=rule.reason,
         remedy=rule.remedy,
         where=access.address.where if access else None,
         refs=refs,
+        words=tuple(_clean(it, access) for it in words) if rule.quotes else (),
     )
 
 
-def _extract_remote_message(stderr: str) -> str:
-    """Return the remote's own message on one line."""
+def _clean(quote: str, access: RemoteAccess | None) -> str:
+    """Return a quoted text without control characters and secrets."""
+    text = _CONTROL.sub(" ", quote).strip()
+    return access.redact(text) if access else text
+
+
+def _list_remote_lines(stderr: str) -> list[str]:
+    """Return the remote's own message, line by line."""
     lines = (
         line.removeprefix("remote:").strip()
         for line in stderr.splitlines()
         if line.startswith("remote:")
     )
-    return " / ".join(line for line in lines if line)
+    return [line for line in lines if line]
 
 
 def _main_line(text: str) -> str:

@@ -56,56 +56,93 @@ def apply_edits(data: Any, edits: Iterable[Edit]) -> Any:
 
     Raises BlockedPath.
     """
+    edited = ValueEditor(data)
     for edit in edits:
-        data = with_value(data, edit.path, edit.value)
-    return data
+        edited.set(edit.path, edit.value)
+    return edited.value
 
 
-def with_value(data: Any, path: Path, value: Any, depth: int = 0) -> Any:
+def with_value(data: Any, path: Path, value: Any) -> Any:
     """Return the data with one value set or removed. Raises BlockedPath."""
-    if depth == len(path):
-        return value
-    part = path[depth]
-    is_last = depth + 1 == len(path)
-    if value is REMOVE and get_value(data, (part,)) is MISSING:
-        return data
-    if isinstance(part, str):
-        copied: Any = _mapping(data, path, depth)
-        old = copied.get(part)
-    else:
-        copied = _list(data, path, depth)
-        old = copied[part] if part < len(copied) else None
-    if is_last and value is REMOVE:
-        del copied[part]
+    edited = ValueEditor(data)
+    edited.set(path, value)
+    return edited.value
+
+
+class ValueEditor:
+    """Editor of a value. Neither the original nor a `value` that was read changes any more.
+
+    Maps and lists are copied by the first edit below them after that. If each edit copied them, to
+    set all elements of one list would take quadratic time.
+    """
+
+    __slots__ = ("_copies", "_value")
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        # By identity; kept here, so that no other object gets the id of one that was dropped.
+        self._copies: dict[int, Any] = {}
+
+    @property
+    def value(self) -> Any:
+        """The value after the edits so far."""
+        if self._copies:
+            self._copies = {}
+        return self._value
+
+    def peek(self, path: Path) -> Any:
+        """Return the value at a path, or MISSING. The next edit may change it."""
+        return get_value(self._value, path)
+
+    def set(self, path: Path, value: Any) -> None:
+        """Set or remove one value. Raises BlockedPath, with nothing changed."""
+        self._value = self._set(self._value, path, value, 0)
+
+    def _set(self, data: Any, path: Path, value: Any, depth: int) -> Any:
+        if depth == len(path):
+            return value
+        part = path[depth]
+        if value is REMOVE and get_value(data, (part,)) is MISSING:
+            return data
+        if data is None:
+            data = {} if isinstance(part, str) else []
+        _refuse_blocked(data, path, depth)
+        is_new = isinstance(part, int) and part == len(data)
+        if value is REMOVE and depth + 1 == len(path):
+            copied = self._copy(data)
+            del copied[part]
+            return copied
+        old = None if is_new else data.get(part) if isinstance(part, str) else data[part]
+        # First what is below, which may be blocked.
+        child = self._set(old, path, value, depth + 1)
+        copied = self._copy(data)
+        if is_new:
+            copied.append(child)
+        else:
+            copied[part] = child
         return copied
-    child = with_value(old, path, value, depth + 1)
-    if isinstance(part, int) and part == len(copied):
-        copied.append(child)
-    else:
-        copied[part] = child
-    return copied
+
+    def _copy(self, data: Any) -> Any:
+        """Return a map or list that may be changed: a copy, or the one that is a copy already."""
+        if id(data) in self._copies:
+            return data
+        copied = data.copy()
+        self._copies[id(copied)] = copied
+        return copied
 
 
-def _mapping(data: Any, path: Path, depth: int) -> dict[str, Any]:
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
-        raise BlockedPath(depth, f"{format_path(path[:depth])} is not a mapping")
-    return dict(data)
-
-
-def _list(data: Any, path: Path, depth: int) -> list[Any]:
-    if data is None:
-        data = []
-    if not isinstance(data, list):
-        raise BlockedPath(depth, f"{format_path(path[:depth])} is not a list")
+def _refuse_blocked(data: Any, path: Path, depth: int) -> None:
+    """Raise BlockedPath unless the part of the path at the depth can be in the data."""
     part = path[depth]
-    assert isinstance(part, int)
-    if not 0 <= part <= len(data):
+    if isinstance(part, str):
+        if not isinstance(data, dict):
+            raise BlockedPath(depth, f"{format_path(path[:depth])} is not a mapping")
+    elif not isinstance(data, list):
+        raise BlockedPath(depth, f"{format_path(path[:depth])} is not a list")
+    elif not 0 <= part <= len(data):
         raise BlockedPath(
             depth, f"{format_path(path[:depth])} has {len(data)} elements, no [{part}]"
         )
-    return list(data)
 
 
 def get_value(data: Any, path: Path) -> Any:

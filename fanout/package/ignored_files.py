@@ -6,18 +6,17 @@ wherever it stands. Each Kptfile begins a package, which has a `.krmignore` of i
 ignored by no other.
 """
 
-import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories
+from fanout.package.wildcard_patterns import WILDCARDS, WildcardPatterns
+from fanout.values import frozen
 
 KRM_IGNORE = ".krmignore"
-MAX_WILDCARDS = 100  # patterns of a file, each of which is compared with each path
-_WILDCARDS = frozenset("*?[")
+MAX_COMPARED = 10_000  # characters of the patterns of a file that are compared with each path
 
 
 def find_ignored(files: Mapping[str, tuple[object, bytes]]) -> frozenset[str]:
@@ -26,80 +25,144 @@ def find_ignored(files: Mapping[str, tuple[object, bytes]]) -> frozenset[str]:
     `files`: of a package with its subpackages, each a pair with the content last. Raises
     InvalidInput for a file of too many patterns.
     """
-    rules_by_package = {
-        path[: -len(KRM_IGNORE)]: _read_rules(path, data)
-        for path, (_, data) in files.items()
-        if path.rpartition("/")[2] == KRM_IGNORE
-    }
-    if not rules_by_package:
+    # Most packages have none.
+    if not any(path.rpartition("/")[2] == KRM_IGNORE for path in files):
         return frozenset()
-    return frozenset(_find_ignored(files, rules_by_package))
+    paths = {path: path.split("/") for path in files}
+    root = _Directory(is_package=True)
+    for path, (*directories, name) in paths.items():
+        if name in (KPTFILE, KRM_IGNORE):
+            directory = root
+            for part in directories:
+                directory = directory.children.setdefault(part, _Directory())
+            if name == KPTFILE:
+                directory.is_package = True
+            else:
+                directory.rules = _read_rules(path, files[path][1])
+    return frozenset(_find_ignored(paths, root))
 
 
-def _find_ignored(
-    paths: Collection[str], rules_by_package: Mapping[str, "_Rules"]
-) -> Iterator[str]:
-    packages = package_directories(paths)
-    decisions: dict[str, bool] = {}  # of directories, which many files share
-
-    def is_ignored(path: str, package: str, *, is_directory: bool) -> bool:
-        prefix = f"{package}/" if package else ""
-        if path == package or prefix not in rules_by_package:
-            return False
-        if is_directory and path in decisions:
-            return decisions[path]
-        # Nothing is read below a directory that is ignored.
-        ignored = rules_by_package[prefix].ignores(
-            path[len(prefix) :], is_directory=is_directory
-        ) or is_ignored(path.rpartition("/")[0], package, is_directory=True)
-        if is_directory:
-            decisions[path] = ignored
-        return ignored
-
-    for path in paths:
-        if path.rpartition("/")[2] != KPTFILE and is_ignored(
-            path, find_package(path, packages), is_directory=False
-        ):
+def _find_ignored(paths: Mapping[str, list[str]], root: "_Directory") -> Iterator[str]:
+    root_place = root.enter(None, "")
+    for path, (*directories, name) in paths.items():
+        directory, place = root, root_place
+        for part in directories:
+            directory = directory.children.setdefault(part, _Directory())
+            place = directory.place or directory.enter(place, part)
+        if name != KPTFILE and place.ignores(name, is_directory=False):
             yield path
 
 
 @dataclass(slots=True)
-class _Patterns:
-    """Patterns of one kind; those without wildcards are looked up."""
+class _Directory:
+    """Directory of a package or of a subpackage."""
 
-    # Paths from the package, or last parts of paths; True: of directories alone.
-    whole: dict[str, bool] = field(default_factory=dict)
-    last: dict[str, bool] = field(default_factory=dict)
-    # The number of parts of a path that each is compared with (0: all), and the same mark.
-    wildcards: list[tuple[re.Pattern[str], int, bool]] = field(default_factory=list)
+    is_package: bool = False  # one begins in it
+    rules: "_Rules | None" = None  # of the `.krmignore` in it
+    children: dict[str, "_Directory"] = field(default_factory=dict)
+    place: "_Place | None" = None  # None: not entered yet
+
+    def enter(self, parent: "_Place | None", name: str) -> "_Place":
+        """Return the place of the directory, whose name in its parent is given."""
+        if parent is None or self.is_package:
+            rules = self.rules or _Rules()
+            self.place = _Place(rules, rules.ignored.begin(), rules.accepted.begin())
+        else:
+            self.place = parent.enter(name)
+        return self.place
+
+
+@dataclass(slots=True)
+class _PathTree:
+    """Paths without wildcards, name by name."""
+
+    children: dict[str, "_PathTree"] = field(default_factory=dict)
+    of_directories: bool | None = None  # None: no pattern ends here
+
+    def add(self, names: Iterable[str], *, of_directories: bool) -> None:
+        tree = self
+        for name in names:
+            tree = tree.children.setdefault(name, _PathTree())
+        tree.of_directories = of_directories and tree.of_directories is not False
+
+    def matches(self, *, is_directory: bool) -> bool:
+        """Return whether a pattern for such an entry ends here."""
+        return is_directory if self.of_directories else self.of_directories is False
+
+
+_NO_PATHS = _PathTree()
+_Progress = tuple[_PathTree, int]
+"""Patterns below the path of a directory: a tree of plain ones, and a state of the others."""
+
+
+@frozen
+class _Place:
+    """Directory as the patterns of its package see it."""
+
+    rules: "_Rules"
+    ignored: _Progress
+    accepted: _Progress
+    _: KW_ONLY
+    is_ignored: bool = False
+
+    def enter(self, name: str) -> "_Place":
+        """Return the place of a directory in this one."""
+        return _Place(
+            self.rules,
+            self.rules.ignored.enter(self.ignored, name),
+            self.rules.accepted.enter(self.accepted, name),
+            is_ignored=self.ignores(name, is_directory=True),
+        )
+
+    def ignores(self, name: str, *, is_directory: bool) -> bool:
+        """Return whether an entry of the directory is ignored."""
+        # Nothing is read below a directory that is ignored.
+        return self.is_ignored or (
+            self.rules.ignored.match(self.ignored, name, is_directory=is_directory)
+            and not self.rules.accepted.match(self.accepted, name, is_directory=is_directory)
+        )
+
+
+@dataclass(slots=True)
+class _Patterns:
+    """Patterns of one kind; names, and paths from the package, are looked up if they are plain."""
+
+    names: _PathTree = field(default_factory=_PathTree)
+    paths: _PathTree = field(default_factory=_PathTree)
+    wildcards: WildcardPatterns = field(default_factory=WildcardPatterns)
+    size: int = 0  # characters of those with wildcards
 
     def add(self, pattern: str) -> None:
         text, of_directories = pattern.strip("/"), pattern.endswith("/")
-        is_rooted = pattern.startswith("/")
+        is_rooted, is_plain = pattern.startswith("/"), WILDCARDS.isdisjoint(text)
         if not text:
             return
-        if _WILDCARDS.isdisjoint(text):
-            literals = self.whole if is_rooted else self.last
-            literals[text] = of_directories and literals.get(text, True)
-        elif (expression := _translate(text)) is not None:
-            parts = 0 if is_rooted else text.count("/") + 1
-            self.wildcards.append((re.compile(expression, re.DOTALL), parts, of_directories))
+        if is_plain and is_rooted:
+            self.paths.add(text.split("/"), of_directories=of_directories)
+        elif is_plain and "/" not in text:
+            self.names.add([text], of_directories=of_directories)
+        else:
+            self.size += len(text)
+            escaped = text.replace("\\", r"\\") if is_plain else text
+            if self.size <= MAX_COMPARED:  # more are refused
+                self.wildcards.add(escaped, is_rooted=is_rooted, of_directories=of_directories)
 
-    def match(self, path: str, *, is_directory: bool) -> bool:
-        candidates = [(self.whole, path)]
-        tails = {0: path}
-        start = len(path)
-        for number in range(1, path.count("/") + 2):
-            start = path.rfind("/", 0, start)
-            tails[number] = path[start + 1 :]
-            candidates.append((self.last, tails[number]))
-        return any(
-            not literals.get(text, True) or (is_directory and text in literals)
-            for literals, text in candidates
-        ) or any(
-            expression.fullmatch(tails[parts]) is not None
-            for expression, parts, of_directories in self.wildcards
-            if parts in tails and (is_directory or not of_directories)
+    def begin(self) -> _Progress:
+        return self.paths, self.wildcards.begin()
+
+    def enter(self, progress: _Progress, name: str) -> _Progress:
+        """Return the progress in a directory of the one with this progress."""
+        paths, state = progress
+        entered = self.wildcards.enter(self.wildcards.read(state, name))
+        return paths.children.get(name, _NO_PATHS), entered
+
+    def match(self, progress: _Progress, name: str, *, is_directory: bool) -> bool:
+        """Return whether a pattern matches an entry of the directory with this progress."""
+        paths, state = progress
+        return (
+            self.names.children.get(name, _NO_PATHS).matches(is_directory=is_directory)
+            or paths.children.get(name, _NO_PATHS).matches(is_directory=is_directory)
+            or self.wildcards.matches(self.wildcards.read(state, name), is_directory=is_directory)
         )
 
 
@@ -109,12 +172,6 @@ class _Rules:
 
     ignored: _Patterns = field(default_factory=_Patterns)
     accepted: _Patterns = field(default_factory=_Patterns)
-
-    def ignores(self, path: str, *, is_directory: bool) -> bool:
-        """Return whether the path, from the package of the file, is ignored."""
-        return self.ignored.match(path, is_directory=is_directory) and not self.accepted.match(
-            path, is_directory=is_directory
-        )
 
 
 def _read_rules(path: str, data: bytes) -> _Rules:
@@ -127,60 +184,12 @@ def _read_rules(path: str, data: bytes) -> _Rules:
             rules.accepted.add(pattern[1:])
         else:
             rules.ignored.add(pattern[1:] if pattern.startswith("\\#") else pattern)
-    if len(rules.ignored.wildcards) + len(rules.accepted.wildcards) > MAX_WILDCARDS:
+    if rules.ignored.size + rules.accepted.size > MAX_COMPARED:
         raise InvalidInput(
-            f"has more than {MAX_WILDCARDS:,} patterns with wildcards",
+            f"has more than {MAX_COMPARED:,} characters of patterns with wildcards, or with a "
+            "slash in their middle alone",
             reason=Reason.LIMIT_EXCEEDED,
-            remedy="name directories instead",
+            remedy="name directories instead, or begin paths with a slash",
             where=ErrorLocation(file=path),
         )
     return rules
-
-
-def _translate(pattern: str) -> str | None:
-    """Translate a pattern of Go's `filepath.Match`; None if it is malformed and matches nothing."""
-    chunks, chunk, at = [], "", 0
-    while at < len(pattern):
-        character = pattern[at]
-        at += 1
-        if character == "*":
-            chunks.append(chunk)
-            chunk = ""
-        elif character == "?":
-            chunk += "[^/]"
-        elif character == "[":
-            parsed = _CLASS.match(pattern, at)
-            if parsed is None:
-                return None
-            chunk += _translate_class(parsed)
-            at = parsed.end()
-        elif character == "\\":
-            if at == len(pattern):
-                return None
-            chunk += re.escape(pattern[at])
-            at += 1
-        else:
-            chunk += re.escape(character)
-    # Atomic, so that the time is bounded: if the first place of a chunk does not lead to a match,
-    # no later one does.
-    first, *rest = [*chunks, chunk]
-    middle = "".join(f"(?>[^/]*?{it})" for it in rest[:-1])
-    return f"{first}{middle}" + (f"[^/]*{rest[-1]}" if rest else "")
-
-
-_CHARACTER = r"(?:\\.|[^]\\-])"
-_RANGE = re.compile(rf"({_CHARACTER})(?:-({_CHARACTER}))?", re.DOTALL)
-_CLASS = re.compile(rf"(\^?)((?:{_CHARACTER}(?:-{_CHARACTER})?)+)\]", re.DOTALL)
-
-
-def _translate_class(parsed: re.Match[str]) -> str:
-    ranges = [
-        (low, high or low)
-        for low, high in (
-            (it[1][-1], it[2][-1] if it[2] else "") for it in _RANGE.finditer(parsed[2])
-        )
-    ]
-    text = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
-    if not text:  # of ranges that hold nothing
-        return "[^/]" if parsed[1] else "(?!)"
-    return f"[{parsed[1]}{text}]"

@@ -18,12 +18,11 @@ from fanout.package.field_edits import (
     BlockedPath,
     Edit,
     Path,
-    apply_edits,
+    ValueEditor,
     are_independent,
     format_path,
     get_value,
     same_json,
-    with_value,
 )
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
 from fanout.package.package_limits import ValueCounter
@@ -99,12 +98,12 @@ class Document(KeyedValue):
         None if the result would not read as the elements do. `element_text` must have returned a
         text for each of them.
         """
-        root, expected = _root_of(self), self.value
+        root, expected = _root_of(self), ValueEditor(self.value)
         replacements = [(self._node_at(path), text) for path, text in texts.items()]
         result = replace_elements(self._text, root.start, root.end, replacements)
         for path, text in texts.items():
-            expected = with_value(expected, path, _parse_single(text, self.file))
-        return result if same_json(_parse_single(result, self.file), expected) else None
+            expected.set(path, _parse_single(text, self.file))
+        return result if same_json(_parse_single(result, self.file), expected.value) else None
 
     def _node_at(self, path: Path) -> YamlNode:
         node = _root_of(self).node
@@ -320,10 +319,10 @@ class Manifest:
 
     def _expected_data(self, edits: Sequence[Edit]) -> dict[int, Any]:
         """Return the data of all documents after the edits, by index. Raises InvalidInput."""
-        expected = {document.index: document.value for document in self.documents}
+        expected = {document.index: ValueEditor(document.value) for document in self.documents}
         for edit in edits:
             try:
-                expected[edit.document] = apply_edits(expected[edit.document], [edit])
+                expected[edit.document].set(edit.path, edit.value)
             except BlockedPath as blocked:
                 line = self._by_index[edit.document].line_of(edit.path[: blocked.depth])
                 raise InvalidInput(
@@ -332,7 +331,7 @@ class Manifest:
                     remedy="correct the file, or do not set this field",
                     where=ErrorLocation(field=format_path(edit.path), file=self.file, line=line),
                 ) from None
-        return expected
+        return {index: edited.value for index, edited in expected.items()}
 
     def _reads_as(self, result: bytes, expected: dict[int, Any]) -> bool:
         return same_json(self._read_result(result), expected)

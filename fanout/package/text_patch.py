@@ -9,7 +9,7 @@ once by reading its result.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from fanout.package.field_edits import Path, with_value
+from fanout.package.field_edits import Path, ValueEditor
 from fanout.package.yaml_nodes import YamlNode
 from fanout.package.yaml_scalars import (
     YamlStyle,
@@ -385,10 +385,10 @@ def _assemble_value(additions: list[tuple[PlannedEdit, Path]], start: Any = None
     def build(values: Sequence[Any]) -> Any:
         # Applied in order to one value: several edits may have their missing parent in
         # common, and the parent is written once.
-        value = start
+        edited = ValueEditor(start)
         for number, rest in parts:
-            value = with_value(value, rest, values[number])
-        return value
+            edited.set(rest, values[number])
+        return edited.value
 
     return build
 

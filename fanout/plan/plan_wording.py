@@ -65,6 +65,11 @@ def format_server_administrators(repository: str) -> str:
     return f"the administrators of {server}"
 
 
+OTHER_WORDS = (
+    "its other words are about objects of other namespaces; administrators find them in the log"
+)
+
+
 def describe_refused_push(message: str, since: str) -> str:
     """Describe a push that a server refuses, and since when."""
     return f"{message}; refused since {since}"

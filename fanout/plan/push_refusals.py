@@ -39,6 +39,7 @@ _REFUSALS = frozenset(
 # What a variant waits for before its push; a sweep that was refused would only be refused again.
 _SWEEP_REASONS = frozenset({Reason.NO_DRAFT, Reason.REQUEST_PENDING, Reason.SWEEP_AWAITED})
 _WAITING = frozenset({VariantState.DRAFTED, VariantState.RELEASED, VariantState.PROPOSED})
+_MAX_WORDS = 600  # characters of the words of a server
 _FORCE = re.compile(r"non-fast-forward|force.?push|forced (push|update)", re.IGNORECASE)
 _VARYING = re.compile(r"[0-9a-f]{7,}|[0-9]+")
 
@@ -53,14 +54,74 @@ def refuses_force(error: FanoutError) -> bool:
     return bool(_FORCE.search(error.problem))
 
 
+def find_names(plans: Iterable[PolicyPlan], remote: str) -> Mapping[str, frozenset[str]]:
+    """Return by which names words of a server are about the objects of each namespace.
+
+    Those are paths of packages, which names of branches and tags contain, and policies. `remote`:
+    key of the repository, whose drafts are of all policies.
+    """
+    places: set[tuple[str, str, str]] = set()  # namespace, policy, path
+    for plan in plans:
+        states = [it.rendered.observed.repository_state for it in plan.steps]
+        paths = {it.rendered.spec.path for it in plan.steps}
+        paths |= {it.path for it in plan.cleanup_items}
+        paths |= {package.path for it in plan.removals for package in it.package_removals}
+        paths |= {package.path for it in plan.removal_drafts for package in it.packages}
+        places |= {(plan.namespace, plan.name, path) for path in paths}
+        # Also of policies that the pass is not about.
+        for state in {id(it): it for it in states if it.remote.key == remote}.values():
+            for draft in state.drafts.values():
+                namespace, _, policy = draft.trailers.policy.partition("/")
+                places.add((namespace, policy or draft.trailers.variant, draft.path))
+    names: dict[str, set[str]] = {}
+    for namespace, policy, path in places:
+        names.setdefault(namespace, set()).update(
+            {path, f"{namespace}/{policy}", f"{namespace}.{policy}"} - {""}
+        )
+    return {namespace: frozenset(it) for namespace, it in names.items()}
+
+
+def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], namespace: str) -> str:
+    """Return the error for people of a namespace, without words about objects of others.
+
+    `names`: those of all namespaces.
+    """
+    own = names.get(namespace, ())
+    others = {it for other in names if other != namespace for it in names[other]}
+    kept = [it for it in error.words if not _is_about(it, others.difference(own), own)]
+    if len(kept) == len(error.words):
+        return str(error)
+    problem = error.problem.partition(": ")[0]
+    words = " / ".join((" / ".join(kept)[:_MAX_WORDS], plan_wording.OTHER_WORDS))
+    hidden = FanoutError(f"{problem}: {words}", remedy=error.remedy, where=error.where)
+    return str(hidden)
+
+
+def _is_about(line: str, others: Iterable[str], own: Iterable[str]) -> bool:
+    """Return whether a line has a name of others that is no part of one's own name."""
+    own_spans = [span for name in own for span in _find_spans(line, name)]
+    return any(
+        not any(start <= span[0] and span[1] <= end for start, end in own_spans)
+        for name in others
+        for span in _find_spans(line, name)
+    )
+
+
+def _find_spans(line: str, name: str) -> list[tuple[int, int]]:
+    """Return where a name is in a line, but for longer words that contain it."""
+    if name not in line:
+        return []
+    found = re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line)
+    return [it.span() for it in found]
+
+
 def note_refusal(
-    line: RefusedPushLine | None, repository: str, error: FanoutError, now: datetime
+    line: RefusedPushLine | None, repository: str, message: str, now: datetime
 ) -> RefusedPushLine:
-    """Return the line after one more refusal; it is the same one if the error is.
+    """Return the line after one more refusal; it is the same one if the message is.
 
     Commit ids and instants in the words of a server make no difference.
     """
-    message = str(error)
     if line is None or line.repository != repository:
         return RefusedPushLine(now, repository, message)
     if _VARYING.sub("", line.message) == _VARYING.sub("", message):

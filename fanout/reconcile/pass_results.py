@@ -451,7 +451,7 @@ def _find_variant_problems(
     if conflict_count := _count_undecided(variant, open_conflicts):
         yield _build_conflict_problem(policy_result, variant, conflict_count)
     for leftover in policy_result.remaining_leftovers.get(name, ()):
-        yield problem(leftover.reason, leftover.sentence)
+        yield problem(leftover.reason, wording.append_actor(leftover.sentence, leftover.actor))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
         yield problem(Reason.OUT_OF_BAND, wording.MERGED_EARLY)
 

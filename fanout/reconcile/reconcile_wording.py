@@ -608,9 +608,14 @@ def describe_requested_orphan(branch: str, hold: str) -> str:
     return f"it is removed by the pull request of {branch}{f'; {hold}' if hold else ''}"
 
 
-def describe_held_orphan(hold: str, actor: str) -> str:
+def describe_held_orphan(hold: str) -> str:
     """Describe an orphan whose removal is held."""
-    return f"it stays: {hold}{f'; who can act: {actor}' if actor else ''}"
+    return f"it stays: {hold}"
+
+
+def append_actor(hold: str, actor: str) -> str:
+    """Append who can act to the sentence of a hold, where that is known."""
+    return f"{hold}; who can act: {actor}" if actor else hold
 
 
 # Dependencies.

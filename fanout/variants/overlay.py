@@ -20,10 +20,10 @@ from fanout.package.field_edits import (
     BlockedPath,
     Edit,
     Path,
+    ValueEditor,
     format_path,
     get_value,
     same_json,
-    with_value,
 )
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.list_rearrangement import (
@@ -62,20 +62,29 @@ class Overlay:
     """Collector of the changes to one object; upstream's data is never modified."""
 
     __slots__ = (
-        *("_changed", "_comments", "_document", "_file", "_origin", "_parents", "_text"),
-        *("dropped", "value"),
+        *("_changed", "_comments", "_document", "_edited", "_file", "_origin", "_parents", "_text"),
+        "dropped",
     )
 
     def __init__(self, file: str, manifest_object: ManifestObject) -> None:
-        self.value: Any = manifest_object.value  # current value
+        self._edited = ValueEditor(manifest_object.value)
         self.dropped = False
-        self._changed: dict[Path, object] = {}
+        self._changed: dict[Path, None] = {}  # in order
         self._parents: set[Path] = set()  # of the changed paths
         self._comments: dict[Path, str] = {}
         self._document = manifest_object  # base of the changes
         self._origin = manifest_object
         self._text: str | None = None
         self._file = file
+
+    @property
+    def value(self) -> Any:
+        """The current value."""
+        return self._edited.value
+
+    def peek(self, path: Path) -> Any:
+        """Return the current value at a path, or MISSING. The next change may change it."""
+        return self._edited.peek(path)
 
     def set(self, path: Path, value: object) -> None:
         """Set the value at the path, or remove what is there (REMOVE).
@@ -90,23 +99,22 @@ class Overlay:
         if not path and value is REMOVE:
             self.dropped = True
             return
-        present = get_value(self.value, path)
+        present = self.peek(path)
         # Functions set values without looking first; most of them are set already.
         if same_json(present, value) or (present is MISSING and value is REMOVE):
             return
         self.refuse_sealed(path)
         try:
-            self.value = with_value(self.value, path, value)
+            self._edited.set(path, value)
         except BlockedPath as blocked:
             raise self._build_error(path[: blocked.depth], blocked.sentence) from None
         top = self._find_edit_path(path)
-        topmost_value = get_value(self.value, top)
-        self._changed[top] = REMOVE if topmost_value is MISSING else topmost_value
+        self._changed[top] = None
         self._parents.update(top[:length] for length in range(len(top)))
 
     def refuse_sealed(self, path: Path) -> None:
         """Raise UnfitObject if the object is sealed: a change would break its seal."""
-        if seal := find_seal(self.value):
+        if seal := find_seal(self.peek(())):
             raise UnfitObject(
                 path,
                 f"it is sealed by {seal}, and a change would break the seal",
@@ -122,7 +130,7 @@ class Overlay:
 
     def rebase(self, text: str, document: ManifestObject) -> None:
         """Continue from lines with all changes so far; `document` is their parsed form."""
-        self.value, self._text, self._document = document.value, text, document
+        self._edited, self._text, self._document = ValueEditor(document.value), text, document
         self._changed, self._comments, self._parents = {}, {}, set()
 
     @property
@@ -132,7 +140,7 @@ class Overlay:
 
     def ensure_text(self, path: Path) -> None:
         """Set an empty text where nothing is yet, to be replaced later."""
-        if get_value(self.value, path) is MISSING:
+        if self.peek(path) is MISSING:
             self.set(path, "")
 
     def _find_edit_path(self, path: Path) -> Path:
@@ -170,7 +178,7 @@ class Overlay:
         is_rewritten = self._is_rewritten(path)
         if present is not None and not is_rewritten and path not in self._changed:
             return present
-        value = get_value(self.value, path)
+        value = self.peek(path)
         if is_rewritten:
             return ValueSpelling(
                 _plain_spelling(value), _is_quoted(value), "", self._document.root is not None
@@ -246,13 +254,11 @@ class Overlay:
     def collect_edits(self) -> list[Edit]:
         """Return the edits to the text of the document."""
         index, prefix, original = self._origin.index, self.path_in_document, self._document.value
-        edits = []
-        for path, value in self._changed.items():
-            upstream_value = get_value(original, path)
-            if not same_json(upstream_value, value) and not (
-                upstream_value is MISSING and value is REMOVE
-            ):
-                edits.append(Edit(index, (*prefix, *path), value))
+        edits, current = [], self.value
+        for path in self._changed:
+            value = get_value(current, path)
+            if not same_json(get_value(original, path), value):
+                edits.append(Edit(index, (*prefix, *path), REMOVE if value is MISSING else value))
         return edits
 
 

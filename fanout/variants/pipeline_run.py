@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import MISSING, REMOVE, format_path, get_value, with_value
+from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.package_limits import find_package_path_problem
@@ -123,10 +123,11 @@ def run_step(
         # Applied while the function still yields: each change is counted against the size limits
         # before the next one is even computed, so a runaway function is stopped early.
         for path, value in () if step.validates else changes:
-            size_counter.count_change(file, path, get_value(overlay.value, path), value)
+            present = overlay.peek(path)
+            size_counter.count_change(file, path, present, value)
             if not path and value is not REMOVE:
                 replace_object(overlay, value, facts.list_schemas)
-            elif isinstance(value, list) and isinstance(get_value(overlay.value, path), list):
+            elif isinstance(value, list) and isinstance(present, list):
                 replace_object(overlay, with_value(overlay.value, path, value), facts.list_schemas)
             else:
                 overlay.set(path, value)

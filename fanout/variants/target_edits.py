@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from fanout.api.object_meta import Label
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import MISSING, REMOVE, Edit, get_value, same_json
+from fanout.package.field_edits import MISSING, REMOVE, Edit, same_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import VariantSpec
@@ -166,7 +166,7 @@ def build_overlay(
     overlay = Overlay(place[0], objects[place])
     try:
         for path, value in target_edits[place].items():
-            size_counter.count_change(place[0], path, get_value(overlay.value, path), value)
+            size_counter.count_change(place[0], path, overlay.peek(path), value)
             overlay.set(path, value)
     except UnfitObject as unfit:
         raise _unfit_error(overlay, place[0], unfit) from None

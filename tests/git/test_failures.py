@@ -131,10 +131,12 @@ def test_what_became_of_a_ref_becomes_a_family(summary, family):
 
 def test_a_hook_is_quoted_whatever_it_says():
     stdout = "!\trefs/x:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n"
-    stderr = "remote: no space left in this sprint, fetch first\nerror: failed to push"
+    lines = ["no space left in this sprint, fetch first", "", "ask\x07us"]
+    stderr = "".join(f"remote: {it}\n" for it in lines) + "error: failed to push"
     error = translate_failure(stdout, stderr, RemoteAccess(parse_address("https://x/", {"https"})))
     assert type(error) is Denied
     assert "no space left in this sprint" in str(error)
+    assert error.words == ("(pre-receive hook declined)", lines[0], "ask us")
 
 
 @pytest.mark.parametrize("before", range(560, 620, 7))

@@ -5,7 +5,7 @@ from operator import itemgetter
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import REMOVE, Edit, are_independent
+from fanout.package.field_edits import REMOVE, BlockedPath, Edit, ValueEditor, are_independent
 from fanout.package.manifest import Manifest
 
 
@@ -250,3 +250,31 @@ def test_the_same_shape_with_a_value_that_is_there_already():
         manifest.apply_edits_to_text([Edit(0, ("a",), "z"), Edit(0, ("b",), True)])
         == b"a: z\nb: true\n"
     )
+
+
+def test_a_value_that_was_read_does_not_change():
+    original = {"list": [1, {"a": 1}], "b": None}
+    value = ValueEditor(original)
+    value.set(("list", 0), 2)
+    first = value.value
+    value.set(("list", 1, "a"), 2)
+    value.set(("list", 2), 3)
+    value.set(("b", "c", 0), 4)
+    second = value.value
+    value.set(("list", 1, "a"), REMOVE)
+    value.set(("b", "x"), REMOVE)
+    with pytest.raises(BlockedPath):
+        value.set(("new", 0, "a", 1), 5)
+    assert original == {"list": [1, {"a": 1}], "b": None}
+    assert first == {"list": [2, {"a": 1}], "b": None}
+    assert second == {"list": [2, {"a": 2}, 3], "b": {"c": [4]}}
+    assert value.value == {"list": [2, {}, 3], "b": {"c": [4]}}
+
+
+def test_a_value_that_is_set_stays_as_it_is():
+    given = {"a": 1}
+    value = ValueEditor({})
+    value.set(("x",), given)
+    value.set(("x", "a"), 2)
+    value.set(("y",), given)
+    assert (given, value.value) == ({"a": 1}, {"x": {"a": 2}, "y": {"a": 1}})

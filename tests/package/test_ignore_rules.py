@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.package.ignored_files import MAX_WILDCARDS, find_ignored
+from fanout.package.ignored_files import MAX_COMPARED, find_ignored
 
 
 def files(*paths: str, **contents: str) -> dict[str, tuple[str, bytes]]:
@@ -41,6 +41,8 @@ RULES = [
     ("a wildcard", "*.yaml", "b/a.yaml", True),
     ("a wildcard with other letters", "*.yaml", "b/a.json", False),
     ("a wildcard in a path", "b/*.yaml", "x/b/a.yaml", True),
+    ("a wildcard of several names", "b/*/a.yaml", "x/b/b/c/a.yaml", True),
+    ("a wildcard of a name too few", "b/*/a.yaml", "b/a.yaml", False),
     ("a wildcard is within a name", "/*.yaml", "b/a.yaml", False),
     ("a wildcard for a directory", "gen*/", "generated/a.yaml", True),
     ("two stars are one", "/b/**/a.yaml", "b/c/a.yaml", True),
@@ -51,9 +53,17 @@ RULES = [
     ("a class", "[a-c].yaml", "b.yaml", True),
     ("a negated class", "[^a-c].yaml", "b.yaml", False),
     ("an exclamation mark is a letter of a class", "[!a].yaml", "a.yaml", True),
+    ("a class of the root may be a slash", "/b[^c]a.yaml", "b/a.yaml", True),
+    ("another class is none", "b[^c]a.yaml", "b/a.yaml", False),
+    ("a class with a slash", "[^/].yaml", "a.yaml", False),
+    ("a class with a slash from the root", "/[^/].yaml", "a.yaml", True),
+    ("ranges in any order", "[d-eb-ca].yaml", "b.yaml", True),
+    ("ranges that meet", "[^a-cb-d].yaml", "c.yaml", False),
+    ("an empty range", "[b-a].yaml", "b.yaml", False),
     ("an open class matches nothing", "[a.yaml", "[a.yaml", False),
     ("an escaped wildcard", r"\*[y].yaml", "*y.yaml", True),
     ("a backslash without wildcards is one", r"\a.yaml", "a.yaml", False),
+    ("a backslash in a path without wildcards", r"b/\a.yaml", "b/a.yaml", False),
     ("a comment", "# a.yaml", "a.yaml", False),
     ("an escaped comment", r"\#a.yaml", "#a.yaml", True),
     ("spaces around", "  a.yaml  ", "a.yaml", True),
@@ -92,9 +102,13 @@ def test_a_file_in_a_directory_that_is_no_package_rules_nothing():
 
 
 def test_too_many_wildcards_are_refused():
-    rules = "\n".join(f"*{number}" for number in range(MAX_WILDCARDS + 1))
-    with pytest.raises(InvalidInput, match="more than 100 patterns with wildcards"):
+    for pattern in ("*", "a/b", "!*"):
+        rules = f"{pattern}\n" * (MAX_COMPARED // len(pattern.lstrip("!")))
         ignores(rules, "a.yaml")
+        with pytest.raises(InvalidInput, match="more than 10,000 characters of patterns"):
+            ignores(f"{rules}[a]*", "a.yaml")
+    with pytest.raises(InvalidInput, match="more than 10,000 characters of patterns"):
+        ignores("*" * 16_000_000, "a.yaml")
     assert not ignores("\n".join(map(str, range(100_000))), "a.yaml")
 
 

@@ -84,10 +84,10 @@ def test_the_rules_of_one_subpackage_are_not_those_of_another():
 
 
 def test_too_many_patterns_are_an_error_of_the_package():
-    [[error], _] = validated({**FILES, ".krmignore": "*a\n" * 200})
-    assert "has more than 100 patterns" in error
-    with pytest.raises(InvalidInput, match="has more than 100 patterns"):
-        rendered({**FILES, ".krmignore": "*a\n" * 200})
+    [[error], _] = validated({**FILES, ".krmignore": "*a\n" * 5001})
+    assert "has more than 10,000 characters of patterns" in error
+    with pytest.raises(InvalidInput, match="has more than 10,000 characters of patterns"):
+        rendered({**FILES, ".krmignore": "*a\n" * 5001})
 
 
 def test_it_is_merged_as_text():

@@ -6,7 +6,8 @@ from operator import itemgetter
 import pytest
 
 from fanout.errors import Conflict, Denied, InvalidInput, Unavailable
-from fanout.plan.push_refusals import is_refusal, note_refusal, refuses_force
+from fanout.plan import plan_wording
+from fanout.plan.push_refusals import is_refusal, note_refusal, refuses_force, word_refusal
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)
@@ -41,8 +42,37 @@ def test_refused_force_is_told_by_the_words(words, expected):
     assert refuses_force(Denied(words, reason="PushRefused")) is expected
 
 
-def refused(words: str) -> Denied:
-    return Denied(words, reason="PushRefused")
+# By namespace: the places of packages, and what is in names of branches.
+NAMES = {
+    "abe": frozenset({"sites", "sites/ams", "abe/web", "abe.web"}),
+    "zed": frozenset({"sites/ber", "sites/ams/inner", "zed/web", "zed.web"}),
+}
+LINES = [
+    ("words about nothing of fanout", "commits must be signed by zed", True, True),
+    ("a branch of one", "drafts/default/sites/ams/web is forbidden", True, False),
+    ("a branch of the other", "(refs/heads/drafts/default/sites/ber/web)", False, True),
+    ("both", "sites/ams sites/ber", False, False),
+    ("a path inside one of the other", "sites/ams/inner/a.yaml is too large", False, True),
+    ("a path inside one's own", "sites/ams/a.yaml is too large", True, False),
+    ("a tag", "refs/tags/sites/ber/v1: reserved", False, True),
+    ("a stage draft", "refs/heads/drafts/default/_stages/abe.web/dev", True, False),
+    ("a policy", "'zed/web' may not push", False, True),
+    ("a longer name", "kites/berlin-zed.webs is not yours", True, True),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "abe", "zed"), LINES, ids=map(itemgetter(0), LINES))
+def test_words_about_others_are_hidden(_, line, abe, zed):
+    lines = ("(hook declined)", line, "ask us")
+    error = Denied(f"refused: {' '.join(lines)}", reason="PushRefused", remedy="ask", words=lines)
+    for namespace, expected in (("abe", abe), ("zed", zed)):
+        hidden = f"refused: (hook declined) / ask us / {plan_wording.OTHER_WORDS}; ask"
+        told = word_refusal(error, NAMES, namespace)
+        assert told == (str(error) if expected else hidden)
+
+
+def refused(words: str) -> str:
+    return str(Denied(words, reason="PushRefused"))
 
 
 def test_the_first_instant_stays_and_only_new_words_are_recorded():

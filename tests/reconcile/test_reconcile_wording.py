@@ -189,8 +189,9 @@ SENTENCES = [
      "it is removed by the pull request of drafts/x"),
     (wording.describe_requested_orphan("drafts/x", "waits"),
      "it is removed by the pull request of drafts/x; waits"),
-    (wording.describe_held_orphan("waits", ""), "it stays: waits"),
-    (wording.describe_held_orphan("waits", "ann"), "it stays: waits; who can act: ann"),
+    (wording.describe_held_orphan("waits"), "it stays: waits"),
+    (wording.append_actor("it waits", ""), "it waits"),
+    (wording.append_actor("it waits", "ann"), "it waits; who can act: ann"),
     # Dependencies.
     (wording.describe_cycle(["a", "b", "a"]), "variants form a cycle: a → b → a"),
     (wording.describe_unknown_dependency("ams"), "waits for variant ams, which was not evaluated"),

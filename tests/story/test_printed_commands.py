@@ -267,11 +267,30 @@ def dated_ahead(fleet: Fleet) -> None:
     fleet.later(minutes=-60)
 
 
+def go_back(fleet: Fleet) -> None:
+    assert fleet.run("rollback", "monitoring", "--stage", "dev", "--yes", *WHY).code in (0, 3)
+    fleet.settle()
+
+
 def rolled_back(fleet: Fleet) -> None:
     assert fleet.report("dev", "v1").code == 0
     next_revision(fleet)
-    assert fleet.run("rollback", "monitoring", "--stage", "dev", "--yes", *WHY).code in (0, 3)
-    fleet.settle()
+    go_back(fleet)
+
+
+def soak_cut_short(fleet: Fleet) -> None:
+    stages(fleet, DEV, "{name: prod, after: {stages: [dev], soak: 1h}}")
+    assert fleet.report("dev", "v1").code == 0
+    fleet.later(minutes=90).settle()
+    next_revision(fleet)
+    assert fleet.report("dev", "v2").code == 0
+    fleet.later(minutes=1).sweep()
+    go_back(fleet)
+
+
+def soak_of_the_next_cut_short(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [dev]"))
+    soak_cut_short(fleet)
 
 
 STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
@@ -295,6 +314,8 @@ STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("a decision about a later candidate", waiting_decision, Reason.DECISION_WAITS),
     ("a stage before", stage_before, Reason.AFTER_PENDING),
     ("a stage before that failed", stage_before_failed, Reason.AFTER_FAILED),
+    ("a soak that was cut short", soak_cut_short, Reason.SOAK_CUT_SHORT),
+    ("a soak of the next one", soak_of_the_next_cut_short, Reason.SOAK_CUT_SHORT),
     ("no approval", no_approval, Reason.APPROVAL_MISSING),
     ("a conflict", conflict, Reason.MERGE_CONFLICT),
     ("a suspended policy", suspended(), Reason.SUSPENDED),
@@ -400,6 +421,17 @@ def test_no_command_is_printed_that_does_not_help(companies: Companies, _, block
     found = [it for it in blockers(fleet) if it["reason"] == reason and "ams" in str(it)]
     assert [it["commands"] for it in found] == [[]]
     assert found[0]["who"] or "who can act" in found[0]["message"]
+
+
+def test_the_note_of_a_dropped_revision_has_no_command(companies: Companies):
+    fleet = companies.begin(at_rest)
+    stages(fleet, DEV, "{name: prod, after: {stages: [dev], soak: 1h}}")
+    assert fleet.report("dev", "v1").code == 0
+    fleet.later(minutes=1).sweep()
+    next_revision(fleet)
+    # Nothing waits for v1: v2 is to follow it.
+    [note] = notes(fleet, Reason.SOAK_CUT_SHORT)
+    assert (note["command"], "--override soak" in note["who"]) == ("", True)
 
 
 def soaking(fleet: Fleet) -> None:

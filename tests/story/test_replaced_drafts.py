@@ -114,6 +114,12 @@ def merge_and_revert(repo: Repo) -> None:
     repo.commit("main", {**after, **before})
 
 
+def merge_and_revert_some(repo: Repo, *names: str) -> None:
+    before = {it: repo.file("main", it) for it in repo.files("main") if it.endswith(names)}
+    repo.git("update-ref", "refs/heads/main", f"refs/heads/{OWN}")
+    repo.commit("main", before)
+
+
 OWN = BRANCHES["Variant"]
 HALVES = [
     ("a rebase", without_merges, "v2", "ApprovalMissing"),
@@ -124,6 +130,10 @@ HALVES = [
     ("a cherry-pick of the edit", lambda it: one_commit(it, ("/note.txt",)), "v1",
      "ApprovalMissing"),
     ("a merge and its revert", merge_and_revert, "v1", "ApprovalMissing"),
+    ("a merge, and a revert of some files",
+     lambda it: merge_and_revert_some(it, "/deployment.yaml"), "v3", "Ready"),
+    ("a merge, and a revert of others",
+     lambda it: merge_and_revert_some(it, "/Kptfile"), "v1", "ApprovalMissing"),
 ]  # fmt: skip
 
 
@@ -133,8 +143,39 @@ HALVES = [
 def test_what_people_put_on_the_branch_is_what_is_published(
     tmp_path: Path, does: Callable[[Repo], None], published: str, reason: str
 ):
-    """The draft of v3 has that of v2 as a parent, because of an edit."""
-    fleet = build(tmp_path, "Variant")
+    fleet = draft_of_two_revisions(tmp_path)
+    does(fleet.repos["edge"])
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    assert fleet.published() == {"sites/a": published}
+    assert fleet.condition("sites/a")[0] == reason
+
+
+@pytest.mark.parametrize("is_between", [False, True])
+def test_a_revert_of_some_files_is_an_edit_whether_or_not_a_pass_saw_the_merge(
+    tmp_path: Path, is_between: bool
+):
+    fleet = draft_of_two_revisions(tmp_path)
+    edge, deployment = fleet.repos["edge"], "sites/a/deployment.yaml"
+    before = edge.file("main", deployment)
+    edge.git("update-ref", "refs/heads/main", f"refs/heads/{OWN}")
+    if is_between:
+        fleet.later(minutes=1).settle()
+    edge.commit("main", {deployment: before})
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {"sites/a": "v3"}
+    fleet.release("v4")
+    fleet.later(minutes=1).settle()
+    assert "MergeConflict" in fleet.run("explain", "monitoring").out
+    told = fleet.run("diff", "sites/a", "--three-way").out
+    assert "=== deployment.yaml: changed upstream, changed here\n" in told
+    assert "--  replicas: 3\n+   replicas: 4\n" in told
+    assert edge.file("main", deployment) == before
+
+
+def draft_of_two_revisions(root: Path) -> Fleet:
+    """The draft of v3 has that of v2 as a parent, because of an edit; v1 is published."""
+    fleet = build(root, "Variant")
     assert fleet.sweep().code == 0
     edge = fleet.repos["edge"]
     rebase(edge, OWN)
@@ -146,8 +187,4 @@ def test_what_people_put_on_the_branch_is_what_is_published(
     fleet.release("v3")
     fleet.later(minutes=1).settle()
     assert edge.git("rev-list", "--merges", f"main..{OWN}") != ""
-    does(edge)
-    for _ in range(3):
-        fleet.later(minutes=1).sweep()
-    assert fleet.published() == {"sites/a": published}
-    assert fleet.condition("sites/a")[0] == reason
+    return fleet

@@ -241,6 +241,41 @@ def test_a_branch_of_another_namespace_is_not_told_whose_it_is(shared):
     assert_hidden(shared, "zed", "abe")
 
 
+SHARED = """\
+apiVersion: fanout.dev/v1alpha1
+kind: Repository
+metadata: {{name: {name}, namespace: platform}}
+spec: {{url: {url}, allowedNamespaces: [abe, zed]}}
+"""
+REFUSING = """bad=0
+while read old new ref; do
+case "$ref" in refs/heads/drafts/*) echo "$ref is forbidden" >&2; bad=1;; esac
+done
+exit $bad"""
+
+
+def test_words_of_a_server_about_others_are_not_told(tmp_path: Path):
+    """One push has the drafts of both, and they are too many to try each by itself."""
+    fleet = Fleet(tmp_path)
+    for name in ("blueprints", "edge"):
+        fleet.repository(name, declare=False)
+        fleet.write(f"{name}.yaml", SHARED.format(name=name, url=fleet.repos[name].path))
+    fleet.release("v1")
+    for namespace, policy in (("abe", "monitoring"), ("zed", "metrics")):
+        packages = ", ".join(f"{namespace}-sites/s{number}" for number in range(12))
+        text = PLAIN.replace(SITES, f"[{packages}]")
+        meta = f"{{name: {policy}, namespace: {namespace}}}"
+        fleet.write(f"{namespace}.yaml", text.replace("{name: monitoring}", meta))
+    fleet.repos["edge"].hook("pre-receive", REFUSING)
+    for _ in range(4):
+        assert "is forbidden" in fleet.later(minutes=1).sweep().err
+        for namespace, other in (("abe", "zed"), ("zed", "abe")):
+            for kind in ("policies", "targets", "variants", "repositories"):
+                read = fleet.run("get", kind, "-n", namespace, "-o", "json").out
+                assert "PushRefused" in read or kind == "repositories"
+                assert f"{other}-sites" not in read, kind
+
+
 BOTH = [
     ("the same paths", {}, {}),
     ("the same paths for another policy", {"policy": "another"}, {}),

@@ -5,7 +5,7 @@ does in one is not counted: patterns are matched by RE2 or without going back.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from contextlib import suppress
 from types import FrameType
 
@@ -17,6 +17,7 @@ from fanout.api.validators.field_rules import find_cycles
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import AfterRule, StageRule
 from fanout.gates.removal_gate import compute_levels
+from fanout.package.field_edits import ValueEditor
 from fanout.package.ignored_files import find_ignored
 from fanout.package.manifest import Manifest
 from fanout.package.revision import parse_range
@@ -71,9 +72,10 @@ def replacements(count: int) -> Callable[[], object]:
     return replace_in(maps(count), rows)
 
 
-def paths_in_a_list(count: int) -> Callable[[], object]:
+def paths_in_a_list(count: int, *selected: str) -> Callable[[], object]:
     elements = ", ".join(f"{{name: e{n}, value: x}}" for n in range(count))
-    paths = ", ".join(f"'spec.list.[name=e{n}].value'" for n in range(count))
+    each = [f"[name=e{n}]" for n in range(count)]
+    paths = ", ".join(f"'spec.list.{it}.value'" for it in selected or each)
     return replace_in(
         f"apiVersion: x.io/v1\nkind: X\nmetadata: {{name: x}}\nspec: {{list: [{elements}]}}\n",
         f"- {{sourceValue: z, targets: [{{select: {{kind: X}}, fieldPaths: [{paths}]}}]}}\n",
@@ -154,6 +156,9 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "equal paths": lambda n: collisions(["x"] * n),
     "a path around all": lambda n: collisions(["x", *(f"x/{at}" for at in range(n))]),
     "ignored files": lambda n: ignored([f"{at}/{'a' * 99}" for at in range(n)], "*a*a*b", "!*.x"),
+    "ignored files in deep directories": lambda n: ignored(
+        ["a/" * 8 * n + "f", "b/" * 8 * n + "f"], "*a*b", "a/b/f", "/a/a/c", "!f"
+    ),
     "ignored by name": lambda n: ignored([f"{at}/f" for at in range(n)], *map(str, range(n))),
     "a selector of many values": labels,
     "stages in a ring": lambda n: lambda: list(find_cycles(dict(stages(n)), "cycle", "end it")),
@@ -193,6 +198,36 @@ def test_steps_grow_with_the_data(name: str) -> None:
     few, many = count_steps(build(FEW)), count_steps(build(FACTOR * FEW))
     assert few > 0
     assert many <= LIMIT * few, (few, many)
+
+
+def replace_in_a_list(count: int) -> Callable[[], object]:
+    return paths_in_a_list(count, "*")
+
+
+def search_in_a_list(count: int) -> Callable[[], object]:
+    elements = "".join(f"- v{n}\n" for n in range(count))
+    text = f"apiVersion: x.io/v1\nkind: X\nmetadata: {{name: x}}\nlist:\n{elements}"
+    return pipeline("search-replace:v0.2.0", text, **{"by-value-regex": "v.*", "put-value": "z"})
+
+
+@pytest.mark.parametrize("build", [search_in_a_list, replace_in_a_list, set_elements])
+def test_elements_that_are_copied_grow_with_the_data(
+    monkeypatch: pytest.MonkeyPatch, build: Callable[[int], Callable[[], object]]
+) -> None:
+    """A copy of a list is one instruction, whatever its length."""
+    copied, copy = 0, ValueEditor._copy
+
+    def count(edited: ValueEditor, data: Sized) -> object:
+        nonlocal copied
+        result = copy(edited, data)
+        copied += len(data) if result is not data else 0
+        return result
+
+    monkeypatch.setattr(ValueEditor, "_copy", count)
+    build(FEW)()
+    few, copied = copied, 0
+    build(FACTOR * FEW)()
+    assert 0 < copied <= LIMIT * few
 
 
 @pytest.mark.parametrize("build", [replacements, paths_in_a_list])

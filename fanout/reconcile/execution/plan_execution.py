@@ -18,7 +18,7 @@ from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_records import apply_result, without_finished
-from fanout.plan.push_refusals import is_refusal, note_refusal
+from fanout.plan.push_refusals import is_refusal, note_refusal, word_refusal
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
 from fanout.plan.records.policy_status import (
     RecordedStatus,
@@ -492,16 +492,16 @@ def _settle_refusals(
     ]
     lines = dict(plan.planned.refused_pushes)
     results = [
-        (name, state.identity, pushes.find(state.remote.key, plan.namespace, name))
-        for name, state in pushed
+        (name, state, pushes.find(state.remote.key, plan.namespace, name)) for name, state in pushed
     ]
     for name, _, result in results:
         if isinstance(result, PushedChange):
             lines.pop(name, None)
-    for name, repository, result in results:
+    for name, state, result in results:
         if isinstance(result, FanoutError) and is_refusal(result):
             line = plan.planned.refused_pushes.get(name)
-            lines[name] = note_refusal(line, repository, result, now)
+            message = word_refusal(result, pushes.names[state.remote.key], plan.namespace)
+            lines[name] = note_refusal(line, state.identity, message, now)
     return lines
 
 

@@ -15,7 +15,7 @@ from fanout.plan.change_sets import ChangeSet, SetMember, keep_members, list_set
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings, group_publications
-from fanout.plan.push_refusals import is_refusal, refuses_force
+from fanout.plan.push_refusals import find_names, is_refusal, refuses_force
 from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.world import World
@@ -38,6 +38,8 @@ class PushResults(Value):
     left_out: Mapping[tuple[str, SetMember], FanoutError | None] = field(default_factory=dict)
     left_out_refs: Mapping[tuple[str, str], FanoutError | None] = field(default_factory=dict)
     has_refusals: bool = False
+    # Of the repositories that refused: names of objects by namespace, by key of the remote.
+    names: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     # Policies and hand-written variants with sets that were refused together with others only.
     untried: frozenset[tuple[str, str]] = frozenset()
 
@@ -82,7 +84,12 @@ def push_changes(world: World, pass_plan: PassPlan) -> PushResults:
             results[remote] = search.pushed
             untried |= search.list_untried()
     return PushResults(
-        results, left_out, left_out_refs, has_refusals=True, untried=frozenset(untried)
+        results,
+        left_out,
+        left_out_refs,
+        has_refusals=True,
+        names={remote: find_names(pass_plan.plans, remote) for remote in refused},
+        untried=frozenset(untried),
     )
 
 

@@ -93,7 +93,7 @@ def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
     for name, evaluation in evaluations.items():
         for alternative in evaluation.alternatives if stage in ("", name) else ():
             for hold in alternative.holds if not alternative.newer else ():
-                yield ExplanationNote(str(hold.reason), hold.sentence, hold.since)
+                yield ExplanationNote(str(hold.reason), hold.sentence, hold.since, actor=hold.actor)
 
 
 def _excluded_notes(

@@ -106,6 +106,7 @@ class CommandBuilder:
             Reason.MERGE_CONFLICT: self._build_resolutions,
             Reason.NOTHING_COUNTS: self._build_counting,
             Reason.REMOVAL_AWAITS: self._build_later_removals,
+            Reason.SOAK_CUT_SHORT: self._build_soak_override,
             Reason.SUSPENDED: self._build_resumptions,
         }
         reason = blocker.reason
@@ -184,6 +185,11 @@ class CommandBuilder:
         for other in self.blockers:
             if other.reason != Reason.REMOVAL_AWAITS and self._find_orphans(other):
                 yield from self.build(other)
+
+    def _build_soak_override(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the promotion of the revision, which may be newer than the candidate."""
+        override = ("--revision", blocker.revision, "--override", OverridableGate.SOAK.value)
+        yield self._command("promote", *self._scope(blocker), *override, *_WHY)
 
     def _build_withdrawals(self, blocker: Blocker) -> Iterator[str]:
         """Yield the withdrawal of each decision that the sentence names."""

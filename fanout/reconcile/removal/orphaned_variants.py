@@ -531,14 +531,14 @@ def _describe_orphan(
 ) -> str:
     name, locations = orphan_locations.name, orphan_locations.locations
     holds = removal_decision.holds.get(name)
-    hold = describe_hold(holds[0]) if holds else ""
+    hold = wording.append_actor(describe_hold(holds[0]), holds[0].actor) if holds else ""
     branches = [it.removal_branch for it in locations if it.removal_branch]
     if holds is None:
         consequence = wording.describe_kept_orphan(resolved_policy.name, name)
     elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
         consequence = wording.describe_requested_orphan(branches[0], hold)
     elif holds:
-        consequence = wording.describe_held_orphan(hold, holds[0].actor)
+        consequence = wording.describe_held_orphan(hold)
     else:
         consequence = wording.REMOVED_NEXT
     places = [f"{path} in {repository}" for repository, path in (it.place for it in locations)]

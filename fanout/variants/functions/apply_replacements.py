@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import MISSING, BlockedPath, get_value, with_value
+from fanout.package.field_edits import MISSING, BlockedPath, ValueEditor, get_value
 from fanout.package.yaml_scalars import format_scalar
 from fanout.selection.cluster_objects import group_of
 from fanout.values import Value, replace
@@ -446,16 +446,21 @@ _Config = tuple[Replacement, ...]
 class _ObjectDraft:
     """One object while the replacements are made."""
 
-    value: Object
+    edited: ValueEditor
     file: str
     size_limiter: SizeLimiter
     changes: list[Change] = field(default_factory=list)
     unfit: UnfitObject | None = None
 
+    @property
+    def value(self) -> Object:
+        value: Object = self.edited.value
+        return value
+
     def set(self, path: Path, value: object) -> None:
-        self.size_limiter.count_change(self.file, path, get_value(self.value, path), value)
+        self.size_limiter.count_change(self.file, path, self.edited.peek(path), value)
         try:
-            self.value = with_value(self.value, path, value)
+            self.edited.set(path, value)
         except BlockedPath as blocked:
             raise UnfitObject(
                 path[: blocked.depth], blocked.sentence, "correct the field path"
@@ -490,7 +495,10 @@ def _run_replacements(
     config: _Config, items: Sequence[VisibleObject], *, skips_missing: bool = False
 ) -> _Survey:
     survey = _Survey(
-        {id(item.text): _ObjectDraft(item.value, item.file, item.size_limiter) for item in items},
+        {
+            id(item.text): _ObjectDraft(ValueEditor(item.value), item.file, item.size_limiter)
+            for item in items
+        },
         skips_missing,
     )
     drafts = survey.drafts.values()
@@ -597,7 +605,7 @@ def _set_field(
         paths = [path]
     for path in paths:
         draft.set(
-            path, _new_value(get_value(draft.value, path), value, path, options, draft.size_limiter)
+            path, _new_value(draft.edited.peek(path), value, path, options, draft.size_limiter)
         )
 
 
