@@ -7,13 +7,13 @@ ignored by no other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.wildcard_patterns import WILDCARDS, WildcardPatterns
-from fanout.values import frozen
+from fanout.values import Value
 
 KRM_IGNORE = ".krmignore"
 MAX_COMPARED = 10_000  # characters of the patterns of a file that are compared with each path
@@ -95,14 +95,12 @@ _Progress = tuple[_PathTree, int]
 """Patterns below the path of a directory: a tree of plain ones, and a state of the others."""
 
 
-@frozen
-class _Place:
+class _Place(Value):
     """Directory as the patterns of its package see it."""
 
     rules: "_Rules"
     ignored: _Progress
     accepted: _Progress
-    _: KW_ONLY
     is_ignored: bool = False
 
     def enter(self, name: str) -> "_Place":

@@ -21,6 +21,7 @@ from fanout.sandbox.worker_pool import (
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
+from fanout.values import replace
 
 TIGHT = WorkerLimits(cpu=1, memory=128, wall_seconds=0.6, processes=1)
 ROWS = [{"target": {"metadata": {"name": name}, "n": 1}} for name in ("a", "b")]
@@ -154,8 +155,9 @@ def test_steps_are_limited_and_the_verdict_is_kept_by_text_and_values():
     assert counters.events.read(EventName.SANDBOX_KILL) == {}
 
 
-def test_steps_count_what_is_handled_too(tight):
-    [answers] = tight.evaluate([COSTLY], ROWS)
+def test_steps_count_what_is_handled_too():
+    with ProcessSandbox(replace(TIGHT, wall_seconds=60), Counters()) as patient:
+        [answers] = patient.evaluate([COSTLY], ROWS)
     assert {it.problem for it in answers} == {"it takes more than 500,000 steps"}
 
 
