@@ -27,8 +27,8 @@ class KeyedValue(Value):
 
     def __init_subclass__(cls) -> None:
         """Prepare the reader of the compared fields."""
-        names = cls.__annotations__.keys() - {"UNCOMPARED", *cls.UNCOMPARED}
-        cls._compared = attrgetter(*(name for name in cls.__annotations__ if name in names))
+        left_out = {"UNCOMPARED", *cls.UNCOMPARED}
+        cls._compared = attrgetter(*(it for it in cls.__annotations__ if it not in left_out))
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other value has the same class and equal compared fields."""

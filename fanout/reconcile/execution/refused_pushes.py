@@ -124,13 +124,11 @@ class _Search:
     # None: the set has nothing to push.
     errors: dict[ChangeSet, FanoutError | None] = dataclasses.field(default_factory=dict)
     pushed: PushedChange | None = None
-    _groups: list[_Group] = dataclasses.field(
-        default_factory=list
-    )  # to be tried, the next one last
+    # To be tried, the next one last.
+    _groups: list[_Group] = dataclasses.field(default_factory=list)
     _current: _Group = ()
-    _alone: set[ChangeSet] = dataclasses.field(
-        default_factory=set
-    )  # refused by name, or by themselves
+    # Refused by name, or by themselves.
+    _alone: set[ChangeSet] = dataclasses.field(default_factory=set)
     _pushes: int = 0
     _appends: bool = False  # drafts continue what is on their branches
     _is_named: bool = False
