@@ -232,12 +232,12 @@ def test_prometheus_scrapes_the_metrics_and_evaluates_the_rules(server):
     deadline = monotonic() + PATIENCE
     while True:
         rules = [rule for group in ask(server, "rules")["groups"] for rule in group["rules"]]
-        if {it["health"] for it in rules} == {"ok"}:
+        targets = {it["value"][1] for it in ask(server, "query", query="up")["result"]}
+        if {it["health"] for it in rules} == {"ok"} and targets == {"1"}:
             break
-        assert monotonic() < deadline, rules
+        assert monotonic() < deadline, (rules, targets)
         sleep(0.1)
     assert {it["name"] for it in rules} == FIRING.keys()
-    assert {it["value"][1] for it in ask(server, "query", query="up")["result"]} == {"1"}
 
 
 @pytest.mark.parametrize("query", QUERIES)
