@@ -2,12 +2,15 @@
 
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any, ClassVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, dataclass_transform
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Meta, Struct, field, to_builtins
 from msgspec.structs import astuple, replace
 
-__all__ = ["KeyedValue", "Value", "as_data", "astuple", "field", "replace"]
+__all__ = ["Instant", "KeyedValue", "Value", "as_data", "astuple", "field", "replace"]
+
+Instant = Annotated[datetime, Meta(tz=True)]
+"""A point in time as it is recorded: RFC 3339, with its offset."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

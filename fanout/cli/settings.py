@@ -174,7 +174,7 @@ def resolve_settings(
             case "verbosity":
                 values["verbosity"] = _parse_count(value, origin)
             case "now":
-                values["now_override"] = parse_instant(value, origin)
+                values["now_override"] = parse_instant_option(value, origin)
             case "all_namespaces":
                 pass  # handled below
             case _:
@@ -250,7 +250,7 @@ def _parse_output(value: str, origin: str) -> tuple[OutputFormat, str]:
     return output, template
 
 
-def parse_instant(text: str, origin: str) -> datetime:
+def parse_instant_option(text: str, origin: str) -> datetime:
     """Parse an RFC 3339 time with offset and return it in UTC.
 
     Raises InvalidInput naming `origin`.

@@ -36,6 +36,7 @@ from fanout.plan.records.policy_records import (
     RecordsKey,
     SubmittedRecord,
 )
+from fanout.plan.records.policy_status import parse_status
 from fanout.ports import ObjectReader
 from fanout.values import Value, field, replace
 
@@ -413,7 +414,10 @@ def read_branch(
         )
     lines = {name: line for shard in shards.values() for name, line in shard.lines.items()}
     state = PolicyRecords(
-        head=head, records=records, status=dict(sorted(lines.items())), unreadable=tuple(unreadable)
+        head=head,
+        records=records,
+        status=parse_status(dict(sorted(lines.items()))),
+        unreadable=tuple(unreadable),
     )
     return PolicyStateBranch(state, history, parsed, shards)
 

@@ -12,10 +12,10 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
-from fanout.values import Value, field
+from fanout.values import Instant, Value, field
 
 
-class RevisionHistory(Value):
+class RevisionHistory(Value, forbid_unknown_fields=True):
     """History of one revision in one stage, kept in the status.
 
     The first stretch in which the revision is ready begins when the verdict passes. It ends
@@ -23,10 +23,10 @@ class RevisionHistory(Value):
     stretch begins.
     """
 
-    passed: datetime | None = None  # when the stage passed; None: it has not
-    left: datetime | None = None  # end of the last stretch; None: one is open, or none began
+    passed: Instant | None = None  # when the stage passed; None: it has not
+    left: Instant | None = None  # end of the last stretch; None: one is open, or none began
     soaked: timedelta = timedelta(0)  # the longest of the stretches that are over
-    since: datetime | None = None  # start of the open stretch, if not the first
+    since: Instant | None = None  # start of the open stretch, if not the first
 
     @property
     def stretch_start(self) -> datetime | None:
@@ -100,7 +100,7 @@ class CheckReading(Value):
     observed_revision: str = ""  # revision or commit in the response; "": none
 
 
-class CheckAnswer(Value):
+class CheckAnswer(Value, forbid_unknown_fields=True):
     """A recorded answer of a machine check, kept because nothing else remembers it.
 
     The fields are names of a status line.
@@ -109,7 +109,7 @@ class CheckAnswer(Value):
     check: str
     digest: str  # of the draft or publication; where a status answers about a draft, its tree
     verdict: Verdict  # passed or failed
-    at: datetime  # when it was first recorded
+    at: Instant  # when it was first recorded
     sentence: str = ""
 
 

@@ -17,6 +17,7 @@ from fanout.plan.actions import PlanAction
 from fanout.plan.due_drafts import DraftLimit
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.observation.repository_listing import (
     build_listing_requests,
 )
@@ -211,5 +212,5 @@ def _isolate_unreadable(
         if isinstance(outcome, FanoutError):
             # An empty status alone would let others take the policy's paths; the failure holds the
             # policy itself.
-            readable_states[key] = replace(policy_state, status={}, failure=outcome)
+            readable_states[key] = replace(policy_state, status=RecordedStatus(), failure=outcome)
     return readable_states

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from fanout.errors import FanoutError, InvalidInput
+from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
@@ -71,7 +71,6 @@ from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
@@ -161,7 +160,8 @@ class PolicyEvaluator(Value, kw_only=True):
         status = RecordedStatus()
         try:
             with BARRIER:
-                recorded_status = _read_recorded_status(inputs, self._variant_memo(inputs))
+                inputs.policy_state.check_readable()
+                recorded_status = inputs.policy_state.status
                 status = correct_status(recorded_status, self.now)
                 # Clocks of machines differ. Corrected before anything is derived: a record counts
                 # from no earlier than the record before it, and one dated ahead does not redate
@@ -657,22 +657,3 @@ class PolicyEvaluator(Value, kw_only=True):
             for step in moved_steps
             if step.rendered.spec.name not in suspended_variants
         ]
-
-
-def _read_recorded_status(inputs: PolicyInputs, variant_memo: VariantMemo) -> RecordedStatus:
-    """Return the recorded status. Fails closed: unreadable records hold the policy.
-
-    Raises InvalidInput for unreadable records or lines, and the failure of reading them.
-    """
-    if inputs.policy_state.failure is not None:
-        raise inputs.policy_state.failure
-    if inputs.policy_state.unreadable:
-        raise InvalidInput(inputs.policy_state.unreadable[0], reason="RecordUnreadable")
-    try:
-        return variant_memo.read_status(inputs.policy_state.status)
-    except ValueError as error:
-        raise InvalidInput(
-            wording.describe_broken_line(error),
-            reason="RecordUnreadable",
-            remedy=wording.BROKEN_LINE_REMEDY,
-        ) from error

@@ -18,9 +18,6 @@ ANSWERED = "the repository could be listed"
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_RESTORATION = "restore the branch"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
-BROKEN_LINE_REMEDY = (
-    "upgrade fanout if a newer version wrote it, or restore the line from an earlier commit"
-)
 COMMAND_REMEDY = "run the command again"
 COMMIT_REMEDY = "push the commit to a branch, or name an existing one"
 DEPENDENCY_REMEDY = "correct spec.dependsOn, or add the target"
@@ -430,11 +427,6 @@ def format_renaming_remedy(branch: str, repository: str) -> str:
 def describe_lost_policy_records(url: str, artifact: str) -> str:
     """Describe missing records of a policy that wrote something to a repository."""
     return f"the policy has no records, but {url} has {artifact}"
-
-
-def describe_broken_line(problem: object) -> str:
-    """Describe a status line that cannot be read."""
-    return f"the recorded status has a line that cannot be read: {problem}"
 
 
 def describe_reset_branch(branch: str, last_seen: str, missing: str) -> str:

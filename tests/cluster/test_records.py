@@ -6,12 +6,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.policy_state_files import encode_canonical, record_path, shard_path
+from fanout.cluster.policy_state_files import (
+    encode_canonical,
+    encode_shard,
+    record_path,
+    shard_path,
+)
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
 from fanout.plan.evidence.record_times import effective_records
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.values import replace
 
 KEY = RecordsKey("platform", "monitoring")
@@ -38,8 +44,16 @@ def evidence(check="e2e", policy="monitoring"):
     }
 
 
-def status(head, **lines):
-    return {KEY: StatusChange(head, lines)}
+def status(head, **commits):
+    """A change of the commits of revisions; None removes a line."""
+    return {KEY: StatusChange(head, revisions(**commits))}
+
+
+def revisions(**commits):
+    return {
+        f"revision/{name}": {"commit": commit} if commit is not None else None
+        for name, commit in commits.items()
+    }
 
 
 def test_where_nothing_was_recorded_books_are_empty_and_reading_makes_nothing(world):
@@ -178,11 +192,11 @@ def test_two_who_append_at_once_both_get_through(world):
 
 
 def test_status_is_read_back_by_a_fresh_process(world):
-    lines = {f"variant/{number}": {"digest": f"{number:x}", "n": number} for number in range(600)}
-    world.process().put_status(status("", **lines), AT)
+    commits = {f"v{number}": f"{number:x}" for number in range(600)}
+    world.process().put_status(status("", **commits), AT)
     book = world.process().read([KEY])[KEY]
-    assert book.status == lines
-    assert list(book.status) == sorted(lines)
+    assert book.status == RecordedStatus(revisions=commits)
+    assert list(book.status.revisions) == sorted(commits)
     assert book.head == world.head(REF)
 
 
@@ -190,28 +204,28 @@ def test_status_and_records_do_not_touch_each_other(world):
     records = world.process()
     records.append(KEY, [evidence()], JO, AT)
     head = records.read([KEY])[KEY].head
-    records.put_status(status(head, a={"x": 1}), AT + timedelta(hours=1))
+    records.put_status(status(head, a="1"), AT + timedelta(hours=1))
     records.append(KEY, [evidence("other")], JO, AT + timedelta(hours=2))
     book = records.read([KEY])[KEY]
     assert len(book.records) == 2
-    assert book.status == {"a": {"x": 1}}
+    assert book.status.revisions == {"a": "1"}
     assert world.process().read([KEY])[KEY] == book
 
 
 def test_writing_a_status_answers_where_its_book_is_then(world):
     records = world.process()
-    head = records.put_status(status("", a={"x": 1}), AT)[KEY]
+    head = records.put_status(status("", a="1"), AT)[KEY]
     assert head == world.head(REF)
-    head = records.put_status(status(head, a={"x": 2}), AT)[KEY]
+    head = records.put_status(status(head, a="2"), AT)[KEY]
     assert head == world.head(REF)
-    assert records.read([KEY])[KEY].status == {"a": {"x": 2}}
+    assert records.read([KEY])[KEY].status.revisions == {"a": "2"}
 
 
 def test_an_unchanged_status_is_not_written(world):
     records = world.process()
-    head = records.put_status(status("", a={"x": [1, 2]}, b={"y": None}), AT)[KEY]
-    lines = {"a": {"x": (1, 2)}, "b": {"y": None}, "c": None}
-    assert records.put_status(status(head, **lines), AT) == {KEY: head}
+    head = records.put_status({KEY: StatusChange("", {"a": {"x": [1, 2]}})}, AT)[KEY]
+    lines = {"a": {"x": (1, 2)}, "b": None}
+    assert records.put_status({KEY: StatusChange(head, lines)}, AT) == {KEY: head}
     assert records.put_status(status(head), AT) == {KEY: head}
     assert records.put_status({}, AT) == {}
     assert world.head(REF) == head
@@ -220,35 +234,39 @@ def test_an_unchanged_status_is_not_written(world):
 
 def test_only_the_files_of_the_changed_lines_change(world):
     records = world.process()
-    lines = {f"v{number}": {"n": number} for number in range(300)}
-    records.put_status(status("", **lines), AT)
+    commits = {f"v{number}": f"{number}" for number in range(300)}
+    records.put_status(status("", **commits), AT)
     head = records.read([KEY])[KEY].head
-    records.put_status(status(head, v7={"n": -7}), AT)
-    assert world.git("diff-tree", "-r", "--name-only", head, REF) == shard_path("v7")
-    assert records.read([KEY])[KEY].status == lines | {"v7": {"n": -7}}
+    records.put_status(status(head, v7="-7"), AT)
+    assert world.git("diff-tree", "-r", "--name-only", head, REF) == shard_path("revision/v7")
+    assert records.read([KEY])[KEY].status.revisions == commits | {"v7": "-7"}
 
 
 def test_lines_are_removed_and_with_the_last_one_the_file(world):
     records = world.process()
-    records.put_status(status("", a={"x": 1}, b={"y": 1}), AT)
+    records.put_status(status("", a="1", b="1"), AT)
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, a=None), AT)
     book = records.read([KEY])[KEY]
-    assert book.status == {"b": {"y": 1}}
-    assert world.git("ls-tree", "-r", "--name-only", REF) == shard_path("b")
+    assert book.status.revisions == {"b": "1"}
+    assert world.git("ls-tree", "-r", "--name-only", REF) == shard_path("revision/b")
     records.put_status(status(book.head, b=None), AT)
-    assert world.process().read([KEY])[KEY].status == {}
+    assert world.process().read([KEY])[KEY].status == RecordedStatus()
 
 
 def test_all_books_are_written_or_none(world):
     records = world.process()
-    both = {KEY: StatusChange("", {"a": {}}), OTHER: StatusChange("", {"b": {}})}
+    both = {
+        KEY: StatusChange("", revisions(a="1")),
+        OTHER: StatusChange("", revisions(b="1")),
+    }
     records.put_status(both, AT)
     books = records.read([KEY, OTHER])
-    assert (books[KEY].status, books[OTHER].status) == ({"a": {}}, {"b": {}})
+    assert books[KEY].status.revisions == {"a": "1"}
+    assert books[OTHER].status.revisions == {"b": "1"}
     world.process().append(OTHER, [evidence(policy="logging")], KIM, AT)
     heads = world.head(REF), world.head(OTHER_REF)
-    changes = {key: StatusChange(book.head, {"c": {}}) for key, book in books.items()}
+    changes = {key: StatusChange(book.head, revisions(c="1")) for key, book in books.items()}
     with pytest.raises(Conflict):
         records.put_status(changes, AT)
     assert (world.head(REF), world.head(OTHER_REF)) == heads
@@ -259,8 +277,8 @@ def test_a_book_that_was_begun_in_between_is_a_conflict(world):
     assert records.read([KEY])[KEY].head == ""
     world.process().append(KEY, [evidence()], KIM, AT)
     with pytest.raises(Conflict):
-        records.put_status(status("", a={}), AT)
-    assert records.read([KEY])[KEY].status == {}
+        records.put_status(status("", a="1"), AT)
+    assert records.read([KEY])[KEY].status == RecordedStatus()
 
 
 def test_what_stands_is_not_read_again(world):
@@ -281,7 +299,7 @@ def test_a_long_running_process_and_a_fresh_one_see_the_same(world):
     for number in range(5):
         records.append(KEY, [evidence(f"c{number}")], JO, AT - timedelta(hours=number))
         head = records.read([KEY])[KEY].head
-        records.put_status(status(head, **{f"v{number}": {"n": number}}), AT)
+        records.put_status(status(head, **{f"v{number}": "1"}), AT)
         assert records.read([KEY]) == world.process().read([KEY])
 
 
@@ -322,13 +340,14 @@ UNREADABLE = [
     ("files", "said"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
 )
 def test_what_cannot_be_read_is_told_and_the_rest_is_read(world, files, said):
-    world.commit(REF, {"status/ca.jsonl": b'{"key":"a"}\n', **files}, KIM, AT)
+    lines = {shard_path(key): encode_shard({key: line}) for key, line in revisions(a="1").items()}
+    world.commit(REF, {**lines, **files}, KIM, AT)
     world.process().append(OTHER, [evidence(policy="logging")], JO, AT)
     books = world.process().read([KEY, OTHER])
     (sentence,) = books[KEY].unreadable
     assert said in sentence
     assert "branch fanout/default/platform/monitoring" in sentence
-    assert books[KEY].status == {"a": {}}
+    assert books[KEY].status.revisions == {"a": "1"}
     assert (len(books[OTHER].records), books[OTHER].unreadable) == (1, ())
 
 
@@ -400,7 +419,7 @@ def test_a_status_that_cannot_be_read_is_not_overwritten(world):
     records = world.process()
     head = records.read([KEY])[KEY].head
     with pytest.raises(InvalidInput, match="is not JSON"):
-        records.put_status(status(head, a={"x": 1}), AT)
+        records.put_status(status(head, a="1"), AT)
     assert world.head(REF) == head
 
 

@@ -1,6 +1,7 @@
 """What the status remembers comes back as it was, and only differences are written."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.plan.observation.repository_state import normalize_identity
 from fanout.plan.records.policy_status import (
     DraftLine,
     GrantLine,
@@ -162,5 +164,39 @@ def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before
     ],
 )
 def test_a_line_that_is_none_of_ours_is_not_guessed_at(line):
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        parse_status({"variant/x": line})
+    assert parse_status({"variant/x": line}).broken_lines == ("variant/x",)
+
+
+AT = "2026-03-01T10:00:00Z"
+BROKEN: list[tuple[str, dict[str, Any]]] = [
+    ("nobody/knows", {}),
+    ("variant/a", {"repository": "x", "path": "a", "since": AT}),
+    ("variant/b", {"repository": "x", "path": "a", "grant": {"digest": 7}}),
+    ("stage/dev/v1", {"passed": "2026-03-01T10:00:00"}),  # no zone
+    ("stage/dev/v2", {"passed": "yesterday"}),
+    ("revision/v1", {}),
+    ("removed/a", {"at": 7}),
+    ("noticed/never", {"at": AT}),
+    ("draft/a", {"digest": "d"}),
+    ("request/x:refs/heads/d", {"number": "seven", "state": "Open"}),
+    ("refused/a", {"at": AT, "repository": "x", "message": "no", "who": "ann"}),
+]
+
+
+def test_lines_that_are_not_understood_are_named_and_the_others_read():
+    status = parse_status({**dict(BROKEN), "draft/b": {"digest": "d", "at": AT}})
+    assert status.broken_lines == tuple(key for key, _ in BROKEN)
+    assert status.drafts == {"b": DraftLine("d", datetime(2026, 3, 1, 10, tzinfo=UTC))}
+
+
+def test_the_places_of_a_line_that_is_not_understood_stay_claimed():
+    left = [{"repository": "https://Host/x.git", "path": "old", "tree": "t"}]
+    line = {"repository": "https://Host/y.git/", "path": "a", "left": left, "unknown": 1}
+    status = parse_status({"variant/a": line, "variant/b": {"path": "b"}})
+    assert status.broken_lines == ("variant/a", "variant/b")
+    claim = VariantLine(
+        repository=normalize_identity("https://Host/y.git/"),
+        path="a",
+        left=(PreviousLocationLine(normalize_identity("https://Host/x.git"), "old", "t"),),
+    )
+    assert status.variants == {"a": claim}

@@ -27,7 +27,7 @@ def result(*, deleted: bool = True, **fields) -> PolicyResult:
         meta = declaration.metadata.model_copy(update={"deletion_timestamp": NOW})
         declaration = declaration.model_copy(update={"metadata": meta})
         policy = replace(policy, upstream_policy=declaration)
-    records = PolicyRecords(head="", records=(), status={})
+    records = PolicyRecords(head="", records=())
     return PolicyResult(resolved_policy=policy, policy_state=records, **fields)
 
 

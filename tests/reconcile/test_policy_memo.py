@@ -12,7 +12,7 @@ from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.observation.repository_state import Remote, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.records.policy_status import RecordedStatus, parse_status
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
@@ -89,7 +89,7 @@ def find(made, inputs=None, later=timedelta(), *, publish=True):
 
 
 def records(path):
-    status = {"variant/x": {"repository": PLACE, "path": path}}
+    status = parse_status({"variant/x": {"repository": PLACE, "path": path}})
     return {OTHER: PolicyRecords(head="b" * 40, status=status)}
 
 

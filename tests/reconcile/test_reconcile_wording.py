@@ -134,7 +134,6 @@ SENTENCES = [
       " installation")),
     (wording.describe_lost_policy_records(URL, "its draft x"),
      "the policy has no records, but /git/edge has its draft x"),
-    (wording.describe_broken_line("x"), "the recorded status has a line that cannot be read: x"),
     (wording.describe_reset_branch("branch x of /r", "abab", "; missing: Decision d1"),
      ("branch x of /r was reset: it does not contain commit abab, its last known head; missing:"
       " Decision d1")),

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import click
 
-from fanout.api.durations import format_duration, parse_duration
+from fanout.api.durations import format_duration, parse_duration, parse_instant
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
@@ -16,12 +16,11 @@ from fanout.cli.output.get_tables import describe_unread
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings, parse_instant
+from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.plan.history.history_entry import HistoryEntry
 from fanout.plan.history.stage_revisions import StageRevision, group_by_stage
-from fanout.plan.records import policy_status
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult
@@ -38,8 +37,8 @@ def _format_passed(item: Object) -> str:
     passed = item["status"].get("passed")
     if passed is None:
         return ""
-    began = policy_status.parse_instant(item["metadata"]["creationTimestamp"])
-    elapsed = policy_status.parse_instant(passed) - began
+    began = parse_instant(item["metadata"]["creationTimestamp"])
+    elapsed = parse_instant(passed) - began
     return f"after {format_duration(elapsed)}"
 
 
@@ -158,7 +157,7 @@ def command(
 def _parse_since(text: str, now: datetime) -> datetime:
     """Return the instant of `--since`: a duration before now, or an instant."""
     if text[0].isdecimal() and ("-" in text or ":" in text):
-        return parse_instant(text, "--since")
+        return parse_instant_option(text, "--since")
     try:
         elapsed: timedelta = parse_duration(text)
     except InvalidValue as error:

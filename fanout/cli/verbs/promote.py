@@ -41,7 +41,7 @@ from fanout.cli.recording.rollout_waiting import (
     wait_until_published,
 )
 from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
-from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant
+from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.records.policy_status import format_instant
@@ -175,7 +175,7 @@ def _require_known(item: PolicyResult, revision: str) -> str:
 def _parse_expiry(text: str, settings: Settings) -> str:
     if not text:
         return ""
-    until = parse_instant(text, "--expires")
+    until = parse_instant_option(text, "--expires")
     if until <= settings.now():
         raise InvalidInput(
             f"{text} is in the past",

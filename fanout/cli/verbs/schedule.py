@@ -31,7 +31,7 @@ from fanout.cli.input.options import (
     with_settings,
 )
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
-from fanout.cli.settings import OutputFormat, Settings, parse_instant
+from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
@@ -189,7 +189,7 @@ def next_(
     starts with `*`, a skipped time does not fire, and a time that occurs twice fires twice.
     """
     zone = parse_zone(time_zone)
-    start = parse_instant(after, "--after") if after else settings.now()
+    start = parse_instant_option(after, "--after") if after else settings.now()
     instants = list_fires(parse_schedule(_single_argument(words)), zone, start, count)
     print_objects(
         [_serialize_instant(at, zone) for at in instants],
@@ -259,14 +259,14 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     )
     calendars, zone = _find_calendars(settings, names, window_flags)
     if flags["at"]:
-        at = parse_instant(flags["at"], "--at")
+        at = parse_instant_option(flags["at"], "--at")
         view = _serialize_opening(at, compute_window_state(calendars, at), zone)
         if settings.output.is_data:
             print_value(view, settings.output)
         else:
             print_objects([view], _AT_COLUMNS, settings)
         return
-    start = parse_instant(flags["after"], "--after") if flags["after"] else settings.now()
+    start = parse_instant_option(flags["after"], "--after") if flags["after"] else settings.now()
     edges = list(islice(iterate_changes(calendars, start), flags["count"]))
     print_objects(
         [_serialize_opening(at, state, zone) for at, state in edges],

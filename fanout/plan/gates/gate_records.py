@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fanout.api.approver_names import format_group
+from fanout.api.durations import parse_instant
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate, Verdict
 from fanout.api.object_meta import yaml_name
 from fanout.api.promotion_policy import normalize_person
@@ -21,7 +22,6 @@ from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.edits.merge_disputes import RESOLVE
 from fanout.plan.gates.variant_facts import GateInputs, build_policy_facts
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.plan.records.policy_status import parse_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
 

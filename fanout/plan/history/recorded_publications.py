@@ -4,17 +4,15 @@ A status line has only the publication in force; the commits of the records bran
 ones, each with the release before it. Lines that cannot be read are left out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.records.policy_status import (
     GrantLine,
     PublishedLine,
-    RecordedStatus,
     VariantLine,
     parse_status,
 )
@@ -59,10 +57,13 @@ def derive_history(revisions: Iterable[StatusRevision]) -> RecordedHistory:
     timelines: dict[str, _VariantTimeline] = {}
     verdicts: list[VerdictChange] = []
     for revision in revisions:
-        status = _parse_readable(revision.lines)
+        present = {key: line for key, line in revision.lines.items() if line is not None}
+        status = parse_status(present)
         for key, value in revision.lines.items():
             kind, _, name = key.partition("/")
-            if kind == "variant" and (value is None or name in status.variants):
+            if key in status.broken_lines:
+                continue
+            if kind == "variant":
                 timeline = timelines.setdefault(name, _VariantTimeline(name))
                 timeline.add(status.variants.get(name), revision.at)
             elif kind == "removed" and value is not None and name in timelines:
@@ -77,31 +78,6 @@ def derive_history(revisions: Iterable[StatusRevision]) -> RecordedHistory:
 
 def _order(publication: RecordedPublication) -> tuple[datetime, str]:
     return publication.line.at, publication.variant
-
-
-_READ_KINDS = ("variant/", "stage/")
-
-
-def _parse_readable(lines: Mapping[str, Mapping[str, Any] | None]) -> RecordedStatus:
-    """Parse the lines of variants and stages; those that are not understood are left out."""
-    present = {
-        key: line for key, line in lines.items() if line is not None and key.startswith(_READ_KINDS)
-    }
-    try:
-        return parse_status(present)
-    except ValueError:
-        return parse_status(dict(_readable_lines(present)))
-
-
-def _readable_lines(
-    lines: Mapping[str, Mapping[str, Any]],
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for key, line in lines.items():
-        try:
-            parse_status({key: line})
-        except ValueError:
-            continue
-        yield key, line
 
 
 @dataclass(slots=True)

@@ -1,12 +1,14 @@
-"""Records of one policy as the record store returns them, as plain data."""
+"""Records and status of one policy as the record store returns them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from fanout.errors import FanoutError
+from fanout.api.reasons import Reason
+from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.values import Value, field, replace
 
 RECORD_KINDS = ("Evidence", "Approval", "Decision")
@@ -97,11 +99,11 @@ class LostBranch(Value):
 
 
 class PolicyRecords(Value, kw_only=True):
-    """All records and status lines of one policy."""
+    """All records and the status of one policy."""
 
     head: str = ""  # commit; "": nothing was recorded yet
     records: tuple[RecordEntry, ...] = ()  # in the order in which they were recorded
-    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # lines by key
+    status: RecordedStatus = field(default_factory=RecordedStatus)
     unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
     failure: FanoutError | None = None  # error of reading the branch; holds the policy too
     rewound: RewoundBranch | None = None  # the branch was put back; holds the policy too
@@ -109,6 +111,24 @@ class PolicyRecords(Value, kw_only=True):
     lost_branch: LostBranch | None = None
     # why the repository cannot be read now: these are the records that were read last
     outdated: str = ""
+
+    def check_readable(self) -> None:
+        """Raise what holds the policy: the failure of reading, or InvalidInput for a broken file.
+
+        Fails closed: a record or line that is not understood may be a release.
+        """
+        if self.failure is not None:
+            raise self.failure
+        if self.unreadable:
+            raise InvalidInput(self.unreadable[0], reason=Reason.RECORD_UNREADABLE)
+        if self.status.broken_lines:
+            raise InvalidInput(
+                "the recorded status has a line that cannot be read: "
+                f"{self.status.broken_lines[0]}",
+                reason=Reason.RECORD_UNREADABLE,
+                remedy="upgrade fanout if a newer version wrote it, or restore the line from an "
+                "earlier commit",
+            )
 
 
 class StatusChange(Value):

@@ -7,38 +7,39 @@ The lines are plain data for the record store, by key: `variant/<name>`,
 classes are the keys in the records and must not change.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from fanout.api.gate_vocabulary import Verdict
+from msgspec import convert
+
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
-from fanout.values import Value, as_data, field, replace
+from fanout.values import Instant, Value, as_data, field, replace
 
 StatusLines = dict[str, Mapping[str, Any] | None]
 
 
-class GrantLine(Value, kw_only=True):
+class GrantLine(Value, kw_only=True, forbid_unknown_fields=True):
     """A release of a draft, recorded before anything is published."""
 
     revision: str
     commit: str  # upstream commit
     digest: str
     tree: str
-    at: datetime
+    at: Instant
     repository: str = ""  # target repository, if not the variant's present one
     path: str = ""
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
     records: str = ""  # newest record at that time; "": written by an older version
     by: tuple[str, ...] = ()  # `Kind/name` of what released it; empty: an older version's line
-    since: datetime | None = None  # first release of the revision, if earlier than `at`
+    since: Instant | None = None  # first release of the revision, if earlier than `at`
 
 
-class PreviousGrantLine(Value, kw_only=True):
+class PreviousGrantLine(Value, kw_only=True, forbid_unknown_fields=True):
     """The earlier release of a draft that the draft of a newer one is to replace.
 
     It counts until the newer draft is pushed: people may merge the earlier one before.
@@ -48,21 +49,21 @@ class PreviousGrantLine(Value, kw_only=True):
     rendering: str  # tree at `drafts/PATH` of the vendor branch before the push
 
 
-class PublishedLine(Value, kw_only=True):
+class PublishedLine(Value, kw_only=True, forbid_unknown_fields=True):
     """The publication in force, recorded when it was observed."""
 
     revision: str
     commit: str  # upstream commit
     digest: str
     tree: str
-    at: datetime
+    at: Instant
     merge: str = ""  # downstream commit
     tag: str = ""
     out_of_band: bool = False  # a person merged it without the gates
     pristine: str = ""  # tree without downstream edits; "": unknown
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     heard: str = ""  # newest evidence on record then; instants may be equal
-    since: datetime | None = None  # start of the revision if earlier than `at`
+    since: Instant | None = None  # start of the revision if earlier than `at`
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
     # Tags of earlier publications at the path that were missing when this one was made: tag →
     # commit.
@@ -74,7 +75,7 @@ class PublishedLine(Value, kw_only=True):
         return (self.since or self.at) if self.revision == revision else None
 
 
-class PreviousLocationLine(Value):
+class PreviousLocationLine(Value, forbid_unknown_fields=True):
     """A place that the variant moved away from, with a package still to be removed."""
 
     repository: str  # identity of the Git repository
@@ -87,7 +88,7 @@ class PreviousLocationLine(Value):
         return self.repository, self.path
 
 
-class VariantLine(Value, kw_only=True):
+class VariantLine(Value, kw_only=True, forbid_unknown_fields=True):
     """Recorded status of one variant."""
 
     repository: str  # identity of the Git repository
@@ -126,25 +127,25 @@ class VariantLine(Value, kw_only=True):
         return replace(self, grant=grant, previous_grant=None)
 
 
-class DraftLine(Value):
+class DraftLine(Value, forbid_unknown_fields=True):
     """A draft of a stage that requires reports, and the instant it was first written."""
 
     digest: str
-    at: datetime
+    at: Instant
 
 
-class RefusedPushLine(Value):
+class RefusedPushLine(Value, forbid_unknown_fields=True):
     """A push about a variant that its server refuses: the first instant, and the error.
 
     The line stays until a push about the variant goes through, or none is due any more.
     """
 
-    at: datetime
+    at: Instant
     repository: str  # identity of the Git repository
     message: str
 
 
-class RequestLine(Value, kw_only=True):
+class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
     """A pull request that fanout opened, as it was when a pass last changed or saw it.
 
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
@@ -159,9 +160,9 @@ class RequestLine(Value, kw_only=True):
     head: str = ""  # commit at which the status was set
     status: str = ""  # of fanout at that commit: its state and description
     declined: Mapping[str, str] = field(default_factory=dict)  # revision by variant
-    closed: datetime | None = None
+    closed: Instant | None = None
     closed_by: str = ""
-    refused: datetime | None = None
+    refused: Instant | None = None
     refusal_reason: str = ""
     refusal: str = ""
 
@@ -187,6 +188,7 @@ class RecordedStatus(Value, kw_only=True):
     openings: Mapping[RequestKey, datetime] = field(default_factory=dict)
     """Requests that passes open now, and since when; the results of each pass take its own away."""
     refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
+    broken_lines: tuple[str, ...] = ()  # keys of lines that are not understood
 
 
 _Line = (
@@ -197,8 +199,9 @@ _Line = (
 def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     """Parse the status from its lines, by key.
 
-    Raises ValueError with the key of a line that is not understood. No such line is
-    skipped: it may be a release, or the publication in force.
+    Lines that are not understood are named in `broken_lines`: nobody may act on such a status,
+    because one of them may be a release, or the publication in force. The places that a broken
+    line of a variant claims stay claimed.
     """
     variants: dict[str, VariantLine] = {}
     history: dict[tuple[str, str], RevisionHistory] = {}
@@ -210,36 +213,41 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     requests: dict[RequestKey, RequestLine] = {}
     openings: dict[RequestKey, datetime] = {}
     refused_pushes: dict[str, RefusedPushLine] = {}
-    by_name: Mapping[str, tuple[dict[str, Any], Callable[[Mapping[str, Any]], object]]] = {
-        "draft": (drafts, _parse_draft),
-        "refused": (refused_pushes, _parse_refused_push),
-        "variant": (variants, _parse_variant),
+    broken_lines: list[str] = []
+    by_name: Mapping[str, tuple[dict[str, Any], type[VariantLine | DraftLine | RefusedPushLine]]]
+    by_name = {
+        "draft": (drafts, DraftLine),
+        "refused": (refused_pushes, RefusedPushLine),
+        "variant": (variants, VariantLine),
     }
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
             if kind in by_name:
-                parsed_lines, parse = by_name[kind]
-                parsed_lines[name] = parse(line)
+                parsed_lines, line_class = by_name[kind]
+                parsed_lines[name] = _with_identity(convert(line, line_class))
             elif kind == "stage":
                 stage, _, revision = name.partition("/")
-                history[stage, revision] = _parse_history(line)
+                # Durations are recorded as seconds.
+                history[stage, revision] = convert(line, RevisionHistory, strict=False)
             elif kind == "revision":
                 revisions[name] = str(line["commit"])
             elif kind in names:
                 names[kind].add(name)
             elif kind == "request":
-                requests[_parse_request_key(name)] = _parse_request(line)
+                requests[_parse_request_key(name)] = convert(line, RequestLine)
             elif kind == "opening":
-                openings[_parse_request_key(name)] = parse_instant(line["at"])
+                openings[_parse_request_key(name)] = convert(line["at"], Instant)
             elif kind == "removed":
-                removed[name] = parse_instant(line["at"])
+                removed[name] = convert(line["at"], Instant)
             elif kind == "noticed":
-                noticed_at[parse_instant(name)] = parse_instant(line["at"])
+                noticed_at[convert(name, Instant)] = convert(line["at"], Instant)
             else:
                 raise ValueError(kind)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(key) from error
+        except (KeyError, TypeError, ValueError):
+            broken_lines.append(key)
+            if kind == "variant" and (claim := _parse_claim(line)) is not None:
+                variants[name] = claim
     return RecordedStatus(
         variants=variants,
         history=history,
@@ -252,6 +260,7 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
         requests=requests,
         openings=openings,
         refused_pushes=refused_pushes,
+        broken_lines=tuple(broken_lines),
     )
 
 
@@ -290,96 +299,46 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
 
 # One pass writes the same instant into the lines of thousands of variants.
 @lru_cache(4096)
-def parse_instant(text: str) -> datetime:
-    """Parse a recorded instant: RFC 3339, UTC, whole seconds."""
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-@lru_cache(4096)
 def format_instant(moment: datetime) -> str:
     """Format an instant as it is recorded: RFC 3339, UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
-    grant, published = line.get("grant"), line.get("published")
-    previous = line.get("previous_grant")
-    return VariantLine(
-        # The URL may be spelled differently now (`.git`, a trailing slash); places are
-        # compared as text.
-        repository=normalize_identity(line["repository"]),
-        path=line["path"],
-        grant=_parse_grant(grant) if grant else None,
-        published=_parse_published(published) if published else None,
-        left=tuple(
-            PreviousLocationLine(**{**place, "repository": normalize_identity(place["repository"])})
-            for place in line.get("left", ())
-        ),
-        orphan=line.get("orphan", False),
-        answers=tuple(_parse_answer(answer) for answer in line.get("answers", ())),
-        stage=line.get("stage", ""),
-        previous_grant=PreviousGrantLine(
-            grant=_parse_grant(previous["grant"]), rendering=previous["rendering"]
-        )
-        if previous
-        else None,
-    )
+def _parse_claim(line: Mapping[str, Any]) -> VariantLine | None:
+    """Return the places of a line of which another field is broken, or None."""
+    places = {name: it for name, it in line.items() if name in ("repository", "path", "left")}
+    try:
+        return _with_identity(convert(places, VariantLine))
+    except ValueError:
+        return None
 
 
-def _parse_draft(line: Mapping[str, Any]) -> DraftLine:
-    return DraftLine(line["digest"], parse_instant(line["at"]))
+_PlacedLine = TypeVar(
+    "_PlacedLine",
+    bound=VariantLine | DraftLine | RefusedPushLine | PreviousLocationLine | GrantLine,
+)
 
 
-def _parse_refused_push(line: Mapping[str, Any]) -> RefusedPushLine:
-    return RefusedPushLine(
-        at=parse_instant(line["at"]),
-        repository=normalize_identity(line["repository"]),
-        message=str(line["message"]),
-    )
+def _with_identity(line: _PlacedLine) -> _PlacedLine:
+    """Return the line with repositories as they are spelled now: places are compared as text.
+
+    An earlier version may have kept `.git`, or a slash at the end.
+    """
+    if isinstance(line, DraftLine):
+        return line
+    if isinstance(line, VariantLine):
+        left = tuple(map(_with_identity, line.left))
+        grant = _with_identity(line.grant) if line.grant is not None else None
+        previous = line.previous_grant
+        if previous is not None:
+            previous = replace(previous, grant=_with_identity(previous.grant))
+        line = replace(line, left=left, grant=grant, previous_grant=previous)
+    return replace(line, repository=normalize_identity(line.repository))
 
 
 def _parse_request_key(name: str) -> RequestKey:
     place, _, branch = name.rpartition(_HEAD_MARK)
     return normalize_identity(place), f"refs/heads/{branch}"
-
-
-def _parse_request(line: Mapping[str, Any]) -> RequestLine:
-    instants = {name: parse_instant(line[name]) for name in ("closed", "refused") if name in line}
-    return RequestLine(**{**line, **instants})
-
-
-def _parse_answer(answer: Mapping[str, Any]) -> CheckAnswer:
-    parsed = {"at": parse_instant(answer["at"]), "verdict": Verdict(answer["verdict"])}
-    return CheckAnswer(**{**answer, **parsed})
-
-
-def _parse_grant(grant: Mapping[str, Any]) -> GrantLine:
-    place = (
-        {"repository": normalize_identity(grant["repository"])} if grant.get("repository") else {}
-    )
-    releasers = {"by": tuple(map(str, grant.get("by", ())))}
-    since = {"since": parse_instant(grant["since"])} if "since" in grant else {}
-    return GrantLine(**{**grant, **place, **releasers, **_parse_common_fields(grant), **since})
-
-
-def _parse_published(published: Mapping[str, Any]) -> PublishedLine:
-    since = {"since": parse_instant(published["since"])} if "since" in published else {}
-    waiting = {"waiting": tuple(map(str, published.get("waiting", ())))}
-    return PublishedLine(**{**published, **_parse_common_fields(published), **since, **waiting})
-
-
-def _parse_common_fields(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Parse the fields that a release and a publication share and that are not plain text."""
-    return {"at": parse_instant(line["at"]), "rejected": tuple(map(str, line.get("rejected", ())))}
-
-
-def _parse_history(line: Mapping[str, Any]) -> RevisionHistory:
-    return RevisionHistory(
-        passed=parse_instant(line["passed"]) if line.get("passed") else None,
-        left=parse_instant(line["left"]) if line.get("left") else None,
-        soaked=timedelta(seconds=line.get("soaked", 0)),
-        since=parse_instant(line["since"]) if line.get("since") else None,
-    )
 
 
 def _serialize(line: _Line | None) -> Mapping[str, Any] | None:

@@ -18,8 +18,8 @@ from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
 from fanout.plan.push_refusals import refuses_force
-from fanout.plan.records.policy_records import PolicyRecords, StatusChange
-from fanout.plan.records.policy_status import StatusLines, parse_status
+from fanout.plan.records.policy_records import StatusChange
+from fanout.plan.records.policy_status import RecordedStatus, changed_lines
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import (
@@ -254,11 +254,10 @@ def find_undeclared_variant(
         namespace=namespace, name=name, upstream_policy=None, package_variant=None, upstream=None
     )
     policy_state = world.records.read([resolved_policy.records_key])[resolved_policy.records_key]
-    if f"variant/{name}" not in policy_state.status:
+    status = policy_state.status
+    if name not in status.variants:
         return None
-    if policy_state.unreadable:
-        raise InvalidInput(policy_state.unreadable[0], reason=Reason.RECORD_UNREADABLE)
-    status = parse_status(policy_state.status)
+    policy_state.check_readable()
     orphan = locate_orphan(name, status.variants[name], {})
     return PolicyResult(
         resolved_policy=resolved_policy, policy_state=policy_state, status=status, orphans=(orphan,)
@@ -319,37 +318,30 @@ def execute_removals(
             )
     key = policy_result.resolved_policy.records_key
     policy_state = world.records.read([key])[key]
-    changed_lines = _compute_status_changes(policy_result, removals, policy_state)
-    if changed_lines:
-        world.records.put_status({key: StatusChange(policy_state.head, changed_lines)}, request.at)
+    status = _remove_from_status(policy_result, removals, policy_state.status)
+    if lines := changed_lines(policy_state.status, status):
+        world.records.put_status({key: StatusChange(policy_state.head, lines)}, request.at)
 
 
-def _compute_status_changes(
-    policy_result: PolicyResult, removals: Sequence[PackageRemoval], policy_state: PolicyRecords
-) -> StatusLines:
-    """Return the status lines that change: of the variants, and of emptied repositories.
+def _remove_from_status(
+    policy_result: PolicyResult, removals: Sequence[PackageRemoval], status: RecordedStatus
+) -> RecordedStatus:
+    """Return the status without the removed variants, and without emptied repositories.
 
     A variant stays on record until the last of its packages has left its branch.
     """
-    changed_lines: StatusLines = {}
     waiting = {removal.variant for removal in removals if removal.awaits_request}
     removals = [removal for removal in removals if removal.variant not in waiting]
+    variants = dict(status.variants)
     for removal in removals:
-        key = f"variant/{removal.variant}"
-        if key in policy_state.status and removal.keeps_drafts:
-            remaining_fields = {
-                name: it for name, it in policy_state.status[key].items() if name != "left"
-            }
-            changed_lines[key] = remaining_fields
-        elif key in policy_state.status:
-            changed_lines[key] = None
+        line = variants.pop(removal.variant, None)
+        if line is not None and removal.keeps_drafts:
+            variants[removal.variant] = replace(line, left=())
     removed_variants = {removal.variant for removal in removals if not removal.keeps_drafts}
-    for place in (
-        _find_emptied(policy_result, removals, removed_variants) if removed_variants else ()
-    ):
-        if (key := f"repository/{place}") in policy_state.status:
-            changed_lines[key] = None
-    return dict(sorted(changed_lines.items()))
+    emptied = _find_emptied(policy_result, removals, removed_variants) if removed_variants else ()
+    return replace(
+        status, variants=variants, draft_repositories=status.draft_repositories.difference(emptied)
+    )
 
 
 def _find_emptied(

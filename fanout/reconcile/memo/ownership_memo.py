@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from fanout.plan.observation.repository_state import RepositoryAccess
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.ownership.path_ownership import PolicyPaths, list_paths
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-
-_Statuses = Mapping[RecordsKey, Mapping[str, Mapping[str, Any]]]
 
 
 @dataclass(slots=True)
@@ -17,7 +15,7 @@ class OwnershipMemo:
     """Memo of the last result; one per process."""
 
     _policies: Sequence[ResolvedPolicy] = ()
-    _statuses: _Statuses = field(default_factory=dict)
+    _statuses: Mapping[RecordsKey, RecordedStatus] = field(default_factory=dict)
     _paths: PolicyPaths | None = None
     # The last paths with the claims that count for everybody, from the paths and accesses given.
     _counted: tuple[PolicyPaths, frozenset[RepositoryAccess], PolicyPaths] | None = None
@@ -31,7 +29,7 @@ class OwnershipMemo:
         statuses = {key: it.status for key, it in policy_states.items()}
         if (
             self._paths is None
-            # Unchanged status documents are the same objects, so this compares few of them.
+            # Unchanged statuses are the same objects, so this compares few of them.
             or statuses != self._statuses
             or not have_same_paths(self._policies, all_policies)
         ):

@@ -6,14 +6,14 @@ kept: a variant that moves, shares its path or was edited downstream is inspecte
 each pass.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from fanout.plan.gates.variant_facts import VariantFactsMemo
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status
+from fanout.plan.records.policy_status import VariantLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.selection.variant_spec import VariantSpec
@@ -25,22 +25,12 @@ class VariantMemo:
 
     _: KW_ONLY
     keeps_variants: bool = False  # False in a process of one pass, which cannot reuse them
-    _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
     _objects_stamp: object = None
     _idle: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
     _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
     _gate_facts: VariantFactsMemo = field(default_factory=dict)
-
-    def read_status(self, lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
-        """Return the parsed status of the lines; unchanged lines are parsed once.
-
-        Raises ValueError.
-        """
-        if self._status is None or self._status[0] is not lines:
-            self._status = lines, parse_status(lines)
-        return self._status[1]
 
     def find_observed(
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None

@@ -12,7 +12,6 @@ from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import (
     RepositoryAccess,
     RepositoryState,
-    normalize_identity,
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.observation.repository_listing import build_remote, find_branch_conflicts
@@ -144,16 +143,12 @@ def _find_published_urls(
 ) -> set[str]:
     """Return the URLs of repositories that have a publication of the policy's records."""
     urls: set[str] = set()
-    for key, status_line in policy_state.status.items():
-        published = status_line.get("published")
-        if not key.startswith("variant/") or not isinstance(published, Mapping):
-            continue
-        identity = normalize_identity(str(status_line.get("repository")))
-        url, path = identity.partition("#refs/heads/")[0], str(status_line.get("path"))
-        commit = published.get("merge")
+    for status_line in policy_state.status.variants.values():
+        commit = status_line.published.merge if status_line.published is not None else ""
+        url = status_line.repository.partition("#refs/heads/")[0]
         # One publication of each repository is enough.
         if commit and url not in urls:
             states = states_by_url.get(url, ())
-            if any(it.find_publication_commit(path) == commit for it in states):
+            if any(it.find_publication_commit(status_line.path) == commit for it in states):
                 urls.add(url)
     return urls

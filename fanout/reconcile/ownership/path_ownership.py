@@ -16,7 +16,7 @@ from fanout.plan.observation.repository_state import (
     normalize_identity,
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_claims import PathClaims, distinct_repositories
 from fanout.reconcile.selection.policy_resolution import (
@@ -52,49 +52,36 @@ class RecordedPaths(Value, kw_only=True):
 def read_recorded_paths(
     policy_states: Mapping[RecordsKey, PolicyRecords], all_policies: Sequence[ResolvedPolicy]
 ) -> RecordedPaths:
-    """Read all recorded paths.
-
-    Malformed lines are refused later, by the evaluation of their policy.
-    """
+    """Read all recorded paths."""
     recorded_paths = RecordedPaths()
     declared_keys = {resolved_policy.records_key for resolved_policy in all_policies}
     for state_key, policy_state in policy_states.items():
-        for key, status_line in policy_state.status.items():
-            kind, _, name = key.partition("/")
-            if kind == "repository":
-                recorded_paths.draft_repositories.setdefault(state_key, []).append(
-                    normalize_identity(name)
-                )
-            elif kind == "variant" and status_line.get("repository"):
-                owner = (state_key.namespace, name)
-                recorded_paths.variants_by_policy.setdefault(state_key, []).append(name)
-                recorded_paths.title_by_owner[owner] = (
-                    f"{state_key.namespace}/{state_key.policy or name}"
-                )
-                if state_key.policy and state_key not in declared_keys:
-                    recorded_paths.undeclared_owners.add(owner)
-                _add_owner(recorded_paths, owner, status_line)
+        status = policy_state.status
+        recorded_paths.draft_repositories[state_key] = sorted(
+            map(normalize_identity, status.draft_repositories)
+        )
+        recorded_paths.variants_by_policy[state_key] = list(status.variants)
+        for name, status_line in status.variants.items():
+            owner = (state_key.namespace, name)
+            recorded_paths.title_by_owner[owner] = (
+                f"{state_key.namespace}/{state_key.policy or name}"
+            )
+            if state_key.policy and state_key not in declared_keys:
+                recorded_paths.undeclared_owners.add(owner)
+            _add_owner(recorded_paths, owner, status_line)
     return recorded_paths
 
 
-def _add_owner(
-    recorded_paths: RecordedPaths, owner: PathOwner, status_line: Mapping[str, object]
-) -> None:
-    current_path = _read_path(status_line)
-    recorded_paths.owner_by_path[current_path] = owner
-    recorded_paths.path_by_owner[owner] = current_path
-    places = [current_path]
-    grant, left_lines = status_line.get("grant"), status_line.get("left")
-    if isinstance(grant, Mapping) and grant.get("repository"):
-        places.append(_read_path(grant))
-    for place in left_lines if isinstance(left_lines, list) else ():
-        recorded_paths.former_owner_by_path[_read_path(place)] = owner
-        places.append(_read_path(place))
+def _add_owner(recorded_paths: RecordedPaths, owner: PathOwner, status_line: VariantLine) -> None:
+    recorded_paths.owner_by_path[status_line.place] = owner
+    recorded_paths.path_by_owner[owner] = status_line.place
+    places = [status_line.place]
+    if status_line.grant is not None and status_line.grant.repository:
+        places.append((status_line.grant.repository, status_line.grant.path))
+    for previous in status_line.left:
+        recorded_paths.former_owner_by_path[previous.place] = owner
+        places.append(previous.place)
     recorded_paths.all_paths_by_owner[owner] = places
-
-
-def _read_path(status_line: Mapping[str, object]) -> PackagePlace:
-    return normalize_identity(str(status_line["repository"])), str(status_line.get("path"))
 
 
 # ---- where else to look --------------------------------------------------------------------------

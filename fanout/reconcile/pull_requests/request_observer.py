@@ -20,7 +20,7 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import RequestLine, parse_status
+from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.stage_drafts.draft_location import draft_branch
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
 from fanout.reconcile.observation.repository_listing import build_remote, get_draft_per
@@ -234,18 +234,10 @@ def _has_forge(repository: Repository) -> bool:
 def _read_recorded(
     policy_states: Mapping[RecordsKey, PolicyRecords],
 ) -> Mapping[str, Mapping[str, RequestLine]]:
-    """Return the requests on record of all policies, by repository and full ref of the head.
-
-    Lines that are not understood are refused later, by the evaluation of their policy.
-    """
+    """Return the requests on record of all policies, by repository and full ref of the head."""
     recorded: dict[str, dict[str, RequestLine]] = {}
     for policy_state in policy_states.values():
-        lines = {key: it for key, it in policy_state.status.items() if key.startswith("request/")}
-        try:
-            requests = parse_status(lines).requests
-        except ValueError:
-            continue
-        for (repository, head_ref), line in requests.items():
+        for (repository, head_ref), line in policy_state.status.requests.items():
             recorded.setdefault(repository, {})[head_ref] = line
     return recorded
 
@@ -254,10 +246,10 @@ def _find_granted_heads(scope: PassScope, install: str) -> Mapping[str, Set[str]
     """Return the full refs of the drafts of released variants, by repository."""
     heads: dict[str, set[str]] = {}
     for resolved_policy in scope.evaluated:
-        lines = scope.policy_states[resolved_policy.records_key].status
+        lines = scope.policy_states[resolved_policy.records_key].status.variants
         is_shared = get_draft_per(resolved_policy) is not DraftPer.VARIANT
         for spec in resolved_policy.variants:
-            if lines.get(f"variant/{spec.name}", {}).get("grant"):
+            if spec.name in lines and lines[spec.name].grant is not None:
                 place = resolved_policy.place_by_variant[spec.name]
                 ref = draft_branch(spec, install, is_shared=is_shared)
                 heads.setdefault(place, set()).add(ref)
@@ -271,14 +263,9 @@ def _find_status_subjects(scope: PassScope) -> Mapping[str, Sequence[StatusSubje
         policy = resolved_policy.upstream_policy
         stages = (it for it in policy.spec.stages if has_status_checks(it)) if policy else ()
         stage_by_name = {stage.name: stage for stage in stages}
-        status = scope.policy_states[resolved_policy.records_key].status
+        lines = scope.policy_states[resolved_policy.records_key].status.variants
         for spec in resolved_policy.variants:
             if spec.stage not in stage_by_name:
-                continue
-            key = f"variant/{spec.name}"
-            try:
-                lines = parse_status({key: status[key]} if key in status else {}).variants
-            except ValueError:
                 continue
             subject = StatusSubject(
                 spec=spec, stage=stage_by_name[spec.stage], status_line=lines.get(spec.name)

@@ -58,31 +58,25 @@ def _find_undeclared_variants(
     declared_names |= {
         (it.namespace, it.name) for it in declared.left_out if it.kind == "PackageVariant"
     }
-    for key, status_line in sorted(policy_state.status.items()):
-        kind, _, name = key.partition("/")
-        if kind != "variant" or (namespace, name) in declared_names:
-            continue
-        yield wording.describe_undeclared_variant(
-            namespace,
-            name,
-            f"{status_line['repository']}, {status_line['path']}",
-            is_published=bool(status_line.get("published")),
-        )
+    for name, status_line in sorted(policy_state.status.variants.items()):
+        if (namespace, name) not in declared_names:
+            yield wording.describe_undeclared_variant(
+                namespace,
+                name,
+                f"{status_line.repository}, {status_line.path}",
+                is_published=status_line.published is not None,
+            )
 
 
 def _describe_state(policy_state: PolicyRecords) -> Iterator[str]:
     """Yield phrases that describe the recorded state of a policy."""
-    variant_lines = [
-        status_line
-        for key, status_line in policy_state.status.items()
-        if key.startswith("variant/")
-    ]
-    published = sum(bool(status_line.get("published")) for status_line in variant_lines)
+    variant_lines = policy_state.status.variants.values()
+    published = sum(status_line.published is not None for status_line in variant_lines)
     if published:
         yield f"{published} published {'variant' if published == 1 else 'variants'}"
     if len(variant_lines) > published:
         yield f"{len(variant_lines) - published} released"
-    if not variant_lines and any(key.startswith("repository/") for key in policy_state.status):
+    if not variant_lines and policy_state.status.draft_repositories:
         yield "drafts"
 
 
