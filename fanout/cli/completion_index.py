@@ -4,19 +4,19 @@ Each pass leaves them in one file of the state directory, so that a completion r
 The file may be deleted at any time; then these names are not offered until the next pass.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from msgspec.json import decode, encode
 
 from fanout.disk_cache import read_cache_file, write_cache_file
-from fanout.values import Value
+from fanout.values import Value, replace
 
 _FORMAT = "completion, 1"
 _MAX_NAMES = 20_000  # variants of one policy; a shell shows far fewer
 
 
-class VariantNames(Value):
+class VariantNames(Value, array_like=True):
     """Names of one variant: its own, the short name of its target, and its stage."""
 
     name: str
@@ -34,12 +34,7 @@ class PolicyNames(Value):
 def read_index(state_dir: Path) -> Mapping[str, PolicyNames]:
     """Return the names by policy, as the last pass left them; empty if there is no usable file."""
     content = read_cache_file(_index_path(state_dir), _FORMAT)
-    return {
-        policy: PolicyNames(
-            tuple(VariantNames(*it) for it in entry["variants"]), tuple(entry["revisions"])
-        )
-        for policy, entry in (json.loads(content) if content else {}).items()
-    }
+    return decode(content, type=dict[str, PolicyNames]) if content else {}
 
 
 def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all: bool) -> None:
@@ -49,19 +44,14 @@ def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all
     """
     path = _index_path(state_dir)
     before = read_cache_file(path, _FORMAT)
-    entries: dict[str, Any] = json.loads(before) if before and not is_all else {}
-    entries |= {policy: _serialize(names) for policy, names in observed.items()}
-    content = json.dumps(entries, sort_keys=True).encode()
+    entries = decode(before, type=dict[str, PolicyNames]) if before and not is_all else {}
+    entries |= {
+        policy: replace(names, variants=names.variants[:_MAX_NAMES])
+        for policy, names in observed.items()
+    }
+    content = encode(entries, order="deterministic")
     if content != before:
         write_cache_file(path, content, _FORMAT)
-
-
-def _serialize(names: PolicyNames) -> Mapping[str, Any]:
-    variants = names.variants[:_MAX_NAMES]
-    return {
-        "variants": [[it.name, it.target, it.stage] for it in variants],
-        "revisions": list(names.revisions),
-    }
 
 
 def _index_path(state_dir: Path) -> Path:

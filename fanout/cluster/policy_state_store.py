@@ -9,12 +9,13 @@ observed heads are a file of this machine; without it, publications still name r
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.json import decode, encode
 
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import (
@@ -64,7 +65,7 @@ from fanout.values import Value, replace
 _HEADS_FORMAT = "heads of records, 1"
 
 
-class ObservedHead(Value):
+class ObservedHead(Value, array_like=True):
     """Head of a branch, and the last Decision on it that accepted records put back."""
 
     head: str = ""
@@ -106,15 +107,12 @@ class ObservedHeads:
         own_changes = {
             ref: it for ref, it in changed.items() if stored.get(ref) in (None, previous.get(ref))
         }
-        rows = {
-            ref: [it.head, it.accepted] for ref, it in sorted({**stored, **own_changes}.items())
-        }
-        write_cache_file(self._path, json.dumps(rows).encode(), _HEADS_FORMAT)
+        content = encode({**stored, **own_changes}, order="deterministic")
+        write_cache_file(self._path, content, _HEADS_FORMAT)
 
     def _read(self) -> dict[str, ObservedHead]:
         content = read_cache_file(self._path, _HEADS_FORMAT) if self._path is not None else None
-        rows = json.loads(content) if content else {}
-        return {ref: ObservedHead(head, accepted) for ref, (head, accepted) in rows.items()}
+        return decode(content, type=dict[str, ObservedHead]) if content else {}
 
 
 class PolicyStateStore:

@@ -31,7 +31,7 @@ MAX_PAUSES = 256  # texts of one owner; beyond, the one that was paused first is
 _MAX_QUOTED = 120  # characters of a text in the message about another one
 
 
-class Pause(Value):
+class Pause(Value, array_like=True):
     """Time in which a text that exceeded a limit is not tried again."""
 
     until: datetime

@@ -1,10 +1,10 @@
 """Budgets of what the texts of each declared object may cost, kept between passes."""
 
-import json
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+from msgspec.json import decode, encode
 
 from fanout.api.object_meta import KRMObject
 from fanout.disk_cache import read_cache_file, write_cache_file
@@ -27,10 +27,10 @@ class BudgetStore:
         self._key = key
         self._now: datetime | None = None
         self._namespaces: dict[str, NamespaceBudget] = {}  # by namespace and kind
-        self._stored: Mapping[str, Any] = self._read_rows()
+        self._stored = self._read_pauses()
         self._budgets: dict[str, EvaluationBudget] = {}
-        for owner, rows in self._stored.items():
-            self._add_budget(owner, _read_pauses(rows), has_turn=False)
+        for owner, pauses in self._stored.items():
+            self._add_budget(owner, dict(pauses), has_turn=False)
 
     def begin_pass(self, now: datetime, declarations: Iterable[KRMObject]) -> None:
         """Begin a pass over what is declared: every budget is whole again."""
@@ -74,24 +74,17 @@ class BudgetStore:
 
     def store(self) -> None:
         """Write the pauses, if they differ from those in the file."""
-        rows = {
-            owner: pauses
-            for owner, budget in sorted(self._budgets.items())
-            if (
-                pauses := {
-                    text: [it.until.timestamp(), it.attempts, it.problem]
-                    for text, it in budget.pauses.items()
-                }
-            )
+        pauses = {
+            owner: dict(it.pauses) for owner, it in sorted(self._budgets.items()) if it.pauses
         }
-        if self._path is not None and rows != self._stored:
-            write_cache_file(self._path, json.dumps(rows).encode(), self._key)
-            self._stored = rows
+        if self._path is not None and pauses != self._stored:
+            write_cache_file(self._path, encode(pauses), self._key)
+            self._stored = pauses
 
-    def _read_rows(self) -> Mapping[str, Any]:
+    def _read_pauses(self) -> dict[str, dict[str, Pause]]:
+        """Return the pauses by owner and text."""
         content = read_cache_file(self._path, self._key) if self._path is not None else None
-        rows: Mapping[str, Any] = json.loads(content) if content else {}
-        return rows
+        return decode(content, type=dict[str, dict[str, Pause]]) if content else {}
 
 
 def _name_owner(declaration: KRMObject) -> str:
@@ -101,10 +94,3 @@ def _name_owner(declaration: KRMObject) -> str:
 def _get_group(owner: str) -> str:
     # Templates of administrators do not wait for policies: a commit message is written once.
     return owner.rpartition("/")[0]
-
-
-def _read_pauses(rows: Mapping[str, Any]) -> dict[str, Pause]:
-    return {
-        text: Pause(datetime.fromtimestamp(until, UTC), attempts, problem)
-        for text, (until, attempts, problem) in rows.items()
-    }

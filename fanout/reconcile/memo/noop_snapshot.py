@@ -14,16 +14,33 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.json import decode, encode
+
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import FanoutError
-from fanout.plan.observation.repository_state import RefListing, RefListingRequest, Remote
+from fanout.plan.observation.repository_state import RefListing, RefListingRequest
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.reconcile.pass_results import PassPlan, PassProblem
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.world import World
-from fanout.values import as_data
+from fanout.values import Value
 
-_FORMAT = 2  # of the snapshots
+_FORMAT = 3  # of the snapshots
+
+
+class StoredSnapshot(Value, kw_only=True):
+    """What a pass without work observed, and its answer."""
+
+    files_digest: str
+    at: datetime
+    until: datetime | None  # the pass would give another answer from then on
+    heads_digest: str
+    listing_requests: tuple[RefListingRequest, ...]
+    listings_digest: str
+    hosted_urls: tuple[str, ...]
+    requests_digest: str
+    warnings: tuple[str, ...]
+    problems: tuple[PassProblem, ...]
 
 
 class NoopSnapshotStore:
@@ -56,29 +73,28 @@ class NoopSnapshotStore:
         Denied when the records cannot be listed.
         """
         snapshot = self._read_snapshot(mode) if files_digest else None
-        if snapshot is None or snapshot["files"] != files_digest or not _is_current(snapshot, now):
+        if snapshot is None or snapshot.files_digest != files_digest:
+            return None
+        if snapshot.at > now or (snapshot.until is not None and now >= snapshot.until):
             return None
         # Cheapest first: records are one listing, repositories may be hundreds.
         heads = self._world.records.heads()
-        if _digest_heads(heads) != snapshot["heads"] or not self._world.records.heads_unchanged(
+        if _digest_heads(heads) != snapshot.heads_digest or not self._world.records.heads_unchanged(
             heads
         ):
             return None
-        listing_requests = [
-            RefListingRequest(Remote(*remote), tuple(patterns))
-            for remote, patterns in snapshot["remotes"]
-        ]
         # The digest of a failed listing is empty and equals no stored one.
-        if _digest_listings(self._world.git.list_refs(listing_requests)) != snapshot["listings"]:
+        if (
+            _digest_listings(self._world.git.list_refs(snapshot.listing_requests))
+            != snapshot.listings_digest
+        ):
             return None
-        urls = snapshot["hosted"]
-        if urls and self._digest_requests(urls) != snapshot["requests"]:
+        urls = snapshot.hosted_urls
+        if urls and self._digest_requests(urls) != snapshot.requests_digest:
             return None
-        problems = (
-            PassProblem(**{**row, "names": tuple(row["names"])}) for row in snapshot["troubles"]
+        return PassPlan(
+            now=now, policies=(), warnings=snapshot.warnings, stored_problems=snapshot.problems
         )
-        warnings = tuple(snapshot["warnings"])
-        return PassPlan(now=now, policies=(), warnings=warnings, stored_problems=tuple(problems))
 
     def store(self, mode: PassMode, files_digest: str, pass_plan: PassPlan) -> None:
         """Store a snapshot of the pass if the next one may give the same answer.
@@ -91,32 +107,25 @@ class NoopSnapshotStore:
         problems = pass_plan.problems
         if any(it.failed for it in problems):
             return
-        content = {
-            "files": files_digest,
-            "at": pass_plan.now.isoformat(),
-            "until": snapshot.next_check.isoformat() if snapshot.next_check is not None else None,
-            "heads": _digest_heads(snapshot.heads),
-            "remotes": [
-                (
-                    (it.remote.url, it.remote.secret, it.remote.namespace),
-                    it.mirrored_patterns,
-                )
-                for it in snapshot.listing_requests
-            ],
-            "listings": _digest_listings(snapshot.listings),
-            "hosted": snapshot.hosted_urls,
-            "requests": snapshot.requests,
-            "warnings": pass_plan.warnings,
-            "troubles": [as_data(problem) for problem in problems],
-        }
-        write_cache_file(self._snapshot_path(mode), json.dumps(content).encode(), self._version)
+        content = StoredSnapshot(
+            files_digest=files_digest,
+            at=pass_plan.now,
+            until=snapshot.next_check,
+            heads_digest=_digest_heads(snapshot.heads),
+            listing_requests=tuple(snapshot.listing_requests),
+            listings_digest=_digest_listings(snapshot.listings),
+            hosted_urls=tuple(snapshot.hosted_urls),
+            requests_digest=snapshot.requests,
+            warnings=tuple(pass_plan.warnings),
+            problems=tuple(problems),
+        )
+        write_cache_file(self._snapshot_path(mode), encode(content), self._version)
 
-    def _read_snapshot(self, mode: PassMode) -> dict[str, Any] | None:
+    def _read_snapshot(self, mode: PassMode) -> StoredSnapshot | None:
         content = (
             read_cache_file(self._snapshot_path(mode), self._version) if _covers_all(mode) else None
         )
-        snapshot: dict[str, Any] | None = json.loads(content) if content else None
-        return snapshot
+        return decode(content, type=StoredSnapshot) if content else None
 
     def _snapshot_path(self, mode: PassMode) -> Path:
         mode_words = [word for word, on in (("publish", mode.publish), ("sweep", mode.sweep)) if on]
@@ -131,12 +140,6 @@ def _covers_all(mode: PassMode) -> bool:
         and not mode.namespace
         and not mode.unswept_subjects
     )
-
-
-def _is_current(snapshot: Mapping[str, Any], now: datetime) -> bool:
-    next_check = snapshot["until"]
-    has_begun = datetime.fromisoformat(snapshot["at"]) <= now
-    return has_begun and (next_check is None or now < datetime.fromisoformat(next_check))
 
 
 def _digest_heads(heads: Mapping[RecordsKey, str]) -> str:

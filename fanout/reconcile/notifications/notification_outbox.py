@@ -5,23 +5,23 @@ are lost. It is written before events are sent and after, so that a process that
 between sends them again with the same ids.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from fanout.api.notifications import NotificationEvent
+from msgspec import DecodeError
+from msgspec.json import decode, encode
+
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
-from fanout.values import Value, field
+from fanout.values import Value
 
 # Of the format, not of the program: an update of fanout must not lose what waits.
 _VERSION: Final = "1"
-_EVENTS: Final = {it.value: it for it in NotificationEvent}
 
 
-class WaitingEvent(Value):
+class WaitingEvent(Value, array_like=True):
     """Event that an address has not accepted so far."""
 
     target: str  # name of the address
@@ -29,25 +29,28 @@ class WaitingEvent(Value):
     body: str
 
 
-class DeliveryPause(Value):
+class DeliveryPause(Value, array_like=True):
     """Failures of an address in a row, and when it is tried again."""
 
     failures: int
     until: datetime
 
 
-class OutboxState(Value):
+class OutboxState(Value, rename={"is_complete": "complete", "had_failures": "failures"}):
     """Conditions that held in the last pass over each policy, and what waits for delivery.
 
     `is_complete`: a pass covered all policies, so that a policy without an entry is a new one.
     `had_failures`: something failed in the last pass.
     """
 
-    conditions: Mapping[str, frozenset[NotificationCondition]] = field(default_factory=dict)
-    waiting: tuple[WaitingEvent, ...] = ()
-    pauses: Mapping[str, DeliveryPause] = field(default_factory=dict)  # by name of the address
-    is_complete: bool = False
-    had_failures: bool = False
+    conditions: Mapping[str, frozenset[NotificationCondition]]
+    waiting: tuple[WaitingEvent, ...]
+    pauses: Mapping[str, DeliveryPause]  # by name of the address
+    is_complete: bool
+    had_failures: bool
+
+
+NO_STATE: Final = OutboxState({}, (), {}, is_complete=False, had_failures=False)
 
 
 class NotificationOutbox:
@@ -62,43 +65,10 @@ class NotificationOutbox:
         """Return the state; an empty one if there is none that can be used."""
         content = read_cache_file(self._path, self._version)
         try:
-            return _parse(json.loads(content)) if content is not None else OutboxState()
-        except (KeyError, TypeError, ValueError):  # another version of fanout has other events
-            return OutboxState()
+            return decode(content, type=OutboxState) if content is not None else NO_STATE
+        except DecodeError:  # another version of fanout has other events
+            return NO_STATE
 
     def write(self, state: OutboxState) -> None:
         """Replace the state. Where nothing can be written, the next process knows none."""
-        write_cache_file(self._path, json.dumps(_format(state)).encode(), self._version)
-
-
-def _format(state: OutboxState) -> dict[str, Any]:
-    return {
-        "complete": state.is_complete,
-        "failures": state.had_failures,
-        "conditions": {
-            policy: sorted(conditions) for policy, conditions in state.conditions.items()
-        },
-        "waiting": [[it.target, it.at.isoformat(), it.body] for it in state.waiting],
-        "pauses": {name: [it.failures, it.until.isoformat()] for name, it in state.pauses.items()},
-    }
-
-
-def _parse(content: Mapping[str, Any]) -> OutboxState:
-    return OutboxState(
-        {
-            policy: frozenset(
-                NotificationCondition(_EVENTS[event], *names) for event, *names in rows
-            )
-            for policy, rows in content["conditions"].items()
-        },
-        tuple(
-            WaitingEvent(target, datetime.fromisoformat(at), body)
-            for target, at, body in content["waiting"]
-        ),
-        {
-            name: DeliveryPause(failures, datetime.fromisoformat(until))
-            for name, (failures, until) in content["pauses"].items()
-        },
-        content["complete"],
-        content["failures"],
-    )
+        write_cache_file(self._path, encode(state, order="deterministic"), self._version)

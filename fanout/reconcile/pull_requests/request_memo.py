@@ -8,26 +8,24 @@ than two seconds before its reading. All instants here are of the host's own clo
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from fanout.api.promotion_policy import MergeStyle
+import msgspec
+
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ObservedRequest,
-    ObservedReview,
     RepositoryFacts,
     RepositoryName,
     RequestMatch,
     RequestState,
-    ReviewVerdict,
 )
-from fanout.values import Value, as_data, replace
+from fanout.values import Value, replace
 
 RACY_PERIOD = timedelta(seconds=2)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before every change of a request
@@ -219,10 +217,10 @@ class RequestMemos:
         The instant of a search that showed nothing is no change: an older one does as well.
         """
         memo = self._memos[account_digest]
-        if self.directory is not None and memo.has_changed:
-            content = json.dumps(_encode(memo)).encode()
+        has_changed, memo.has_changed = memo.has_changed, False
+        if self.directory is not None and has_changed:
+            content = msgspec.json.encode(memo, order="deterministic")
             write_cache_file(self._path(account_digest), content, self.version)
-        memo.has_changed = False
 
     def _read(self, account_digest: str) -> HostMemo:
         if self.directory is None:
@@ -231,8 +229,8 @@ class RequestMemos:
         if content is None:
             return HostMemo()
         try:
-            return _decode(json.loads(content))
-        except (AttributeError, KeyError, TypeError, ValueError):  # of a version under development
+            return msgspec.json.decode(content, type=HostMemo)
+        except msgspec.DecodeError:  # of a version under development
             return HostMemo()
 
     def _path(self, account_digest: str) -> Path:
@@ -258,129 +256,3 @@ def _version_of(memo: HeadMemo) -> object:
 def _request_of(memo: HeadMemo) -> ObservedRequest:
     assert memo.facts is not None, "it was found by its number"
     return memo.facts.request
-
-
-# ---- JSON --------------------------------------------------------------------------------------
-
-
-def _encode(memo: HostMemo) -> dict[str, Any]:
-    return {
-        "login": memo.login,
-        "searched": _plain(memo.searched),
-        "repositories": {
-            name: {
-                "heads": {ref: _plain(as_data(it)) for ref, it in sorted(repository.heads.items())},
-                "unread": sorted(repository.unread_numbers),
-                "settings": _plain(as_data(repository.settings)) if repository.settings else None,
-                "rules": _plain(as_data(repository.rules)) if repository.rules else None,
-                "listing": repository.listing_digest,
-                "others": {number: _plain(as_data(it)) for number, it in repository.others.items()},
-            }
-            for name, repository in sorted(memo.repositories.items())
-        },
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _decode(row: Mapping[str, Any]) -> HostMemo:
-    return HostMemo(
-        login=row["login"],
-        searched=_instant(row["searched"]),
-        repositories={
-            name: RepositoryMemo(
-                heads={ref: _decode_head(it) for ref, it in entry["heads"].items()},
-                unread_numbers=set(entry["unread"]),
-                settings=_decode_settings(entry["settings"]) if entry["settings"] else None,
-                rules=_decode_rules(entry["rules"]) if entry["rules"] else None,
-                listing_digest=entry["listing"],
-                others={int(number): _decode_other(it) for number, it in entry["others"].items()},
-            )
-            for name, entry in row["repositories"].items()
-        },
-    )
-
-
-def _decode_head(row: Mapping[str, Any]) -> HeadMemo:
-    facts = row["facts"]
-    return HeadMemo(
-        facts=None
-        if facts is None
-        else RequestFacts(
-            request=_decode_request(facts["request"]),
-            reviews=tuple(_decode_review(it) for it in facts["reviews"]),
-            closed_by=facts["closed_by"],
-        ),
-        foreign_requests=tuple(_decode_request(it) for it in row["foreign_requests"]),
-        listed_commit=row["listed_commit"],
-        base_commit=row["base_commit"],
-        read=datetime.fromisoformat(row["read"]),
-    )
-
-
-def _decode_request(row: Mapping[str, Any]) -> ObservedRequest:
-    instants = {name: _instant(row[name]) for name in ("created", "updated", "closed", "merged")}
-    head = row["head_repository"]
-    return ObservedRequest(
-        **{
-            **row,
-            **instants,
-            "state": RequestState(row["state"]),
-            "labels": frozenset(row["labels"]),
-            "reviewers": frozenset(row["reviewers"]),
-            "head_repository": None if head is None else RepositoryName(**head),
-        }
-    )
-
-
-def _decode_review(row: Mapping[str, Any]) -> ObservedReview:
-    instant = datetime.fromisoformat(row["instant"])
-    return ObservedReview(**{**row, "verdict": ReviewVerdict(row["verdict"]), "instant": instant})
-
-
-def _decode_settings(row: Mapping[str, Any]) -> SettingsMemo:
-    repository = row["repository"]
-    return SettingsMemo(
-        repository=RepositoryFacts(
-            **{
-                **repository,
-                "name": RepositoryName(**repository["name"]),
-                "merge_styles": frozenset(map(MergeStyle, repository["merge_styles"])),
-            }
-        ),
-        branch=_decode_branch(row["branch"]),
-        base_branch=row["base_branch"],
-        read=datetime.fromisoformat(row["read"]),
-    )
-
-
-def _decode_rules(row: Mapping[str, Any]) -> BranchMemo:
-    return BranchMemo(
-        branch=_decode_branch(row["branch"]),
-        base_branch=row["base_branch"],
-        read=datetime.fromisoformat(row["read"]),
-    )
-
-
-def _decode_branch(row: Mapping[str, Any] | None) -> BranchFacts | None:
-    if row is None:
-        return None
-    return BranchFacts(**{**row, "required_contexts": frozenset(row["required_contexts"])})
-
-
-def _decode_other(row: Mapping[str, Any]) -> OtherRequestMemo:
-    return OtherRequestMemo(**{**row, "changed_paths": frozenset(row["changed_paths"])})
-
-
-def _instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
