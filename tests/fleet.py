@@ -29,6 +29,15 @@ from fanout.reconcile.pass_scope import PassMode
 _VIEW_MODELS = {it.__name__: it for it in (*VIEWS, *HISTORY_VIEWS)}
 
 HOST_PATIENCE = 300  # seconds until a host must do what it was asked to, on a slow machine
+# A host tidies up when it likes, no test cuts the power, and no repository borrows objects: of those
+# that one borrows from git asks for the refs in a process of its own, for each push.
+HOST_CONFIG = """\
+[receive]
+	autogc = false
+[core]
+	fsync = none
+	alternateRefsCommand = true
+"""
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday morning
 
 PACKAGE = {
@@ -308,8 +317,7 @@ class Fleet:
         else:
             pygit2.init_repository(str(path), bare=True, initial_head="main")
         with (path / "config").open("a") as config:
-            config.write("[receive]\n\tautogc = false\n")  # a host tidies up when it likes
-            config.write("[core]\n\tfsync = none\n")  # no test cuts the power
+            config.write(HOST_CONFIG)
         repo = self.repos[name] = Repo(path)
         if first:
             repo.commit("main", {"README.md": f"# {name}\n"}, "first commit")
@@ -399,6 +407,9 @@ class Fleet:
             contextlib.redirect_stderr(err),
         ):
             code = run_arguments(line)
+        config = self.records().path / "config"
+        if config.exists() and HOST_CONFIG not in (text := config.read_text()):
+            config.write_text(text + HOST_CONFIG)
         return Result(code, out.getvalue(), err.getvalue())
 
     def sweep(self, *args: str) -> Result:
