@@ -19,7 +19,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-forge soak-story races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-forge soak-story races check types lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,9 +53,11 @@ test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea, kube-
 
 # ---- for maintainers -----------------------------------------------------------------------------
 
-check: lint ## Lint, types, layers, sizes and names
-	$(PY) -m mypy
+check: lint types ## Lint, types, layers, sizes and names
 	$(PY) -m pytest -q tests/test_architecture.py
+
+types: $(VENV)/test ## Check types
+	$(PY) -m mypy
 
 collect: $(VENV)/test ## Collect all tests, so that no process of a run has to compile them
 	$(PY) -m pytest -q --collect-only > $(VENV)/collected || { tail -30 $(VENV)/collected; exit 1; }

@@ -7,9 +7,11 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import settings
 
 # Set before anything is imported that reads it; child processes inherit it. Nothing that fanout
@@ -45,6 +47,7 @@ def _pin() -> None:
 
 
 _pin()
+yaml.SafeLoader = yaml.CSafeLoader  # of `yaml.safe_load`: ten times faster, and tests read a lot
 gc.set_threshold(1_000_000)  # as `fanout` does when it starts
 # A slow machine is no defect: laws are checked without a clock. Which examples are tried hangs on
 # the test alone, so that a red run is about the change it judges; `make laws` looks at random.
@@ -78,50 +81,51 @@ CORE = {"api", "package", "calendar", "selection", "variants", "gates", "plan"}
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests of servers that nobody asked for; group and order the others."""
-    skip_servers(config, items)
-    for item in items:
-        if name := group_of(item):
-            item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=order_of)
-
-
-def skip_servers(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what asks a real Gitea or kube-apiserver unless that is what the caller wants."""
     required = os.environ.get("TEST_REQUIRES", "").split()
     selected = config.option.markexpr.split()
-    for marker, (name, server) in SERVERS.items():
-        if name in required or marker in selected:
-            continue
-        skip = pytest.mark.skip(reason=f"asks a real {server}: `make test-servers`")
-        for item in items:
-            if item.get_closest_marker(marker):
-                item.add_marker(skip)
+    places: dict[pytest.Item, int] = {}
+    for item in items:
+        markers = [*filter(item.get_closest_marker, SERVERS)]
+        places[item] = place_of(item, markers)
+        if group := group_of(item, markers):
+            item.add_marker(pytest.mark.xdist_group(group))
+        for marker in markers:
+            name, server = SERVERS[marker]
+            if name not in required and marker not in selected:
+                reason = f"asks a real {server}: `make test-servers`"
+                item.add_marker(pytest.mark.skip(reason=reason))
+    items.sort(key=places.__getitem__)
 
 
-def group_of(item: pytest.Item) -> str | None:
+def group_of(item: pytest.Item, markers: list[str]) -> str | None:
     """Return the name of the tests that one process of `--dist loadgroup` runs one by one.
 
     Tests that ask one server are a group, so that a run has one Gitea and one API server. So are
     tests of a module that share a fixture or a company, which each process would else make again.
     """
-    for marker, (name, _) in SERVERS.items():
-        if item.get_closest_marker(marker):
-            return name
+    if markers:
+        return SERVERS[markers[0]][0]
     fixtures = item._fixtureinfo.name2fixturedefs
     shared = any(it.scope == "module" for row in fixtures.values() for it in row)
     return item.path.stem if shared or "companies" in fixtures else None
 
 
-def order_of(item: pytest.Item) -> int:
+@cache
+def folder_of(path: Path) -> str:
+    """Return the folder below `tests` that a file is in, or its name."""
+    return path.relative_to(TESTS).parts[0]
+
+
+def place_of(item: pytest.Item, markers: list[str]) -> int:
     """Return the place of a test in a run: first what fails most often, and fastest.
 
     Servers come second and not last: each is one process that waits most of the time, beside which
     the others do their work. At the end of a run they would keep one core busy, or none.
     """
-    folder = item.path.relative_to(TESTS).parts[0]
+    folder = folder_of(item.path)
     if folder in CORE or item.path.stem in CODE:
         return 0
-    if any(item.get_closest_marker(marker) for marker in SERVERS):
+    if markers:
         return 1
     return 3 if folder == "story" else 2
 

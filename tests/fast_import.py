@@ -91,10 +91,11 @@ class _Stream:
             yield from self._stage_draft(stage_draft)
         for commit in change.files:
             yield from self._files(commit)
-        if change.vendor is not None:
-            yield from self._vendor(change.vendor)
+        # In the order of the writer: of two faults, the first is reported.
         if change.merges:
             yield from self._merges()
+        if change.vendor is not None:
+            yield from self._vendor(change.vendor)
         yield b"reset %s\nfrom %s\n\ndone\n" % (SCRATCH_REF.encode(), _ZERO)
 
     def refs(self, lines: Sequence[str]) -> dict[str, str]:

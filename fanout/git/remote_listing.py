@@ -8,7 +8,8 @@ import re
 import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from contextlib import ExitStack
+from functools import cache, partial
 from pathlib import Path
 
 from fanout.api.urls import GitProtocol
@@ -122,9 +123,11 @@ def _list_all(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
         with (
             git.counters.times.work("ref files"),
             waiting_for_remote(mirror),
-            open_mirror(mirror) as reader,
+            ExitStack() as opened,
         ):
-            output = list_local(access.address.url, partial(_peel_known, reader))
+            # Loose tags alone are looked up, and most repositories have none.
+            open_reader = cache(partial(opened.enter_context, open_mirror(mirror)))
+            output = list_local(access.address.url, lambda oid: _peel_known(open_reader(), oid))
         if output is not None:
             # Counted as runs of git are, because an alert compares failures with all listings.
             events, seconds = git.counters.events, time.perf_counter() - started
