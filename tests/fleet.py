@@ -29,8 +29,8 @@ from fanout.reconcile.pass_scope import PassMode
 _VIEW_MODELS = {it.__name__: it for it in (*VIEWS, *HISTORY_VIEWS)}
 
 HOST_PATIENCE = 300  # seconds until a host must do what it was asked to, on a slow machine
-# A host tidies up when it likes, no test cuts the power, and no repository borrows objects: of those
-# that one borrows from git asks for the refs in a process of its own, for each push.
+# A host tidies up when it likes, no test cuts the power, and no repository borrows objects: of one
+# that it borrows from git lists the refs in a process of its own, for each push.
 HOST_CONFIG = """\
 [receive]
 	autogc = false
