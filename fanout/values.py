@@ -4,10 +4,24 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, dataclass_transform
 
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import DecodeError, Meta, Struct, convert, field, to_builtins
+from msgspec.json import decode as read_json_as
+from msgspec.json import encode as write_json
 from msgspec.structs import astuple, replace
 
-__all__ = ["Instant", "KeyedValue", "Value", "as_data", "astuple", "field", "replace"]
+__all__ = [
+    "DecodeError",
+    "Instant",
+    "KeyedValue",
+    "Value",
+    "as_data",
+    "astuple",
+    "convert",
+    "field",
+    "read_json_as",
+    "replace",
+    "write_json",
+]
 
 Instant = Annotated[datetime, Meta(tz=True)]
 """A point in time as it is recorded: RFC 3339, with its offset."""

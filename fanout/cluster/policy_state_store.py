@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec.json import decode, encode
-
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import (
     FLAT_DIRECTORY,
@@ -60,7 +58,7 @@ from fanout.plan.records.policy_records import (
 )
 from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import Value, replace
+from fanout.values import Value, read_json_as, replace, write_json
 
 _HEADS_FORMAT = "heads of records, 1"
 
@@ -107,12 +105,12 @@ class ObservedHeads:
         own_changes = {
             ref: it for ref, it in changed.items() if stored.get(ref) in (None, previous.get(ref))
         }
-        content = encode({**stored, **own_changes}, order="deterministic")
+        content = write_json({**stored, **own_changes}, order="deterministic")
         write_cache_file(self._path, content, _HEADS_FORMAT)
 
     def _read(self) -> dict[str, ObservedHead]:
         content = read_cache_file(self._path, _HEADS_FORMAT) if self._path is not None else None
-        return decode(content, type=dict[str, ObservedHead]) if content else {}
+        return read_json_as(content, type=dict[str, ObservedHead]) if content else {}
 
 
 class PolicyStateStore:

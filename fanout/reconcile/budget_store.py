@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from msgspec.json import decode, encode
-
 from fanout.api.object_meta import KRMObject
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.plan.evaluation_budget import EvaluationBudget, NamespaceBudget, Pause, draw
+from fanout.values import read_json_as, write_json
 
 
 class BudgetStore:
@@ -78,13 +77,13 @@ class BudgetStore:
             owner: dict(it.pauses) for owner, it in sorted(self._budgets.items()) if it.pauses
         }
         if self._path is not None and pauses != self._stored:
-            write_cache_file(self._path, encode(pauses), self._key)
+            write_cache_file(self._path, write_json(pauses), self._key)
             self._stored = pauses
 
     def _read_pauses(self) -> dict[str, dict[str, Pause]]:
         """Return the pauses by owner and text."""
         content = read_cache_file(self._path, self._key) if self._path is not None else None
-        return decode(content, type=dict[str, dict[str, Pause]]) if content else {}
+        return read_json_as(content, type=dict[str, dict[str, Pause]]) if content else {}
 
 
 def _name_owner(declaration: KRMObject) -> str:

@@ -12,12 +12,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from msgspec import convert
-
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
-from fanout.values import Instant, Value, as_data, field, replace
+from fanout.values import Instant, Value, as_data, convert, field, replace
 
 StatusLines = dict[str, Mapping[str, Any] | None]
 

@@ -14,8 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec.json import decode, encode
-
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
@@ -23,7 +21,7 @@ from fanout.plan.records.policy_records import RecordsKey
 from fanout.reconcile.pass_results import PassPlan, PassProblem
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.world import World
-from fanout.values import Value
+from fanout.values import Value, read_json_as, write_json
 
 _FORMAT = 3  # of the snapshots
 
@@ -119,13 +117,13 @@ class NoopSnapshotStore:
             warnings=tuple(pass_plan.warnings),
             problems=tuple(problems),
         )
-        write_cache_file(self._snapshot_path(mode), encode(content), self._version)
+        write_cache_file(self._snapshot_path(mode), write_json(content), self._version)
 
     def _read_snapshot(self, mode: PassMode) -> StoredSnapshot | None:
         content = (
             read_cache_file(self._snapshot_path(mode), self._version) if _covers_all(mode) else None
         )
-        return decode(content, type=StoredSnapshot) if content else None
+        return read_json_as(content, type=StoredSnapshot) if content else None
 
     def _snapshot_path(self, mode: PassMode) -> Path:
         mode_words = [word for word, on in (("publish", mode.publish), ("sweep", mode.sweep)) if on]

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import msgspec
-
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -25,7 +23,7 @@ from fanout.plan.observation.observed_request import (
     RequestMatch,
     RequestState,
 )
-from fanout.values import Value, replace
+from fanout.values import DecodeError, Value, read_json_as, replace, write_json
 
 RACY_PERIOD = timedelta(seconds=2)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before every change of a request
@@ -219,7 +217,7 @@ class RequestMemos:
         memo = self._memos[account_digest]
         has_changed, memo.has_changed = memo.has_changed, False
         if self.directory is not None and has_changed:
-            content = msgspec.json.encode(memo, order="deterministic")
+            content = write_json(memo, order="deterministic")
             write_cache_file(self._path(account_digest), content, self.version)
 
     def _read(self, account_digest: str) -> HostMemo:
@@ -229,8 +227,8 @@ class RequestMemos:
         if content is None:
             return HostMemo()
         try:
-            return msgspec.json.decode(content, type=HostMemo)
-        except msgspec.DecodeError:  # of a version under development
+            return read_json_as(content, type=HostMemo)
+        except DecodeError:  # of a version under development
             return HostMemo()
 
     def _path(self, account_digest: str) -> Path:
