@@ -60,7 +60,7 @@ from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.event_counters import EventCounters
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor
-from fanout.values import Value, replace
+from fanout.values import Value, field, replace
 from fanout.variants.render_model import RenderLimits
 
 
@@ -196,6 +196,13 @@ class LazyForgeDirectory:
         return self._directory
 
 
+@dataclass(slots=True)
+class ValidatedReading:
+    """Declared objects that were checked, and that no pass has used so far."""
+
+    declared: DeclaredObjects | None = None
+
+
 class Program(Value):
     """Open program of one command: settings, world, declared files and reconciler."""
 
@@ -209,6 +216,7 @@ class Program(Value):
     noop_snapshot: NoopSnapshotStore
     overlay: RecordOverlay | None = None  # the records of a dry run, or of a cluster
     record_creator: RecordCreator | None = None  # of a command on a cluster
+    validated: ValidatedReading = field(default_factory=ValidatedReading)
 
     @property
     def records_url(self) -> str:
@@ -220,10 +228,24 @@ class Program(Value):
         with self.world.counters.times.phase("files"):
             return self.inventory.read()
 
+    def _take_declared(self) -> tuple[DeclaredObjects, str]:
+        """Return what a pass is about, and the digest of its files.
+
+        What a command checked, if no pass has used it: a file that breaks meanwhile would else be
+        left out without a word.
+        """
+        declared = self.validated.declared or self.read_declared()
+        self.validated.declared = None
+        return declared, self.inventory.last_digest()
+
     def check_input(self) -> DeclaredObjects:
-        """Read the declared objects. Raises InvalidInput if none is, or none in the namespace."""
+        """Read the declared objects that the next pass is about.
+
+        Raises InvalidInput if none is, or none in the namespace.
+        """
         declared = self.read_declared()
         check_declared(self.settings, declared)
+        self.validated.declared = declared
         return declared
 
     def find_noop_result(self, mode: PassMode) -> PassPlan | None:
@@ -244,11 +266,11 @@ class Program(Value):
 
     def observe(self, mode: PassMode) -> PassPlan:
         """Run one pass up to its plan, and change nothing."""
-        declared, files_digest = self.read_declared(), self.inventory.last_digest()
+        declared, files_digest = self._take_declared()
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         # Packages may inject kinds that no policy names.
         if self.inventory.require(self.reconciler.list_injected_kinds(observed)):
-            declared = self.read_declared()
+            declared, files_digest = self.inventory.read(), self.inventory.last_digest()
             observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, observed)
         self._store_names(mode, observed)
@@ -276,7 +298,7 @@ class Program(Value):
             observed = self.observe(mode)
             outcomes = (ActionResult(it, is_done=True) for it in observed.plan.actions)
             return PassReport(observed, tuple(outcomes))
-        declared, files_digest = self.read_declared(), self.inventory.last_digest()
+        declared, files_digest = self._take_declared()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, report.pass_plan)
         self._store_names(mode, report.pass_plan)

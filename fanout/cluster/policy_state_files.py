@@ -21,8 +21,9 @@ from datetime import UTC, datetime
 from itertools import chain, count
 from typing import Any
 
-from fanout.api.object_meta import DEFAULT_NAMESPACE, Label
+from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.validators.object_validation import validate_stored_record
 from fanout.cluster import cluster_wording as wording
 from fanout.errors import InvalidInput
@@ -34,6 +35,7 @@ from fanout.plan.records.policy_records import (
     PolicyRecords,
     RecordEntry,
     RecordsKey,
+    RecordSpec,
     SubmittedRecord,
 )
 from fanout.plan.records.policy_status import parse_status
@@ -131,8 +133,7 @@ def _sharded_path(file: str) -> str:
 class RecordContent(Value):
     """Content of the file of a record."""
 
-    kind: str
-    spec: Mapping[str, Any]
+    spec: RecordSpec
     uid: str = ""
     groups: tuple[str, ...] = ()
 
@@ -140,9 +141,9 @@ class RecordContent(Value):
 def parse_record(data: bytes, key: RecordsKey) -> RecordContent:
     """Parse a record of this policy. Raises UnreadableStateError."""
     record = _parse_json(data)
-    kind, spec = check_record(record, key)
+    spec = check_record(record, key)
     metadata = record.get("metadata", {})
-    return RecordContent(kind, spec, metadata.get("uid") or "", parse_groups(metadata))
+    return RecordContent(spec, metadata.get("uid") or "", parse_groups(metadata))
 
 
 def parse_groups(metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -162,25 +163,25 @@ def add_origin(record: SubmittedRecord) -> dict[str, Any]:
     return {**record.manifest, "metadata": metadata}
 
 
-def check_record(record: Any, key: RecordsKey) -> tuple[str, Mapping[str, Any]]:
-    """Return kind and spec of a record given as plain data.
+def check_record(record: Any, key: RecordsKey) -> RecordSpec:
+    """Return the spec of a record given as plain data.
 
     Raises UnreadableStateError if it is invalid, not of a recorded kind, or of another
     policy.
     """
     if not isinstance(record, dict) or record.get("kind") not in RECORD_KINDS:
         raise UnreadableStateError(wording.describe_wrong_kind(RECORD_KINDS))
-    errors = [it for it in validate_stored_record(record) if it.severity == "error"]
-    if errors:
+    parsed, all_errors = validate_stored_record(record)
+    errors = [it for it in all_errors if it.severity == "error"]
+    if errors or not isinstance(parsed, Evidence | Approval | Decision):
         raise UnreadableStateError(
             wording.describe_invalid_record(f"{it.field}: {it.problem}" for it in errors)
         )
-    spec = record["spec"]
-    namespace = record.get("metadata", {}).get("namespace", DEFAULT_NAMESPACE)
-    if (namespace, spec.get("policy") or "") != (key.namespace, key.policy):
-        owner = f"{namespace}/{spec.get('policy') or NO_POLICY}"
+    namespace, spec = parsed.metadata.namespace, parsed.spec
+    if (namespace, spec.policy) != (key.namespace, key.policy):
+        owner = f"{namespace}/{spec.policy or NO_POLICY}"
         raise UnreadableStateError(wording.describe_other_policy(owner))
-    return record["kind"], spec
+    return spec
 
 
 # ---- status ------------------------------------------------------------------------------------
@@ -526,7 +527,6 @@ def _read_records(
                     name=name,
                     at=first_commit.at,
                     by=first_commit.by,
-                    kind=content.kind,
                     spec=content.spec,
                     uid=content.uid,
                     groups=content.groups,

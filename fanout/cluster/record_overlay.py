@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cluster.policy_state_files import (
     build_record_name,
     check_record,
@@ -19,7 +20,6 @@ from fanout.errors import Bug
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import (
-    ACCEPT_RECORDS,
     PolicyRecords,
     RecordEntry,
     RecordsKey,
@@ -86,11 +86,11 @@ class RecordOverlay:
         existing = {it.name for it in self.read([key])[key].records}
         for record in records:
             data = encode_canonical(record)
-            kind, spec = check_record(json.loads(data), key)
+            spec = check_record(json.loads(data), key)
             name = self._create(record) if self._create else ""
             name = name or build_record_name(data, by, now, existing)
             groups = parse_groups(record["metadata"])
-            entry = RecordEntry(name=name, at=now, by=by, kind=kind, spec=spec, groups=groups)
+            entry = RecordEntry(name=name, at=now, by=by, spec=spec, groups=groups)
             self._added[key] = (*self._added.get(key, ()), entry)
             metadata = {**record["metadata"], "name": name}
             self.manifests.append({**json.loads(data), "metadata": metadata})
@@ -134,7 +134,7 @@ class RecordOverlay:
     ) -> PolicyRecords:
         if not added:
             return policy_records
-        is_accepted = any(it.spec.get("action") == ACCEPT_RECORDS for it in added)
+        is_accepted = any(it.action is Action.ACCEPT_RECORDS for it in added)
         return replace(
             policy_records,
             head=f"{policy_records.head}+{added[-1].name}",

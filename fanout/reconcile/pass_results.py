@@ -105,7 +105,7 @@ class PolicyResult(Value, kw_only=True):
         if self.resolved_policy.upstream_policy is not None:
             return self.policy_state.records
         name = self.resolved_policy.name
-        return tuple(it for it in self.policy_state.records if name in it.spec.get("variants", ()))
+        return tuple(it for it in self.policy_state.records if name in it.spec.variants)
 
     @property
     def title(self) -> str:

@@ -91,7 +91,7 @@ def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
     if inputs.resolved_policy.upstream_policy is not None:
         return own_records
     name = inputs.resolved_policy.name
-    return [record for record in own_records if name in record.spec.get("variants", ())]
+    return [record for record in own_records if name in record.spec.variants]
 
 
 def _read_history(resolved_policy: ResolvedPolicy, status: RecordedStatus) -> StageHistories:

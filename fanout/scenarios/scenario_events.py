@@ -5,13 +5,14 @@ everywhere, when evidence was withdrawn, when the stage moved on. So a scenario 
 state what follows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from fanout.api.gate_vocabulary import CheckMethod, Verdict
+from fanout.api.gate_vocabulary import Action, CheckMethod, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.api.scenario import (
     CheckResultEvent,
     Scenario,
@@ -19,6 +20,7 @@ from fanout.api.scenario import (
     StatedApproval,
     StatedCheckResult,
     StatedDecision,
+    StatedEvidence,
     StatedPublication,
     StatedRecord,
     StatedVariant,
@@ -28,7 +30,7 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.scenario_rules import compute_publication_time
 from fanout.gates.gate_facts import CheckReading, DraftFacts, Hold, Publication
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
-from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.records.policy_records import RecordEntry, RecordSpec
 from fanout.scenarios.scenario_world import ScenarioAnswer, ScenarioVariant, ScenarioWorld
 from fanout.selection.label_selector import MatchableSelector, matches
 from fanout.values import replace
@@ -36,6 +38,13 @@ from fanout.values import replace
 ScenarioChange = Callable[[ScenarioWorld], None]
 TimedChange = tuple[datetime, ScenarioChange]
 _DEFAULT_AUTHOR = "scenario@example.com"
+
+
+_SPEC_CLASSES: Mapping[type, type[RecordSpec]] = {
+    StatedEvidence: EvidenceSpec,
+    StatedApproval: ApprovalSpec,
+    StatedDecision: DecisionSpec,
+}
 
 
 class ScenarioTimeline:
@@ -173,40 +182,42 @@ class ScenarioTimeline:
             return
         spec = {
             "stage": world.variants[scenario_answer.variant].stated.stage,
-            "variants": [scenario_answer.variant],
+            "variants": (scenario_answer.variant,),
             "check": check.name,
-            "status": status.value,
+            "status": status,
             "revision": subject.revision,
         }
-        world.records.append(self._build_record("Evidence", scenario_answer.at, spec))
+        world.records.append(self._build_record(EvidenceSpec, scenario_answer.at, spec))
 
     def _add_record(self, record: StatedRecord, at: datetime, world: ScenarioWorld) -> None:
-        spec = record.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for name in ("at", "by", "name"):
-            spec.pop(name, None)
-        kind = type(record).__name__.removeprefix("Stated")
+        spec = record.model_dump(by_alias=False, exclude_none=True, exclude={"at", "by", "name"})
+        spec_class = _SPEC_CLASSES[type(record)]
         if isinstance(record, StatedDecision) and record.expires is not None:
-            spec["expires"] = self._instant(record.expires).isoformat()
+            spec["expires"] = self._instant(record.expires)
         if isinstance(record, StatedApproval | StatedDecision) and record.trees is None:
             draft_trees = world.draft_trees(
                 record.stage or "", record.variants, record.revision or ""
             )
-            if draft_trees is None and spec.get("action", "Publish") == "Publish":
+            if draft_trees is None and spec.get("action", Action.PUBLISH) is Action.PUBLISH:
                 return  # like the command, which records nothing if all drafts are left out
-            spec["trees"] = list(draft_trees or ())
-        world.records.append(self._build_record(kind, at, spec, record.by, record.name))
+            spec["trees"] = tuple(draft_trees or ())
+        world.records.append(self._build_record(spec_class, at, spec, record.by, record.name))
 
     def _build_record(
         self,
-        kind: str,
+        spec_class: type[RecordSpec],
         at: datetime,
         spec: dict[str, Any],
         by: str = _DEFAULT_AUTHOR,
         name: str = "",
     ) -> RecordEntry:
         self._record_count += 1
+        kind = spec_class.__name__.removesuffix("Spec").lower()
         return RecordEntry(
-            name=name or f"{kind.lower()}-{self._record_count}", at=at, by=by, kind=kind, spec=spec
+            name=name or f"{kind}-{self._record_count}",
+            at=at,
+            by=by,
+            spec=spec_class.model_construct(**spec),  # without checks: trees have stated names
         )
 
     def _apply_event(self, event: ScenarioEvent, world: ScenarioWorld) -> None:

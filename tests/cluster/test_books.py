@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
 from fanout.cluster.policy_state_files import (
     RecordContent,
     UnreadableStateError,
@@ -86,12 +87,14 @@ def test_a_record_s_name_may_stand_in_a_revocation():
             "revokes": build_record_name(b"{}\n", JO, AT),
         },
     }
-    assert check_record(approval, KEY) == ("Approval", approval["spec"])
+    assert check_record(approval, KEY) == ApprovalSpec.model_validate(approval["spec"])
 
 
 def test_a_record_is_read_as_it_was_written():
     record = evidence(link="https://ci.example.com/ü")
-    assert parse_record(encode_canonical(record), KEY) == RecordContent("Evidence", record["spec"])
+    assert parse_record(encode_canonical(record), KEY) == RecordContent(
+        EvidenceSpec.model_validate(record["spec"])
+    )
 
 
 BROKEN = [

@@ -135,7 +135,7 @@ def test_a_status_alone_moves_no_records(world):
     records = world.git("rev-parse", f"{REF}:records")
     store.put_status({KEY: StatusChange(head, {"a": {"x": 1}})}, AT)
     assert world.git("rev-parse", f"{REF}:records") == records
-    assert [it.spec["check"] for it in store.read([KEY])[KEY].records] == ["first"]
+    assert [it.fields["check"] for it in store.read([KEY])[KEY].records] == ["first"]
 
 
 def test_a_forged_message_changes_no_author_in_either_layout(world):
@@ -144,7 +144,7 @@ def test_a_forged_message_changes_no_author_in_either_layout(world):
     message = f"forged\n\nFanout-Record: {new}\nFanout-Record: x\n"
     world.commit(REF, {"records/x.json": encode_canonical(evidence("third"))}, KIM, AT, message)
     state = world.process().read([KEY])[KEY]
-    assert [(it.spec["check"], it.by[:3]) for it in state.records] == [
+    assert [(it.fields["check"], it.by[:3]) for it in state.records] == [
         ("first", "Jo "),
         ("second", "Jo "),
         ("third", "Kim"),

@@ -74,7 +74,7 @@ def test_a_record_says_when_and_by_whom_it_was_recorded(world):
     (record,) = world.process().read([KEY])[KEY].records
     assert record.name == name
     assert (record.at, record.by) == (AT, "Jo <jo@example.com>")
-    assert (record.kind, record.spec) == ("Evidence", evidence()["spec"])
+    assert (record.kind, record.fields) == ("Evidence", evidence()["spec"])
 
 
 def test_a_record_is_one_readable_file_in_git(world):
@@ -97,7 +97,7 @@ def test_records_stand_in_the_order_in_which_they_were_recorded(world):
     for check, at in (("second", later), ("first", AT), ("third", later)):
         records.append(KEY, [evidence(check)], JO, at)
     seen = world.process().read([KEY])[KEY].records
-    assert [record.spec["check"] for record in seen] == ["second", "first", "third"]
+    assert [record.fields["check"] for record in seen] == ["second", "first", "third"]
 
 
 def test_an_instant_is_never_before_the_one_before_it(world):
@@ -186,7 +186,7 @@ def test_two_who_append_at_once_both_get_through(world):
     for thread in threads:
         thread.join()
     seen = world.process().read([KEY])[KEY].records
-    assert sorted((record.by[:3], record.spec["check"]) for record in seen) == [
+    assert sorted((record.by[:3], record.fields["check"]) for record in seen) == [
         (who, f"check-{number}") for who in ("Jo ", "Kim") for number in range(4)
     ]
 
@@ -311,7 +311,7 @@ def test_a_rewritten_branch_is_read_anew(world):
     world.git("update-ref", "-d", REF)
     world.commit(REF, {path: encode_canonical(evidence("other"))}, KIM, AT + timedelta(days=1))
     (record,) = records.read([KEY])[KEY].records
-    assert (record.by, record.spec["check"]) == ("Kim <kim@example.com>", "other")
+    assert (record.by, record.fields["check"]) == ("Kim <kim@example.com>", "other")
     assert record.at == AT + timedelta(days=1)
 
 
@@ -356,7 +356,7 @@ def test_a_record_without_effect_from_before_the_rule_is_read(world):
     record = {**evidence(), "kind": "Decision", "spec": decision}
     world.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(record)}, KIM, AT)
     book = world.process().read([KEY])[KEY]
-    assert ([it.spec for it in book.records], book.unreadable) == ([decision], ())
+    assert ([it.fields for it in book.records], book.unreadable) == ([decision], ())
 
 
 def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(world):
@@ -367,7 +367,7 @@ def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone
     world.commit(REF, {paths[0]: encode_canonical(evidence("forged")), paths[1]: None}, KIM, AT)
     for process in (records, world.process()):
         book = process.read([KEY])[KEY]
-        assert [record.spec["check"] for record in book.records] == ["c"]
+        assert [record.fields["check"] for record in book.records] == ["c"]
         assert [record.by for record in book.records] == ["Jo <jo@example.com>"]
         (sentence,) = book.unreadable
         assert f"{paths[0]} {wording.CHANGED_RECORD}" in sentence

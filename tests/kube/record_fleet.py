@@ -120,7 +120,7 @@ class Company:
     def actions(self, policy: str = "monitoring") -> list[tuple[str, str]]:
         """Return who recorded which decisions, in their order."""
         records = self.records(policy).records
-        return [(it.by, it.spec["action"]) for it in records if it.kind == "Decision"]
+        return [(it.by, str(it.action)) for it in records if it.action]
 
     def condition(self, created: dict[str, Any], type_: str = "Recorded") -> dict[str, Any]:
         conditions = self.server.get(created).get("status", {}).get("conditions", ())

@@ -57,7 +57,7 @@ def test_a_record_is_taken_in_once_under_the_name_of_its_author(company: Company
     assert [tuple(it) for it in result.changed] == [(company.namespace, "monitoring")]
     (entry,) = company.records().records
     assert (entry.by, entry.at) == ("alice <user:alice>", company.fleet.now)
-    assert entry.spec["action"] == "Suspend"
+    assert entry.fields["action"] == "Suspend"
     assert entry.uid == created["metadata"]["uid"]
     status = company.server.get(created)["status"]
     assert status["record"] == entry.name
@@ -160,7 +160,7 @@ def test_an_object_that_is_deleted_before_was_never_said_and_after_changes_nothi
     company.take_in()
     company.server.delete(kept)
     company.take_in()
-    assert [it.spec["stage"] for it in company.records().records] == ["prod"]
+    assert [it.fields["stage"] for it in company.records().records] == ["prod"]
 
 
 def test_recorded_objects_are_deleted_after_the_retention(company: Company):
@@ -291,7 +291,7 @@ def test_two_processes_take_in_the_same_records_once(company: Company):
         first._pending = Earlier(connection)
         result = first.take_in(company.fleet.now)
     assert result.changed == frozenset()
-    assert [it.spec["stage"] for it in company.records().records] == ["dev", "prod"]
+    assert [it.fields["stage"] for it in company.records().records] == ["dev", "prod"]
 
 
 def test_an_object_that_was_created_anew_meanwhile_is_another_record(company: Company):
@@ -313,7 +313,7 @@ def test_an_object_that_was_created_anew_meanwhile_is_another_record(company: Co
         assert intake.take_in(company.fleet.now).problems == ()
     assert company.server.get(second).get("status") is None
     company.take_in()
-    assert [it.spec["stage"] for it in company.records().records] == ["dev", "prod"]
+    assert [it.fields["stage"] for it in company.records().records] == ["dev", "prod"]
     assert company.condition(second)["status"] == "True"
 
 

@@ -217,7 +217,7 @@ def test_a_report_is_an_object_and_counts(fleet: Company):
     assert f"evidence.fanout.dev/{name} created" in told.out
     fleet.take_in()
     (entry,) = fleet.records().records
-    assert (entry.kind, entry.spec["status"]) == ("Evidence", "passed")
+    assert (entry.kind, entry.fields["status"]) == ("Evidence", "passed")
 
 
 def test_revoke_names_the_record_and_ends_it(fleet: Company):
@@ -230,7 +230,7 @@ def test_revoke_names_the_record_and_ends_it(fleet: Company):
     assert f"revokes {approval.name}" in told.out
     fleet.take_in(timedelta(minutes=1))
     revocation = fleet.records().records[-1]
-    assert (revocation.spec["revokes"], revocation.groups) == (approval.name, ("platform",))
+    assert (revocation.fields["revokes"], revocation.groups) == (approval.name, ("platform",))
 
 
 def test_withdraw_and_revoke_take_the_name_that_a_verb_printed(fleet: Company):
@@ -250,8 +250,8 @@ def test_withdraw_and_revoke_take_the_name_that_a_verb_printed(fleet: Company):
     assert f"withdraws {decision}" in told.out
     fleet.take_in(timedelta(minutes=1))
     revocation, withdrawal = fleet.records().records[-2:]
-    assert revocation.spec["revokes"] == approval
-    assert withdrawal.spec["withdraws"] == decision
+    assert revocation.fields["revokes"] == approval
+    assert withdrawal.fields["withdraws"] == decision
     # Names of other kinds, of nothing and of what is no name.
     for verb, name in (("revoke", promoted), ("withdraw", "nothing"), ("revoke", "../a b")):
         reason = () if verb == "revoke" else ("--reason", "no")

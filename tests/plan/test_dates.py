@@ -6,7 +6,8 @@ from gates.specification import counting_instants
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import Action, Verdict
+from fanout.api.record_objects import DecisionSpec, EvidenceSpec
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan import plan_wording
@@ -36,10 +37,12 @@ def at(minutes: float) -> datetime:
     return NOW + timedelta(minutes=minutes)
 
 
+RESULT = EvidenceSpec(check="e2e", status=Verdict.PASSED)
+
+
 def recorded(*minutes: float) -> list[RecordEntry]:
     return [
-        RecordEntry(name=f"r{n}", at=at(it), by="ci", kind="Evidence", spec={})
-        for n, it in enumerate(minutes)
+        RecordEntry(name=f"r{n}", at=at(it), by="ci", spec=RESULT) for n, it in enumerate(minutes)
     ]
 
 
@@ -158,8 +161,8 @@ def test_records_seen_ahead_are_status_lines():
 
 def test_a_removal_that_is_dated_ahead_is_no_step_yet():
     """Else all approvals and answers of today were given before the variant's last step."""
-    spec = {"action": "ConfirmRemoval", "variants": ["ams"]}
-    said = [RecordEntry(name="r", at=LATER, by="ann", kind="Decision", spec=spec)]
+    spec = DecisionSpec(action=Action.CONFIRM_REMOVAL, variants=("ams",))
+    said = [RecordEntry(name="r", at=LATER, by="ann", spec=spec)]
     assert (build_gate_records(said, NOW).removals, build_gate_records(said, LATER).removals) == (
         {},
         {"ams": LATER},

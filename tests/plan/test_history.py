@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from fanout.api.gate_vocabulary import Action
+from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.admission import Admission, AdmissionType, find_admission
 from fanout.plan.history.admission_wording import describe_admission, format_person
 from fanout.plan.history.history_entry import HistoryEntry, merge_publications
@@ -120,7 +122,7 @@ _DECISIONS: list[tuple[str, int, str, dict[str, Any]]] = [
     ("other", 2, "Publish", {"stage": "prod"}),
     ("back", 2, "Rollback", {"stage": "dev"}),
     ("early", 0, "Publish", {"stage": "dev"}),
-    ("tree", 2, "Publish", {"stage": "dev", "trees": ["another"]}),
+    ("tree", 2, "Publish", {"stage": "dev", "trees": ["f" * 40]}),
     ("ber", 2, "Publish", {"stage": "dev", "variants": ["ber"]}),
 ]
 DECISIONS = tuple(
@@ -128,13 +130,12 @@ DECISIONS = tuple(
         name=name,
         at=at(minute),
         by=ANN,
-        kind="Decision",
-        spec={"action": action, "policy": "p", "revision": "v2", **more},
+        spec=DecisionSpec(action=Action(action), policy="p", revision="v2", **more),
     )
     for name, minute, action, more in _DECISIONS
 )
 WITHDRAWN = RecordEntry(
-    name="w", at=at(2), by=ANN, kind="Decision", spec={"action": "Withdraw", "withdraws": "stage"}
+    name="w", at=at(2), by=ANN, spec=DecisionSpec(action=Action.WITHDRAW, withdraws="stage")
 )
 BY_NAME = {it.name: it for it in DECISIONS} | {"w": WITHDRAWN}
 OWN = PublicationCommit("m2", at(3), is_own=True)

@@ -12,7 +12,7 @@ from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.api.validators.object_validation import validate_object
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts
 from fanout.plan.gates.gate_records import build_gate_records
-from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.records.policy_records import RecordEntry, RecordSpec
 
 NOW = datetime(2030, 1, 7, 12, tzinfo=UTC)
 TREE, COMMIT = "a" * 40, "b" * 40
@@ -34,7 +34,10 @@ DECISION = {"policy": "p", "stage": "dev", "variants": ["a"], "action": "Publish
 
 
 def read(kind, spec):
-    entry = RecordEntry(name="one", at=NOW, by="Ann <ANN@example.com>", kind=kind, spec=spec)
+    documents: dict[str, type[RecordSpec]]
+    documents = {"Evidence": EvidenceSpec, "Approval": ApprovalSpec, "Decision": DecisionSpec}
+    parsed = documents[kind].model_validate(spec)
+    entry = RecordEntry(name="one", at=NOW, by="Ann <ANN@example.com>", spec=parsed)
     records = build_gate_records([entry], NOW)
     one: list[object] = [*records.evidence, *records.approvals, *records.decisions]
     [record] = one

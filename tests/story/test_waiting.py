@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from companies import company
@@ -12,6 +13,8 @@ from fleet import POLICY, Fleet
 from interrupting import start_interruptible
 from pseudo_terminal import run_on_terminal
 from verb_statuses import PROD, WHY, automatic, build_waiting_release, published, signed, window
+
+from fanout.cli.verbs import sweep
 
 STAGES = POLICY[POLICY.index("  stages:") :]
 
@@ -36,6 +39,46 @@ def test_a_sweep_waits_until_all_is_ready(simple: Fleet):
     assert simple.states() == {"sites/ber": "Ready", "sites/cph": "Ready"}
     assert "2 drafts written, 2 published" in result.out
     assert "waiting for 2 variants: 2 Drafted" in result.err
+
+
+def break_after(monkeypatch: pytest.MonkeyPatch, fleet: Fleet, name: str) -> None:
+    """Write half a policy as soon as the command has called this function of the verb."""
+    real = getattr(sweep, name)
+
+    def called(*args: Any) -> Any:
+        monkeypatch.undo()
+        result = real(*args)
+        fleet.write("policy.yaml", "kind: [")
+        return result
+
+    monkeypatch.setattr(sweep, name, called)
+
+
+def test_a_sweep_is_about_what_was_checked_whatever_breaks_meanwhile(
+    simple: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    break_after(monkeypatch, simple, "check_policies")
+    result = simple.sweep()
+    assert (result.code, result.err) == (0, "")
+    assert "2 drafts written" in result.out
+    again = simple.sweep()
+    assert again.code != 0
+    assert "policy.yaml:2" in again.err
+
+
+def test_a_file_that_breaks_while_a_sweep_waits_is_reported_once(
+    simple: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    real = sweep.wait_for_rollout
+
+    def wait(*args: Any) -> Any:
+        simple.write("policy.yaml", "kind: [")
+        return real(*args)
+
+    monkeypatch.setattr(sweep, "wait_for_rollout", wait)
+    result = simple.run("sweep", "--wait=1s")
+    assert result.code == 3, result.err
+    assert result.err.count("policy.yaml:2") == 1
 
 
 def test_a_sweep_ends_when_only_people_can_go_on(waiting: Fleet):

@@ -263,9 +263,14 @@ def validate_object(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fi
     return (None, errors) if errors else (parsed, ())
 
 
-def validate_stored_record(data: Mapping[str, Any]) -> tuple[FieldError, ...]:
-    """Return all errors of a record that is on record: it may be one without any effect."""
-    return _validate(data)[1]
+def validate_stored_record(
+    data: Mapping[str, Any],
+) -> tuple[KRMObject | None, tuple[FieldError, ...]]:
+    """Parse a record that is on record, which may be one without any effect.
+
+    Return it, or None and all errors.
+    """
+    return _validate(data)
 
 
 def _validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[FieldError, ...]]:

@@ -371,7 +371,7 @@ def _serialize_record(
             "namespace": namespace,
             "creationTimestamp": format_instant(record.at),
         },
-        "spec": dict(record.spec),
+        "spec": record.fields,
         "status": {"by": record.by, **status},
     }
 

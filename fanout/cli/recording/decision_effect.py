@@ -6,6 +6,7 @@ from itertools import chain
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import select_variants
 from fanout.errors import InvalidInput
@@ -409,7 +410,8 @@ def _has_advanced(variant: RenderedVariant, revision: str, decision: RecordEntry
         if event is not None and event.revision == revision and event.at >= decision.at:
             return True
     # Without trees, no draft existed when it was recorded.
-    return _is_drafted_at(variant, revision) and not decision.spec.get("trees")
+    assert isinstance(decision.spec, DecisionSpec), "it is a decision"
+    return _is_drafted_at(variant, revision) and not decision.spec.trees
 
 
 def rollback_effect(

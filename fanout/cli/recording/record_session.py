@@ -173,13 +173,14 @@ class RecordSession(Value):
         author = normalize_person(f"{self.author.name} <{self.author.email}>")
         # Latest first: whatever was recorded after the equal record may have ended it.
         for record in reversed(self.item.records):
-            if not _overlap(record.spec, spec):
+            fields = record.fields
+            if not _overlap(fields, spec):
                 continue
             is_own = normalize_person(record.by) == author
-            if record.kind == kind and is_own and _is_equal(record.spec, spec):
+            if record.kind == kind and is_own and _is_equal(fields, spec):
                 return record
             # A later answer of the same reporter to the same check overrules the earlier one.
-            same_check = record.spec.get("check") == spec.get("check")
+            same_check = fields.get("check") == spec.get("check")
             is_overruled = record.kind == kind == "Evidence" and is_own and same_check
             if record.kind == "Decision" or is_overruled:
                 return None

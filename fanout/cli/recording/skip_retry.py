@@ -80,7 +80,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
                 earlier = _find_earlier(session, spec, covered)
                 if earlier is None:
                     raise
-                names, notes = list(earlier.spec["variants"]), ()
+                names, notes = list(earlier.spec.variants), ()
             earlier_name = earlier.name if earlier else ""
             name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
         subject = f" for {pluralize(len(names), 'variant')} at {revision}"
@@ -105,8 +105,8 @@ def _find_earlier(
     It may be about some of the named variants only: those that it applied to at that time.
     """
     for record in reversed(session.item.records):
-        variants = record.spec.get("variants", ())
-        if record.spec.get("action") == spec["action"] and set(variants) <= set(names):
+        variants = record.spec.variants
+        if record.action == spec["action"] and set(variants) <= set(names):
             statuses = (DecisionStatus.ACTIVE, DecisionStatus.APPLIED)
             return session.find_equal_decision({**spec, "variants": variants}, statuses)
     return None

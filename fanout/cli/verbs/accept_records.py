@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
@@ -14,7 +15,6 @@ from fanout.cli.recording.record_options import (
 from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
-from fanout.plan.records.policy_records import ACCEPT_RECORDS
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.records.rewound_records import describe_missing_records
 
@@ -45,7 +45,10 @@ def command(settings: Settings, request: RecordRequest) -> None:
             refuse_stopped(item)
         # Listed before the decision is recorded: after it, the older copy counts as complete.
         missing = _format_missing(item)
-        spec = session.build_subject() | {"action": ACCEPT_RECORDS, "reason": request.reason}
+        spec = session.build_subject() | {
+            "action": Action.ACCEPT_RECORDS.value,
+            "reason": request.reason,
+        }
         name, report = session.record_and_run(spec)
     print_decision(
         session.program, format_recorded(settings, name, is_repeated=False), report, "", missing

@@ -79,7 +79,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             "a name and a selector exclude each other", "use one of them", "--selector"
         )
     with open_program(settings) as program:
-        errors = report_input_errors(program.read_declared(), settings.namespace)
+        errors = report_input_errors(program.check_input(), settings.namespace)
         layout = ExplanationLayout(
             settings.now(), text_width(), is_colored(settings.color, sys.stdout)
         )

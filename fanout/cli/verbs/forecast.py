@@ -66,7 +66,7 @@ def command(
     example because the stage is suspended.
     """
     with open_program(settings) as program:
-        faults = report_input_errors(program.read_declared(), settings.namespace)
+        faults = report_input_errors(program.check_input(), settings.namespace)
         item = _find_policy(program, policy)
         reaches = _forecast_stages(program.read_declared(), item, revision, takes)
     print_objects([_serialize_reach(item, reach) for reach in reaches], _COLUMNS, settings)

@@ -279,7 +279,7 @@ def command(
         resource_type, names, parse_selector(selector, "--selector"), **criteria
     )
     with open_program(settings) as program:
-        declared = program.read_declared()
+        declared = program.check_input()
         faults = report_input_errors(declared, settings.namespace)
         object_filter.check_criteria(declared, settings.namespace)
         items, now, is_partial = _read_items(program, resource_type, names)

@@ -45,7 +45,7 @@ def command(settings: Settings, policy: str, language: str) -> ExitCode:
     is for Markdown pages, and the format dot is for Graphviz.
     """
     with open_program(settings) as program:
-        declared = program.read_declared()
+        declared = program.check_input()
         faults = report_input_errors(declared, settings.namespace)
         check_policies([policy], declared, settings.namespace)
         item = find_policy(program, policy)

@@ -125,7 +125,7 @@ def command(
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
     with open_program(settings) as program:
-        declared = program.read_declared()
+        declared = program.check_input()
         faults = report_input_errors(declared, settings.namespace)
         check_policies([policy], declared, settings.namespace)
         item = find_policy(program, policy)

@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from fanout.api.field_errors import suggest_name
+from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_policies, complete_variants
@@ -35,7 +36,6 @@ from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
-from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.removal.removal_plan import PackageRemoval, removal_draft_owner
@@ -115,7 +115,7 @@ def command(
                 remedy="review the edits, and use --edited to remove the package anyway",
             )
         window_hold = _find_closed_window(item, declared, names, settings)
-        spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": request.reason}
+        spec = {"variants": names, "action": Action.CONFIRM_REMOVAL.value, "reason": request.reason}
         spec |= {"trees": sorted(set(edited_trees.values()))} if edited_trees else {}
         if item.resolved_policy.upstream_policy is not None:
             spec["policy"] = item.resolved_policy.name
@@ -152,10 +152,9 @@ def _print_planned(session: RecordSession, removals: Sequence[PackageRemoval]) -
 def _find_earlier_removal(session: RecordSession, variant: str | None) -> RecordEntry | None:
     """Return the decision by which an earlier run removed the variants, or None."""
     for record in reversed(session.item.records):
-        names = record.spec.get("variants", ())
-        is_about = variant is None or [variant] == [*names]
-        if record.spec.get("action") == CONFIRM_REMOVAL and is_about:
-            equal_spec = {**record.spec, "reason": session.request.reason}
+        is_about = variant is None or record.spec.variants == (variant,)
+        if record.action is Action.CONFIRM_REMOVAL and is_about:
+            equal_spec = {**record.fields, "reason": session.request.reason}
             return session.find_equal_decision(equal_spec, (DecisionStatus.APPLIED,))
     return None
 

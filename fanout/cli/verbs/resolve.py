@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
@@ -20,7 +21,7 @@ from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.draft_messages import find_release_draft
-from fanout.plan.edits.merge_disputes import RESOLVE, MergeDispute, parse_disputes
+from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -49,7 +50,7 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
     default_side, by_key = _parse_sides(side_choices)
     with open_record_session(settings, request) as session:
         item = session.item
-        spec = session.build_subject() | {"action": RESOLVE, "reason": request.reason}
+        spec = session.build_subject() | {"action": Action.RESOLVE.value, "reason": request.reason}
 
         def build_decisions(*, include_decided: bool) -> list[dict[str, Any]]:
             names = spec.get("variants", ())

@@ -3,6 +3,7 @@
 import click
 
 from fanout.api.promotion_policy import normalize_person
+from fanout.api.record_objects import ApprovalSpec
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
@@ -39,7 +40,9 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         matches = [
             record
             for record in item.policy_state.records
-            if record.kind == "Approval" and record.name == name and not record.spec.get("revokes")
+            if isinstance(record.spec, ApprovalSpec)
+            and record.name == name
+            and not record.spec.revokes
         ]
         if not matches:
             raise not_found(
@@ -54,7 +57,7 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
             return ExitCode.OK
         rule = _find_rule(item, revoked_approval)
         groups = session.find_groups(rule) if rule is not None else frozenset()
-        spec = {**revoked_approval.spec, "revokes": name}
+        spec = {**revoked_approval.fields, "revokes": name}
         revoked = session.append("Approval", spec, groups)
         print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
         write_record_traces(session.program, [with_trace(item, revoked, settings.now())])
@@ -78,7 +81,8 @@ def _find_rule(item: PolicyResult, approval: RecordEntry) -> ApprovalRule | None
 
     None if no stage requires it any more.
     """
-    check_key = (approval.spec.get("stage", ""), approval.spec["check"])
+    assert isinstance(approval.spec, ApprovalSpec), "it is an approval"
+    check_key = (approval.spec.stage, approval.spec.check)
     rules = item.facts.stages if item.facts else ()
     rules_by_check = {(stage.name, rule.name): rule for stage in rules for rule in stage.approvals}
     return rules_by_check.get(check_key)

@@ -44,7 +44,7 @@ def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     """
     labels = parse_selector(selector, "--selector")
     with open_program(settings) as program:
-        errors = report_input_errors(program.read_declared(), settings.namespace)
+        errors = report_input_errors(program.check_input(), settings.namespace)
         before, fix_count = _print_status(program, labels, None)
         while watch:
             time.sleep(_WATCH_SECONDS)

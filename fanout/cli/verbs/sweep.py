@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import click
@@ -24,7 +23,6 @@ from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.errors import Conflict, ErrorLocation, InvalidInput
 from fanout.reconcile.execution.plan_execution import execute_plan, finish_pass
-from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 
@@ -83,18 +81,21 @@ def command(
         warn_about_records(program, declared)
         report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
         if wait_limit is not None:
-            run_pass = partial(_sweep_and_notify, program, mode, notifier)
-            result = wait_for_rollout(report, run_pass, list_unready, wait_limit, settings)
+
+            def sweep_again() -> PassReport:
+                nonlocal declared, faults
+                before, declared = declared, program.check_input()
+                if declared.faults != before.faults:
+                    faults = report_input_errors(declared, settings.namespace)
+                report = program.sweep(mode)
+                notify_of_pass(program, notifier, report)
+                return report
+
+            result = wait_for_rollout(report, sweep_again, list_unready, wait_limit, settings)
             report, is_reached = result.report, result.is_reached
     print_report(report, settings, error_count=faults)
     notify_of_pass(program, notifier, report)
     return exit_code_after(report.fix_count + faults, effect=is_reached)
-
-
-def _sweep_and_notify(program: Program, mode: PassMode, notifier: Notifier | None) -> PassReport:
-    report = program.sweep(mode)
-    notify_of_pass(program, notifier, report)
-    return report
 
 
 def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import click
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -22,7 +23,7 @@ from fanout.cli.recording.record_session import (
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
+from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.reconcile.pass_results import PolicyResult
 
 # Decisions that stay in force until they are applied or withdrawn.
@@ -63,10 +64,10 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
             return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
         spec = {
             key: value
-            for key, value in withdrawn_record.spec.items()
+            for key, value in withdrawn_record.fields.items()
             if key in ("policy", "stage", "variants")
         }
-        spec |= {"action": WITHDRAW, "withdraws": name, "reason": request.reason}
+        spec |= {"action": Action.WITHDRAW.value, "withdraws": name, "reason": request.reason}
         withdrawal = session.append("Decision", spec)
         print_recorded(settings, f"decision.fanout.dev/{withdrawal} withdraws {name}")
         write_record_traces(session.program, [with_trace(item, withdrawal, settings.now())])
@@ -95,9 +96,10 @@ def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEn
         or _find_status(item, name, now) is DecisionStatus.AHEAD
     ):
         return records_by_name[name]
-    action = records_by_name[name].spec["action"]
+    action = records_by_name[name].action
+    assert action is not None, "it is a decision"
     if action not in _WITHDRAWABLE_ACTIONS:
-        undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(action)
+        undo = {Action.SUSPEND: "fanout resume", Action.RESUME: "fanout suspend"}.get(action)
         raise not_found(
             f"{name} is a {action}, which cannot be withdrawn",
             f"use `{undo}`" if undo else "it was applied when it was recorded",

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
+from fanout.api.gate_vocabulary import Action
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.text_fields import pluralize
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide, Winners
 from fanout.plan.draft_trailers import NO_VALUE
@@ -21,7 +23,6 @@ from fanout.values import Value, field
 
 FilesByPath = Mapping[str, object]  # content by path; equal values mean no change
 
-RESOLVE = "Resolve"
 NO_DISPUTES = "none"
 
 
@@ -130,18 +131,14 @@ def read_resolutions(entries: Iterable[RecordEntry]) -> tuple[ConflictResolution
     """Return the Resolve decisions among the record entries, in record order."""
     return tuple(
         ConflictResolution(
-            entry.spec.get("stage", ""),
-            tuple(entry.spec.get("variants", ())),
-            entry.spec.get("revision", ""),
-            _parse_sides(entry.spec.get("choices", {})),
+            entry.spec.stage,
+            entry.spec.variants,
+            entry.spec.revision or "",
+            {key: MergeSide(side) for key, side in entry.spec.choices.items()},
         )
         for entry in entries
-        if entry.kind == "Decision" and entry.spec["action"] == RESOLVE
+        if isinstance(entry.spec, DecisionSpec) and entry.action is Action.RESOLVE
     )
-
-
-def _parse_sides(choices: Mapping[str, str]) -> Winners:
-    return {key: MergeSide(side) for key, side in choices.items()}
 
 
 CONFLICTS_HEADING: Final = "Merge conflicts:"

@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from fanout.api.gate_vocabulary import CheckMethod
+from fanout.api.gate_vocabulary import Action, CheckMethod
+from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.timestamps import is_from_the_future
@@ -24,7 +25,7 @@ from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
-from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
+from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine, format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, replace
@@ -63,9 +64,9 @@ def records_ahead(records: Iterable[RecordEntry], now: datetime) -> Iterator[Rec
 
 def counts_at_once(record: RecordEntry) -> bool:
     """Return whether a record dated ahead counts: suspensions and withdrawals do."""
-    if record.kind == "Decision":
-        return record.spec["action"] in ("Suspend", WITHDRAW)
-    return bool(record.spec.get("revokes"))
+    if isinstance(record.spec, ApprovalSpec):
+        return bool(record.spec.revokes)
+    return record.action in (Action.SUSPEND, Action.WITHDRAW)
 
 
 def correct_status(status: RecordedStatus, now: datetime) -> RecordedStatus:

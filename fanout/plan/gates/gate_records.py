@@ -1,14 +1,12 @@
 """Records as the gates read them, and the status of every Decision: active, applied, withdrawn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
 
 from fanout.api.approver_names import format_group
-from fanout.api.durations import parse_instant
-from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate, Verdict
-from fanout.api.object_meta import yaml_name
+from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.promotion_policy import normalize_person
+from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.gates.active_decisions import DecisionStatus, decision_statuses
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.record_facts import (
@@ -19,16 +17,10 @@ from fanout.gates.record_facts import (
     ReviewFacts,
 )
 from fanout.gates.timestamps import is_from_the_future
-from fanout.plan.edits.merge_disputes import RESOLVE
 from fanout.plan.gates.variant_facts import GateInputs, build_policy_facts
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
-
-GateRecord = TypeVar("GateRecord", EvidenceFacts, ApprovalFacts, DecisionFacts)
-
-CONFIRM_REMOVAL = "ConfirmRemoval"
-_OUTSIDE_THE_GATES = frozenset(Action).difference(GATE_ACTIONS)  # decisions that no gate reads
 
 
 def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordFacts:
@@ -38,27 +30,25 @@ def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordF
     """
     return RecordFacts(
         evidence=tuple(
-            _read_record(EvidenceFacts, entry, withdrawn=entry.withdrawn)
+            _read_evidence(entry, entry.spec)
             for entry in entries
-            if entry.kind == "Evidence"
+            if isinstance(entry.spec, EvidenceSpec)
         ),
         approvals=tuple(
-            _read_record(ApprovalFacts, entry, groups=frozenset(map(format_group, entry.groups)))
+            _read_approval(entry, entry.spec)
             for entry in entries
-            if entry.kind == "Approval"
+            if isinstance(entry.spec, ApprovalSpec)
         ),
         decisions=tuple(
-            _read_record(DecisionFacts, entry)
+            _read_decision(entry, entry.spec)
             for entry in entries
-            if entry.kind == "Decision" and entry.spec["action"] not in _OUTSIDE_THE_GATES
+            if isinstance(entry.spec, DecisionSpec) and entry.spec.action in GATE_ACTIONS
         ),
         removals={
             name: entry.at
             for entry in entries
-            if entry.kind == "Decision"
-            and entry.spec["action"] == CONFIRM_REMOVAL
-            and not is_from_the_future(entry.at, now)
-            for name in entry.spec["variants"]
+            if entry.action is Action.CONFIRM_REMOVAL and not is_from_the_future(entry.at, now)
+            for name in entry.spec.variants
         },
     )
 
@@ -94,43 +84,53 @@ def with_reviews(
     )
 
 
-def _as_stored(value: object) -> object:
-    return value
+def _read_evidence(entry: RecordEntry, spec: EvidenceSpec) -> EvidenceFacts:
+    return EvidenceFacts(
+        entry.name,
+        entry.at,
+        normalize_person(entry.by),
+        spec.stage,
+        spec.check,
+        spec.status,
+        spec.revision or "",
+        spec.commit or "",
+        spec.variants,
+        spec.link,
+        entry.withdrawn,
+    )
 
 
-# Conversions of the fields of a record's spec that the gates do not read as they are stored.
-_CONVERSIONS: Mapping[str, Callable[[Any], object]] = {
-    "status": Verdict,
-    "action": Action,
-    "variants": tuple,
-    "trees": frozenset,
-    "overrides": lambda gates: frozenset(map(OverridableGate, gates)),
-    "expires": parse_instant,
-}
-# For each record class, by the name of a field in the spec: its name in the class, its conversion.
-_SPEC_FIELDS: Mapping[type, Mapping[str, tuple[str, Callable[[Any], object]]]] = {
-    record_class: {
-        key: (name, _CONVERSIONS.get(key, _as_stored))
-        for name in record_class.__struct_fields__
-        for key in [yaml_name(name)]
-    }
-    for record_class in (EvidenceFacts, ApprovalFacts, DecisionFacts)
-}
+def _read_approval(entry: RecordEntry, spec: ApprovalSpec) -> ApprovalFacts:
+    return ApprovalFacts(
+        entry.name,
+        entry.at,
+        normalize_person(entry.by),
+        spec.stage,
+        spec.check,
+        spec.revision,
+        frozenset(spec.trees),
+        spec.variants,
+        spec.revokes,
+        frozenset(map(format_group, entry.groups)),
+    )
 
 
-def _read_record(record_class: type[GateRecord], entry: RecordEntry, **values: Any) -> GateRecord:
-    """Read a stored record as the gates know it, with further `values` of its fields.
-
-    Empty fields have their defaults. Fields of the spec that the class has not are read elsewhere:
-    those of removals, conflicts and withdrawals.
-    """
-    spec_fields = _SPEC_FIELDS[record_class]
-    values["stage"] = values["revision"] = ""
-    for key, value in entry.spec.items():
-        if value and key in spec_fields:
-            name, convert = spec_fields[key]
-            values[name] = convert(value)
-    return record_class(entry.name, entry.at, normalize_person(entry.by), **values)
+def _read_decision(entry: RecordEntry, spec: DecisionSpec) -> DecisionFacts:
+    """Read a decision; what no gate reads is read elsewhere: conflicts and withdrawals."""
+    return DecisionFacts(
+        entry.name,
+        entry.at,
+        normalize_person(entry.by),
+        spec.action,
+        spec.stage,
+        spec.variants,
+        spec.revision or "",
+        frozenset(spec.trees),
+        frozenset(spec.overrides),
+        spec.accept_conflicts,
+        spec.reason,
+        spec.expires,
+    )
 
 
 def recorded_decision_statuses(
@@ -179,14 +179,15 @@ def _status_outside_gates(
     if entry.name in active_names:
         if is_from_the_future(entry.at, now):
             return DecisionStatus.AHEAD
-        is_active = entry.spec["action"] == RESOLVE or _awaits_removal(entry, unremoved)
+        is_active = entry.action is Action.RESOLVE or _awaits_removal(entry, unremoved)
         return DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
-    return DecisionStatus.WITHDRAWN if not entry.spec.get("withdraws") else DecisionStatus.APPLIED
+    is_withdrawal = entry.action is Action.WITHDRAW
+    return DecisionStatus.APPLIED if is_withdrawal else DecisionStatus.WITHDRAWN
 
 
 def _awaits_removal(entry: RecordEntry, unremoved: Mapping[str, datetime | None]) -> bool:
     """Return whether the entry confirms a removal that no sweep has made yet."""
-    if entry.spec["action"] != CONFIRM_REMOVAL:
+    if entry.action is not Action.CONFIRM_REMOVAL:
         return False
-    publication_times = (unremoved[name] for name in entry.spec["variants"] if name in unremoved)
+    publication_times = (unremoved[name] for name in entry.spec.variants if name in unremoved)
     return any(published is None or published <= entry.at for published in publication_times)

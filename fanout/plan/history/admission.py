@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
-from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
+from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import GrantLine
 from fanout.values import Value
 
@@ -68,7 +69,7 @@ def _find_release(
         decisions = _find_decisions(publication, grant, records)
     if decisions:
         decision = decisions[-1]
-        is_rollback = decision.spec["action"] == Action.ROLLBACK
+        is_rollback = decision.action is Action.ROLLBACK
         kind = AdmissionType.ROLLED_BACK if is_rollback else AdmissionType.PROMOTED
         return Admission(kind, decision.by, decision)
     pinning = [name for kind, name in names if kind == "UpstreamPolicy"]
@@ -86,15 +87,11 @@ def _find_decisions(
     """Return the decisions before a release that were about the draft, in record order."""
     earlier = _list_earlier(grant, records)
     withdrawn = {
-        it.spec.get("withdraws")
+        it.spec.withdraws
         for it in earlier
-        if it.kind == "Decision" and it.spec["action"] == WITHDRAW
+        if isinstance(it.spec, DecisionSpec) and it.action is Action.WITHDRAW
     }
-    return [
-        it
-        for it in earlier
-        if it.kind == "Decision" and it.name not in withdrawn and _covers(it, publication, grant)
-    ]
+    return [it for it in earlier if it.name not in withdrawn and _covers(it, publication, grant)]
 
 
 def _list_earlier(grant: GrantLine, records: Sequence[RecordEntry]) -> Sequence[RecordEntry]:
@@ -106,16 +103,18 @@ def _list_earlier(grant: GrantLine, records: Sequence[RecordEntry]) -> Sequence[
 
 def _covers(decision: RecordEntry, publication: RecordedPublication, grant: GrantLine) -> bool:
     spec = decision.spec
-    is_about = (
-        spec.get("revision") == grant.revision
-        and (spec.get("stage") or publication.stage) == publication.stage
-        and (not spec.get("variants") or publication.variant in spec["variants"])
-    )
-    if not is_about or spec["action"] not in (Action.PUBLISH, Action.ROLLBACK):
+    if not isinstance(spec, DecisionSpec):
         return False
-    if spec["action"] == Action.ROLLBACK:
+    is_about = (
+        spec.revision == grant.revision
+        and (spec.stage or publication.stage) == publication.stage
+        and (not spec.variants or publication.variant in spec.variants)
+    )
+    if not is_about or spec.action not in (Action.PUBLISH, Action.ROLLBACK):
+        return False
+    if spec.action is Action.ROLLBACK:
         return True
     # One decision is about one step: the publication before used it up.
     previous = publication.previous
     is_applied = previous is not None and decision.at < previous.at
-    return not is_applied and (not spec.get("trees") or grant.tree in spec["trees"])
+    return not is_applied and (not spec.trees or grant.tree in spec.trees)

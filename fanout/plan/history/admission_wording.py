@@ -1,6 +1,7 @@
 """Wording of what released publications."""
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.admission import Admission, AdmissionType
 
 
@@ -34,11 +35,12 @@ def format_person(author: str) -> str:
 def _describe_decision(admission: Admission) -> str:
     decision = admission.decision
     assert decision is not None, "a promotion has a decision"
-    verb = "rollback" if decision.spec["action"] == Action.ROLLBACK else "promote"
+    spec = decision.spec
+    assert isinstance(spec, DecisionSpec), "a decision has the spec of one"
+    verb = "rollback" if spec.action is Action.ROLLBACK else "promote"
     phrase = f"{format_person(decision.by)}, {verb}"
-    if decision.spec.get("overrides"):
-        phrase += f" with override {', '.join(decision.spec['overrides'])}"
-    if decision.spec.get("acceptConflicts"):
+    if spec.overrides:
+        phrase += f" with override {', '.join(spec.overrides)}"
+    if spec.accept_conflicts:
         phrase += ", conflicts accepted"
-    reason = decision.spec.get("reason")
-    return f"{phrase}: {reason}" if reason else phrase
+    return f"{phrase}: {spec.reason}" if spec.reason else phrase

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
 from fanout.plan.evidence.review_approvals import parse_reviewer
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
@@ -55,13 +56,12 @@ def index_records(records: Iterable[RecordEntry]) -> RecordIndex:
     approvals: dict[str, RecordEntry] = {}
     for record in active_records(records):
         spec = record.spec
-        key = (spec.get("stage", ""), spec.get("revision", ""))
-        if record.kind == "Evidence" and not record.withdrawn:
-            if spec.get("revision"):
-                evidence.setdefault(key, []).append(record)
+        if isinstance(spec, EvidenceSpec) and not record.withdrawn:
+            if spec.revision:
+                evidence.setdefault((spec.stage, spec.revision), []).append(record)
             else:
-                commit_evidence.setdefault((key[0], spec["commit"]), []).append(record)
-        elif record.kind == "Approval":
+                commit_evidence.setdefault((spec.stage, spec.commit or ""), []).append(record)
+        elif isinstance(spec, ApprovalSpec):
             approvals[record.name] = record
     return RecordIndex(evidence, commit_evidence, approvals)
 
@@ -85,8 +85,9 @@ def list_approvals(
     recorded = [it for name in counted if (it := index.approvals.get(name)) is not None]
     return (
         *(
-            ApprovalEntry(it.by, it.spec.get("check", ""), it.at, it.name)
+            ApprovalEntry(it.by, it.spec.check, it.at, it.name)
             for it in sorted(recorded, key=lambda it: it.at)
+            if isinstance(it.spec, ApprovalSpec)
         ),
         *(ApprovalEntry(person) for name in counted if (person := parse_reviewer(name))),
     )
@@ -108,26 +109,15 @@ def list_evidence(
         for it in index.commit_evidence.get((publication.stage, commit), ())
     )
     recorded = [
-        EvidenceEntry(
-            it.spec["check"],
-            Verdict(it.spec["status"]),
-            it.at,
-            it.by,
-            it.name,
-            it.spec.get("link", ""),
-        )
+        EvidenceEntry(it.spec.check, it.spec.status, it.at, it.by, it.name, it.spec.link)
         for it in (*by_revision, *by_commit)
-        if (since is None or since <= it.at)
+        if isinstance(it.spec, EvidenceSpec)
+        and (since is None or since <= it.at)
         and (publication.until is None or it.at < publication.until)
-        and _names(it, publication)
+        and (not it.spec.variants or publication.variant in it.spec.variants)
     ]
     answered = [EvidenceEntry(it.check, it.verdict, it.at) for it in publication.answers]
     return tuple(sorted([*recorded, *answered], key=lambda it: it.at))
-
-
-def _names(record: RecordEntry, publication: RecordedPublication) -> bool:
-    variants = record.spec.get("variants")
-    return not variants or publication.variant in variants
 
 
 def _earliest_answer(publication: RecordedPublication) -> datetime | None:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.values import Value, field, replace
 
+RecordSpec = EvidenceSpec | ApprovalSpec | DecisionSpec
 RECORD_KINDS = ("Evidence", "Approval", "Decision")
 
 
@@ -28,23 +31,34 @@ class RecordEntry(Value, kw_only=True):
     name: str
     at: datetime
     by: str  # "name <email>"
-    kind: str  # Evidence | Approval | Decision
-    spec: Mapping[str, Any]
+    spec: RecordSpec
     # When it was withdrawn: Evidence that keeps its place in the order but does not count.
     withdrawn: datetime | None = None
     uid: str = ""  # of the object that it was taken in from; "": a verb wrote it into Git
     groups: tuple[str, ...] = ()  # of the API, for which `by` speaks
 
+    @property
+    def kind(self) -> str:
+        """Kind of the record: Evidence, Approval or Decision."""
+        return type(self.spec).__name__.removesuffix("Spec")
 
-WITHDRAW = "Withdraw"
-ACCEPT_RECORDS = "AcceptRecords"
+    @property
+    def action(self) -> Action | None:
+        """Action of a Decision; None of another record."""
+        return self.spec.action if isinstance(self.spec, DecisionSpec) else None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields that were recorded in the spec, by their names in files, sorted."""
+        fields = self.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return dict(sorted(fields.items()))
 
 
 def last_acceptance(records: Iterable[RecordEntry]) -> RecordEntry | None:
     """Return the last AcceptRecords decision, which accepts that records are missing."""
     acceptance = None
     for record in records:
-        if record.kind == "Decision" and record.spec["action"] == ACCEPT_RECORDS:
+        if record.action is Action.ACCEPT_RECORDS:
             acceptance = record
     return acceptance
 
@@ -58,15 +72,15 @@ def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
     """
     active: dict[str, RecordEntry] = {}
     for record in records:
-        target = record.spec.get("withdraws", "")
-        if record.kind != "Decision" or record.spec["action"] != WITHDRAW:
+        if not isinstance(record.spec, DecisionSpec) or record.action is not Action.WITHDRAW:
             active[record.name] = record
-        # Record order decides, not time: only what is on record before can be
-        # withdrawn.
-        elif target in active and active[target].kind == "Decision":
-            del active[target]
-        elif target in active and active[target].kind == "Evidence":
-            active[target] = replace(active[target], withdrawn=record.at)
+            continue
+        # Record order decides, not time: only what is on record before can be withdrawn.
+        target = active.get(record.spec.withdraws)
+        if target is not None and isinstance(target.spec, DecisionSpec):
+            del active[target.name]
+        elif target is not None and isinstance(target.spec, EvidenceSpec):
+            active[target.name] = replace(target, withdrawn=record.at)
     return tuple(active.values())
 
 

@@ -6,9 +6,9 @@ forgotten with restored records without anything being published that a person h
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.record_objects import ApprovalSpec
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.record_trace import RecordTrace, format_trace
@@ -37,11 +37,11 @@ class DueTrace(Value):
     trace: RecordTrace | None
 
 
-def is_stopping(kind: str, spec: Mapping[str, Any]) -> bool:
+def is_stopping(record: RecordEntry) -> bool:
     """Return whether a record stops or takes back something."""
-    if kind == "Approval":
-        return bool(spec.get("revokes"))
-    return kind == "Decision" and spec["action"] in _STOPPING_ACTIONS
+    if isinstance(record.spec, ApprovalSpec):
+        return bool(record.spec.revokes)
+    return record.action in _STOPPING_ACTIONS
 
 
 def trace_path(key: RecordsKey) -> str:
@@ -51,9 +51,7 @@ def trace_path(key: RecordsKey) -> str:
 
 def find_last_stop(records: Sequence[RecordEntry]) -> RecordTrace | None:
     """Return the trace of the last record that stops something."""
-    stops = (
-        RecordTrace(it.name, it.at) for it in reversed(records) if is_stopping(it.kind, it.spec)
-    )
+    stops = (RecordTrace(it.name, it.at) for it in reversed(records) if is_stopping(it))
     return next(stops, None)
 
 

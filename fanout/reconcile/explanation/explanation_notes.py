@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import GATE_ACTIONS
+from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_facts import Hold
@@ -19,7 +19,7 @@ from fanout.gates.rollback_pins import find_pin
 from fanout.gates.timestamps import effective_from, format_instant
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.draft_messages import find_release_draft
-from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
+from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR
@@ -133,7 +133,7 @@ def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
     now = item.facts.now if item.facts is not None else None
     for record in records_ahead(active_records(item.records), now) if now is not None else ():
         # The gates report decisions of these actions themselves; a second line would repeat them.
-        is_in_gates = record.kind == "Decision" and record.spec["action"] in GATE_ACTIONS
+        is_in_gates = record.action in GATE_ACTIONS
         if is_in_gates or record.withdrawn or counts_at_once(record):
             continue
         verb = "revoke" if record.kind == "Approval" else "withdraw"
@@ -238,7 +238,7 @@ def _build_conflict(
 ) -> ConflictNote:
     name = variant.spec.name
     if decision := _find_resolution(item, variant, key):
-        why = decision.spec.get("reason", "")
+        why = decision.fields.get("reason", "")
         sentence = wording.describe_decided_conflict(text, decision.by, decision.name, why)
         return ConflictNote(name, key, sentence, is_decided=True, since=decision.at)
     draft = find_release_draft(variant)
@@ -263,7 +263,7 @@ def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> 
     """Return the latest decision that covers the conflict, or None."""
     spec, draft = variant.spec, find_release_draft(variant)
     for record in reversed(item.policy_state.records):
-        if record.kind != "Decision" or record.spec["action"] != RESOLVE:
+        if record.action is not Action.RESOLVE:
             continue
         [resolution] = read_resolutions([record])
         # A decision without choices accepts one draft as it is; one with choices also covers later

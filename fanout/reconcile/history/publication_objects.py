@@ -1,6 +1,5 @@
 """Views of a policy's history, as plain data with the fields of their models in `api`."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -134,13 +133,13 @@ def _find_state(publication: RecordedPublication) -> str:
 
 def _build_admission(admission: Admission) -> dict[str, Any]:
     decision = admission.decision
-    spec: Mapping[str, Any] = decision.spec if decision is not None else {}
+    fields = decision.fields if decision is not None else {}
     return {
         "type": admission.type.value,
         "by": admission.by,
         "decision": decision.name if decision is not None else "",
-        "reason": spec.get("reason", ""),
-        "overrides": list(spec.get("overrides", ())),
+        "reason": fields.get("reason", ""),
+        "overrides": list(fields.get("overrides", ())),
         "promotionPolicies": list(admission.promotion_policies),
         "message": describe_admission(admission),
     }

@@ -12,13 +12,13 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.approver_names import format_user
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import Decision
 from fanout.api.validators.object_validation import validate_object
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import (
-    ACCEPT_RECORDS,
     PolicyRecords,
     RecordEntry,
     RecordsKey,
@@ -255,7 +255,7 @@ def _find_errors(item: RecordObject) -> Iterable[str]:
 
 
 def _accepts_records(item: RecordObject) -> bool:
-    return bool(item.manifest["spec"].get("action") == ACCEPT_RECORDS)
+    return bool(item.manifest["spec"].get("action") == Action.ACCEPT_RECORDS)
 
 
 def _submit(item: RecordObject) -> SubmittedRecord:
@@ -264,7 +264,7 @@ def _submit(item: RecordObject) -> SubmittedRecord:
 
 
 def _list_changed(key: RecordsKey, entry: RecordEntry) -> frozenset[PassSubject]:
-    names = (key.policy,) if key.policy else entry.spec.get("variants", ())
+    names = (key.policy,) if key.policy else entry.spec.variants
     return frozenset(PassSubject(key.namespace, name) for name in names)
 
 

@@ -7,8 +7,9 @@ repositories (design §3, "Order of effects"). The same holds for a record that 
 and left a trace in a repository.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
@@ -142,7 +143,7 @@ def refuse_lost_traces(
 def describe_missing_records(rewound: RewoundBranch) -> list[str]:
     """Return one line for each missing record."""
     return [
-        f"{record.kind} {record.name} of {record.by}: {_describe_spec(record.spec)}"
+        f"{record.kind} {record.name} of {record.by}: {_describe_fields(record.fields)}"
         for record in rewound.records or ()
     ]
 
@@ -154,11 +155,10 @@ def _format_missing(rewound: RewoundBranch) -> str:
     return wording.format_missing_records(lines[:_MAX_LISTED], max(0, len(lines) - _MAX_LISTED))
 
 
-def _describe_spec(spec: object) -> str:
-    assert isinstance(spec, dict), "a record's spec was validated"
-    words = [spec.get(name) for name in ("action", "check", "status", "revision")]
-    stage_words = [f"stage {spec['stage']}"] if spec.get("stage") else []
-    return " ".join([*filter(None, words), *stage_words, *spec.get("variants", ())])
+def _describe_fields(fields: Mapping[str, Any]) -> str:
+    words = [fields.get(name) for name in ("action", "check", "status", "revision")]
+    stage_words = [f"stage {fields['stage']}"] if fields.get("stage") else []
+    return " ".join([*filter(None, words), *stage_words, *fields.get("variants", ())])
 
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:

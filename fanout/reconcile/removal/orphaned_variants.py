@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import GROUP
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -27,7 +29,6 @@ from fanout.gates.removal_gate import (
 )
 from fanout.gates.timestamps import format_instant
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
@@ -454,11 +455,11 @@ def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmat
         RemovalConfirmation(
             at=record.at,
             by=record.by,
-            variants=frozenset(record.spec["variants"]),
-            trees=frozenset(record.spec.get("trees", ())),
+            variants=frozenset(record.spec.variants),
+            trees=frozenset(record.spec.trees),
         )
         for record in records
-        if record.kind == "Decision" and record.spec["action"] == CONFIRM_REMOVAL
+        if isinstance(record.spec, DecisionSpec) and record.action is Action.CONFIRM_REMOVAL
     )
 
 

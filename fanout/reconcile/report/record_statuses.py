@@ -3,13 +3,15 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.gates import effect_wording
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
 from fanout.gates.record_effect import RecordEffect, RecordEvaluator, effect_of_status
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
+from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.record_conditions import build_record_status
 from fanout.plan.records.record_listing import RecordState
 from fanout.plan.written_objects import ObjectName, WrittenObject
@@ -128,8 +130,8 @@ def _evaluate_withdrawals(records: Sequence[RecordEntry]) -> Mapping[str, Record
     effects: dict[str, RecordEffect] = {}
     earlier: set[str] = set()
     for record in records:
-        if record.kind == "Decision" and record.spec["action"] == WITHDRAW:
-            target = record.spec["withdraws"]
+        if isinstance(record.spec, DecisionSpec) and record.action is Action.WITHDRAW:
+            target = record.spec.withdraws
             effects[record.name] = (
                 RecordEffect(Reason.APPLIED, effect_wording.WITHDRAWS)
                 if target in earlier
@@ -146,4 +148,4 @@ def is_owner(policy_result: PolicyResult, record: RecordEntry) -> bool:
     Several hand-written variants may share a record, and one of them tells its status.
     """
     policy = policy_result.resolved_policy
-    return policy.upstream_policy is not None or record.spec["variants"][0] == policy.name
+    return policy.upstream_policy is not None or record.spec.variants[0] == policy.name
