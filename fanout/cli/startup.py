@@ -197,7 +197,7 @@ class LazyForgeDirectory:
 
 
 @dataclass(slots=True)
-class ValidatedReading:
+class PassDeclarations:
     """Declared objects that were checked, and that no pass has used so far."""
 
     declared: DeclaredObjects | None = None
@@ -216,7 +216,7 @@ class Program(Value):
     noop_snapshot: NoopSnapshotStore
     overlay: RecordOverlay | None = None  # the records of a dry run, or of a cluster
     record_creator: RecordCreator | None = None  # of a command on a cluster
-    validated: ValidatedReading = field(default_factory=ValidatedReading)
+    next_pass: PassDeclarations = field(default_factory=PassDeclarations)
 
     @property
     def records_url(self) -> str:
@@ -234,8 +234,8 @@ class Program(Value):
         What a command checked, if no pass has used it: a file that breaks meanwhile would else be
         left out without a word.
         """
-        declared = self.validated.declared or self.read_declared()
-        self.validated.declared = None
+        declared = self.next_pass.declared or self.read_declared()
+        self.next_pass.declared = None
         return declared, self.inventory.last_digest()
 
     def check_input(self) -> DeclaredObjects:
@@ -245,7 +245,7 @@ class Program(Value):
         """
         declared = self.read_declared()
         check_declared(self.settings, declared)
-        self.validated.declared = declared
+        self.next_pass.declared = declared
         return declared
 
     def find_noop_result(self, mode: PassMode) -> PassPlan | None:
