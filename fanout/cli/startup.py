@@ -198,9 +198,10 @@ class LazyForgeDirectory:
 
 @dataclass(slots=True)
 class PassDeclarations:
-    """Declared objects that were checked, and that no pass has used so far."""
+    """Declared objects that were checked, and that no pass has used so far, and those read last."""
 
-    declared: DeclaredObjects | None = None
+    checked: DeclaredObjects | None = None
+    latest: DeclaredObjects | None = None
 
 
 class Program(Value):
@@ -226,17 +227,19 @@ class Program(Value):
     def read_declared(self) -> DeclaredObjects:
         """Read the declared objects."""
         with self.world.counters.times.phase("files"):
-            return self.inventory.read()
+            self.next_pass.latest = self.inventory.read()
+        return self.next_pass.latest
 
     def _take_declared(self) -> tuple[DeclaredObjects, str]:
-        """Return what a pass is about, and the digest of its files.
+        """Return what a pass is about, and the digest of its files, "" if they changed since.
 
         What a command checked, if no pass has used it: a file that breaks meanwhile would else be
         left out without a word.
         """
-        declared = self.next_pass.declared or self.read_declared()
-        self.next_pass.declared = None
-        return declared, self.inventory.last_digest()
+        declared = self.next_pass.checked or self.read_declared()
+        self.next_pass.checked = None
+        is_latest = declared is self.next_pass.latest
+        return declared, self.inventory.last_digest() if is_latest else ""
 
     def check_input(self) -> DeclaredObjects:
         """Read the declared objects that the next pass is about.
@@ -245,7 +248,7 @@ class Program(Value):
         """
         declared = self.read_declared()
         check_declared(self.settings, declared)
-        self.next_pass.declared = declared
+        self.next_pass.checked = declared
         return declared
 
     def find_noop_result(self, mode: PassMode) -> PassPlan | None:
@@ -270,7 +273,7 @@ class Program(Value):
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         # Packages may inject kinds that no policy names.
         if self.inventory.require(self.reconciler.list_injected_kinds(observed)):
-            declared, files_digest = self.inventory.read(), self.inventory.last_digest()
+            declared, files_digest = self.read_declared(), self.inventory.last_digest()
             observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, observed)
         self._store_names(mode, observed)

@@ -15,6 +15,7 @@ from pseudo_terminal import run_on_terminal
 from verb_statuses import PROD, WHY, automatic, build_waiting_release, published, signed, window
 
 from fanout.cli.verbs import sweep
+from fanout.reconcile.pass_scope import PassMode
 
 STAGES = POLICY[POLICY.index("  stages:") :]
 
@@ -64,6 +65,17 @@ def test_a_sweep_is_about_what_was_checked_whatever_breaks_meanwhile(
     again = simple.sweep()
     assert again.code != 0
     assert "policy.yaml:2" in again.err
+
+
+def test_what_was_read_after_the_check_is_no_pass_without_work(simple: Fleet):
+    """Else the next command would take its files for those of a pass that had nothing to do."""
+    simple.settle()
+    with simple.opened() as program:
+        program.check_input()
+        simple.site("osl", "prod", "edge")
+        program.read_declared()
+        assert program.sweep(PassMode()).outcomes == ()
+    assert "1 draft written" in simple.sweep().out
 
 
 def test_a_file_that_breaks_while_a_sweep_waits_is_reported_once(
