@@ -27,7 +27,7 @@ _FORMAT = 3  # of the snapshots
 
 
 class StoredSnapshot(Value, kw_only=True):
-    """What a pass without work observed, and its answer."""
+    """Snapshot on disk: inputs of a pass without work, and its answer."""
 
     files_digest: str
     at: datetime
