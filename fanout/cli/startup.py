@@ -405,7 +405,7 @@ def open_program(
             creator,
         )
         if check:
-            program.check_input()
+            check_declared(settings, program.read_declared())
         yield program
     if settings.verbosity and not long_running:
         for line in format_costs(counters):
