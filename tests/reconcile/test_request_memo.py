@@ -18,8 +18,10 @@ from fanout.plan.observation.observed_request import (
     ReviewVerdict,
 )
 from fanout.reconcile.pull_requests.request_memo import (
+    BranchMemo,
     HeadMemo,
     HostMemo,
+    OtherRequestMemo,
     RequestMemos,
     SettingsMemo,
 )
@@ -136,6 +138,13 @@ def test_what_is_stored_is_read_by_the_next_process(tmp_path):
     known.settings = SettingsMemo(
         repository=repository, branch=rules, base_branch="main", read=NOON
     )
+    known.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
+    known.others = {
+        12: OtherRequestMemo(
+            head_commit=COMMIT, base_commit=BASE, changed_paths=frozenset({"b", "a"}), status=""
+        )
+    }
+    known.listing_digest = "d"
     memos.store("account")
     other = RequestMemos(tmp_path, "1").host("account")
     assert (other.login, other.searched) == ("bot", NOON)

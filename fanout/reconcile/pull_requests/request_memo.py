@@ -217,7 +217,7 @@ class RequestMemos:
         memo = self._memos[account_digest]
         has_changed, memo.has_changed = memo.has_changed, False
         if self.directory is not None and has_changed:
-            content = write_json(memo, order="deterministic")
+            content = write_json(memo)
             write_cache_file(self._path(account_digest), content, self.version)
 
     def _read(self, account_digest: str) -> HostMemo:
