@@ -11,10 +11,12 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from fanout.message_commands import DISTRIBUTION
+from fanout.values import DecodeError, read_json_as
 
+CachedValue = TypeVar("CachedValue")
 HEADER_SIZE: Final = 65  # bytes of the first line: the digest
 
 
@@ -31,6 +33,20 @@ def read_cache_file(path: Path, writer_version: str) -> bytes | None:
     except OSError:
         return None
     return content if digest == _digest(content, writer_version) else None
+
+
+def read_cache_value(
+    path: Path, writer_version: str, value_type: type[CachedValue]
+) -> CachedValue | None:
+    """Return the value of the file, or None if the file counts as missing or has another form.
+
+    Versions under development share a number, and may differ in the form.
+    """
+    content = read_cache_file(path, writer_version)
+    try:
+        return read_json_as(content, type=value_type) if content is not None else None
+    except DecodeError:
+        return None
 
 
 def write_cache_file(path: Path, content: bytes, writer_version: str) -> None:

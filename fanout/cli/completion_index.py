@@ -7,8 +7,8 @@ The file may be deleted at any time; then these names are not offered until the 
 from collections.abc import Mapping
 from pathlib import Path
 
-from fanout.disk_cache import read_cache_file, write_cache_file
-from fanout.values import Value, read_json_as, replace, write_json
+from fanout.disk_cache import read_cache_value, write_cache_file
+from fanout.values import Value, replace, write_json
 
 _FORMAT = "completion, 1"
 _MAX_NAMES = 20_000  # variants of one policy; a shell shows far fewer
@@ -31,8 +31,7 @@ class PolicyNames(Value):
 
 def read_index(state_dir: Path) -> Mapping[str, PolicyNames]:
     """Return the names by policy, as the last pass left them; empty if there is no usable file."""
-    content = read_cache_file(_index_path(state_dir), _FORMAT)
-    return read_json_as(content, type=dict[str, PolicyNames]) if content else {}
+    return read_cache_value(_index_path(state_dir), _FORMAT, dict[str, PolicyNames]) or {}
 
 
 def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all: bool) -> None:
@@ -41,15 +40,14 @@ def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all
     Nothing is written if nothing changed.
     """
     path = _index_path(state_dir)
-    before = read_cache_file(path, _FORMAT)
-    entries = read_json_as(before, type=dict[str, PolicyNames]) if before and not is_all else {}
+    before = read_index(state_dir)
+    entries = {} if is_all else dict(before)
     entries |= {
         policy: replace(names, variants=names.variants[:_MAX_NAMES])
         for policy, names in observed.items()
     }
-    content = write_json(entries, order="deterministic")
-    if content != before:
-        write_cache_file(path, content, _FORMAT)
+    if entries != before:
+        write_cache_file(path, write_json(entries, order="deterministic"), _FORMAT)
 
 
 def _index_path(state_dir: Path) -> Path:

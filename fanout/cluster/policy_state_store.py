@@ -41,7 +41,7 @@ from fanout.cluster.policy_state_files import (
 )
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.cluster.status_history import read_status_revisions
-from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.package.tree_ids import blob_id
 from fanout.plan.history.status_revision import StatusRevision
@@ -58,7 +58,7 @@ from fanout.plan.records.policy_records import (
 )
 from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import Value, read_json_as, replace, write_json
+from fanout.values import Value, replace, write_json
 
 _HEADS_FORMAT = "heads of records, 1"
 
@@ -109,8 +109,9 @@ class ObservedHeads:
         write_cache_file(self._path, content, _HEADS_FORMAT)
 
     def _read(self) -> dict[str, ObservedHead]:
-        content = read_cache_file(self._path, _HEADS_FORMAT) if self._path is not None else None
-        return read_json_as(content, type=dict[str, ObservedHead]) if content else {}
+        if self._path is None:
+            return {}
+        return read_cache_value(self._path, _HEADS_FORMAT, dict[str, ObservedHead]) or {}
 
 
 class PolicyStateStore:

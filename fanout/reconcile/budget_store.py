@@ -5,9 +5,9 @@ from datetime import datetime
 from pathlib import Path
 
 from fanout.api.object_meta import KRMObject
-from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.plan.evaluation_budget import EvaluationBudget, NamespaceBudget, Pause, draw
-from fanout.values import read_json_as, write_json
+from fanout.values import write_json
 
 
 class BudgetStore:
@@ -26,7 +26,8 @@ class BudgetStore:
         self._key = key
         self._now: datetime | None = None
         self._namespaces: dict[str, NamespaceBudget] = {}  # by namespace and kind
-        self._stored = self._read_pauses()
+        form = dict[str, dict[str, Pause]]  # by owner and text
+        self._stored = (read_cache_value(path, key, form) if path is not None else None) or {}
         self._budgets: dict[str, EvaluationBudget] = {}
         for owner, pauses in self._stored.items():
             self._add_budget(owner, dict(pauses), has_turn=False)
@@ -79,11 +80,6 @@ class BudgetStore:
         if self._path is not None and pauses != self._stored:
             write_cache_file(self._path, write_json(pauses), self._key)
             self._stored = pauses
-
-    def _read_pauses(self) -> dict[str, dict[str, Pause]]:
-        """Return the pauses by owner and text."""
-        content = read_cache_file(self._path, self._key) if self._path is not None else None
-        return read_json_as(content, type=dict[str, dict[str, Pause]]) if content else {}
 
 
 def _name_owner(declaration: KRMObject) -> str:

@@ -1,11 +1,13 @@
 """Budgets of several objects, from one pass and one process to the next."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from reconcile.builders import EDGE_URL, NOW, parsed
 
+from fanout.disk_cache import write_cache_file
 from fanout.plan.evaluation_budget import FIRST_PAUSE, MAX_NEW_EXCESSES
 from fanout.reconcile.budget_store import BudgetStore
 
@@ -140,3 +142,11 @@ def test_costly_policies_of_a_namespace_do_not_add_up(tmp_path: Path, interval, 
     assert max(counts) <= 7
     assert all(OTHER in owners for owners in served)
     assert all(BEHIND in owners for owners in served[6:])
+
+
+def test_pauses_in_another_form_count_as_none(tmp_path):
+    """Versions under development share a number; an earlier one wrote instants as numbers."""
+    path = tmp_path / "budgets"
+    rows = {"default/UpstreamPolicy/p": {"text": [1772442000.0, 1, "too long"]}}
+    write_cache_file(path, json.dumps(rows).encode(), "key")
+    begun(path, "key").get_budget(ONE).note_excess("a", "slow")

@@ -78,7 +78,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
         raise invalid_setting(
             "a name and a selector exclude each other", "use one of them", "--selector"
         )
-    with open_program(settings) as program:
+    with open_program(settings, check=False) as program:
         errors = report_input_errors(program.check_input(), settings.namespace)
         layout = ExplanationLayout(
             settings.now(), text_width(), is_colored(settings.color, sys.stdout)

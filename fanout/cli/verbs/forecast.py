@@ -65,7 +65,7 @@ def command(
     stage. Exits with code 3 if a stage stays blocked even when all listed steps are done, for
     example because the stage is suspended.
     """
-    with open_program(settings) as program:
+    with open_program(settings, check=False) as program:
         faults = report_input_errors(program.check_input(), settings.namespace)
         item = _find_policy(program, policy)
         reaches = _forecast_stages(program.read_declared(), item, revision, takes)

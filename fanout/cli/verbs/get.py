@@ -278,7 +278,7 @@ def command(
     object_filter = ObjectFilter(
         resource_type, names, parse_selector(selector, "--selector"), **criteria
     )
-    with open_program(settings) as program:
+    with open_program(settings, check=False) as program:
         declared = program.check_input()
         faults = report_input_errors(declared, settings.namespace)
         object_filter.check_criteria(declared, settings.namespace)

@@ -43,7 +43,7 @@ def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     (state Stopped).
     """
     labels = parse_selector(selector, "--selector")
-    with open_program(settings) as program:
+    with open_program(settings, check=False) as program:
         errors = report_input_errors(program.check_input(), settings.namespace)
         before, fix_count = _print_status(program, labels, None)
         while watch:

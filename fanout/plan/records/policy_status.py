@@ -325,12 +325,12 @@ def _with_identity(line: _PlacedLine) -> _PlacedLine:
     if isinstance(line, DraftLine):
         return line
     if isinstance(line, VariantLine):
-        left = tuple(map(_with_identity, line.left))
+        moved_from = tuple(map(_with_identity, line.left))
         grant = _with_identity(line.grant) if line.grant is not None else None
         previous = line.previous_grant
         if previous is not None:
             previous = replace(previous, grant=_with_identity(previous.grant))
-        line = replace(line, left=left, grant=grant, previous_grant=previous)
+        line = replace(line, left=moved_from, grant=grant, previous_grant=previous)
     return replace(line, repository=normalize_identity(line.repository))
 
 

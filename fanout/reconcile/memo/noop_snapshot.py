@@ -14,14 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.reconcile.pass_results import PassPlan, PassProblem
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.world import World
-from fanout.values import Value, read_json_as, write_json
+from fanout.values import Value, write_json
 
 _FORMAT = 3  # of the snapshots
 
@@ -70,7 +70,9 @@ class NoopSnapshotStore:
         `files_digest`: digest of all declarations, "" if there is none. Raises Unavailable or
         Denied when the records cannot be listed.
         """
-        snapshot = self._read_snapshot(mode) if files_digest else None
+        if not files_digest or not _covers_all(mode):
+            return None
+        snapshot = read_cache_value(self._snapshot_path(mode), self._version, StoredSnapshot)
         if snapshot is None or snapshot.files_digest != files_digest:
             return None
         if snapshot.at > now or (snapshot.until is not None and now >= snapshot.until):
@@ -82,10 +84,8 @@ class NoopSnapshotStore:
         ):
             return None
         # The digest of a failed listing is empty and equals no stored one.
-        if (
-            _digest_listings(self._world.git.list_refs(snapshot.listing_requests))
-            != snapshot.listings_digest
-        ):
+        listings = self._world.git.list_refs(snapshot.listing_requests)
+        if _digest_listings(listings) != snapshot.listings_digest:
             return None
         urls = snapshot.hosted_urls
         if urls and self._digest_requests(urls) != snapshot.requests_digest:
@@ -118,12 +118,6 @@ class NoopSnapshotStore:
             problems=tuple(problems),
         )
         write_cache_file(self._snapshot_path(mode), write_json(content), self._version)
-
-    def _read_snapshot(self, mode: PassMode) -> StoredSnapshot | None:
-        content = (
-            read_cache_file(self._snapshot_path(mode), self._version) if _covers_all(mode) else None
-        )
-        return read_json_as(content, type=StoredSnapshot) if content else None
 
     def _snapshot_path(self, mode: PassMode) -> Path:
         mode_words = [word for word, on in (("publish", mode.publish), ("sweep", mode.sweep)) if on]

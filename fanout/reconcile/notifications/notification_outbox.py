@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
-from fanout.values import DecodeError, Value, read_json_as, write_json
+from fanout.values import Value, write_json
 
 # Of the format, not of the program: an update of fanout must not lose what waits.
 _VERSION: Final = "1"
@@ -60,11 +60,8 @@ class NotificationOutbox:
 
     def read(self) -> OutboxState:
         """Return the state; an empty one if there is none that can be used."""
-        content = read_cache_file(self._path, self._version)
-        try:
-            return read_json_as(content, type=OutboxState) if content is not None else NO_STATE
-        except DecodeError:  # another version of fanout has other events
-            return NO_STATE
+        # Another version of fanout has other events.
+        return read_cache_value(self._path, self._version, OutboxState) or NO_STATE
 
     def write(self, state: OutboxState) -> None:
         """Replace the state. Where nothing can be written, the next process knows none."""

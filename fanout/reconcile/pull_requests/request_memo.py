@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
     BranchFacts,
@@ -23,7 +23,7 @@ from fanout.plan.observation.observed_request import (
     RequestMatch,
     RequestState,
 )
-from fanout.values import DecodeError, Value, read_json_as, replace, write_json
+from fanout.values import Value, replace, write_json
 
 RACY_PERIOD = timedelta(seconds=2)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before every change of a request
@@ -223,13 +223,8 @@ class RequestMemos:
     def _read(self, account_digest: str) -> HostMemo:
         if self.directory is None:
             return HostMemo()
-        content = read_cache_file(self._path(account_digest), self.version)
-        if content is None:
-            return HostMemo()
-        try:
-            return read_json_as(content, type=HostMemo)
-        except DecodeError:  # of a version under development
-            return HostMemo()
+        path = self._path(account_digest)
+        return read_cache_value(path, self.version, HostMemo) or HostMemo()
 
     def _path(self, account_digest: str) -> Path:
         assert self.directory is not None, "the memos are kept on disk"
