@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, dataclass_transform
 from msgspec import DecodeError, Meta, Struct, convert, field, to_builtins
 from msgspec.json import decode as read_json_as
 from msgspec.json import encode as write_json
+from msgspec.json import schema_components
 from msgspec.structs import astuple, replace
 
 __all__ = [
@@ -16,7 +17,9 @@ __all__ = [
     "Value",
     "as_data",
     "astuple",
+    "build_schema",
     "convert",
+    "doc",
     "field",
     "read_json_as",
     "replace",
@@ -34,6 +37,24 @@ class Value(Struct, frozen=True):
     A field that is assigned raises AttributeError. `replace` returns a copy with some fields
     changed.
     """
+
+
+def doc(
+    description: str | None = None,
+    *,
+    pattern: str | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+    **keywords: object,
+) -> Meta:
+    """Return what a schema says of a field beside its type; `keywords` are taken as they are."""
+    return Meta(
+        description=description,
+        pattern=pattern,
+        min_length=min_length,
+        max_length=max_length,
+        extra_json_schema=keywords or None,
+    )
 
 
 class KeyedValue(Value):
@@ -61,6 +82,12 @@ class KeyedValue(Value):
     def __repr__(self) -> str:
         """Return class and compared fields."""
         return f"{self.__class__.__name__}({self._compared(self)!r})"
+
+
+def build_schema(value: type[Value]) -> dict[str, Any]:
+    """Return the JSON Schema of a class; classes of its fields are in `$defs`."""
+    _, definitions = schema_components([value])
+    return {**definitions.pop(value.__name__), "$defs": definitions}
 
 
 def as_data(value: Value) -> dict[str, Any]:

@@ -21,10 +21,12 @@ import pygit2
 
 from fanout.api.output_views import VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
+from fanout.api.view_base import dump_view
 from fanout.cli.main import run_arguments
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
 from fanout.reconcile.pass_scope import PassMode
+from fanout.values import convert
 
 _VIEW_MODELS = {it.__name__: it for it in (*VIEWS, *HISTORY_VIEWS)}
 
@@ -147,8 +149,7 @@ class Result:
         items = list(value["items"]) if value["kind"] == "List" else [value]
         for item in items:
             if model := _VIEW_MODELS.get(item["kind"]):
-                view = model.model_validate(item)
-                assert view.model_dump(mode="json", exclude_none=True) == item
+                assert dump_view(convert(item, model)) == item
         return items
 
     @property

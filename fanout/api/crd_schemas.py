@@ -11,11 +11,12 @@ from fanout.api import durations
 from fanout.api.crd_rules import SchemaRule, build_rules, duration_rule
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
-from fanout.api.object_meta import GROUP, VERSION, KRMObject, Model
+from fanout.api.object_meta import GROUP, VERSION, KRMObject
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
 from fanout.api.validators.unsupported_fields import is_unsupported
+from fanout.values import build_schema
 
 # keywords with the same meaning in a structural schema
 _STRUCTURAL_KEYWORDS = (
@@ -186,7 +187,7 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
 
 def build_status_schema(model: type[KRMObject]) -> dict[str, Any]:
     """Return the schema of a status. fanout alone writes it, so its bounds are general ones."""
-    schema = STATUSES.get(model.__name__, ResourceStatus).model_json_schema(mode="validation")
+    schema = build_schema(STATUSES.get(model.__name__, ResourceStatus))
     status = to_structural(schema, schema.get("$defs", {}))
     for _, node in _walk_schema(status, ()):
         node.pop("default", None)  # what fanout did not write is not known
@@ -307,16 +308,18 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def build_json_schemas() -> Mapping[str, dict[str, Any]]:
     """Return a JSON Schema (draft 2020-12) by kind or view. Rules across fields are not in them."""
-    schemas = {name: _build_json_schema(model) for name, model in KINDS.items()}
+    schemas = {
+        name: _complete_schema(model.model_json_schema(by_alias=True, mode="validation"))
+        for name, model in KINDS.items()
+    }
     return schemas | {
-        view.__name__: _build_json_schema(view)
+        view.__name__: _complete_schema(build_schema(view))
         for view in (*VIEWS, *HISTORY_VIEWS, *SCENARIO_RESULTS)
     }
 
 
-def _build_json_schema(model: type[Model]) -> dict[str, Any]:
-    schema = model.model_json_schema(by_alias=True, mode="validation")
-    # The models have defaults for these two, but in a file they must be written.
+def _complete_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    # The classes have defaults for these two, but in a file they must be written.
     required = {"apiVersion", "kind"} | set(schema.get("required", ()))
     ordered = [field for field in schema["properties"] if field in required]
     return {"$schema": JSON_SCHEMA_DIALECT} | schema | {"required": ordered}

@@ -4,147 +4,145 @@ Views have the same for files; a status keeps the part that people select and wa
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, StrictInt, StringConstraints
-
-from fanout.api.durations import Instant
-from fanout.api.object_meta import Model
+from fanout.api.durations import INSTANT_PATTERN
 from fanout.api.output_views import StageViewStatus
 from fanout.api.stages import LIST_MAP_BY_NAME
-from fanout.api.text_fields import CommitId, Name, RecordName
-from fanout.api.view_base import HoldView
+from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME
+from fanout.api.view_base import ConditionStatuses, HoldView, ViewModel
+from fanout.values import doc, field
 
 MAX_HOLDS = 5
+_CommitId = Annotated[str, doc(pattern=COMMIT, max_length=40)]
+_InstantText = Annotated[str, doc(pattern=INSTANT_PATTERN, format="date-time")]
 
 
-class ObjectCondition(Model):
+class ObjectCondition(ViewModel):
     """One condition, with the fields that Kubernetes requires of conditions."""
 
     type: Annotated[
         str,
-        StringConstraints(
-            max_length=316,
+        doc(
+            "Type of the condition: `Ready`, `Reconciling`, `Stalled` or another one of fanout.",
             pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
             r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+            max_length=316,
         ),
-    ] = Field(
-        description="Type of the condition: `Ready`, `Reconciling`, `Stalled` or another"
-        " one of fanout."
-    )
-    status: Literal["True", "False", "Unknown"] = Field(
-        description="Whether the condition holds: `True`, `False` or `Unknown`."
-    )
+    ]
+    status: Annotated[
+        ConditionStatuses,
+        doc("Whether the condition holds: `True`, `False` or `Unknown`."),
+    ]
     reason: Annotated[
         str,
-        StringConstraints(
-            min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+        doc(
+            "Reason as one CamelCase word; the index of reasons lists all values.",
+            pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+            min_length=1,
+            max_length=1024,
         ),
-    ] = Field(description="Reason as one CamelCase word; the index of reasons lists all values.")
-    message: Annotated[str, StringConstraints(max_length=32768)] = Field(
-        description="Explanation of the reason as one sentence."
-    )
-    last_transition_time: Instant = Field(description="Time since which the condition holds.")
-    observed_generation: StrictInt | None = Field(
-        default=None, description="Generation of the object that the condition is about."
-    )
+    ]
+    message: Annotated[str, doc("Explanation of the reason as one sentence.", max_length=32768)]
+    last_transition_time: Annotated[_InstantText, doc("Time since which the condition holds.")]
+    observed_generation: Annotated[
+        int | None, doc("Generation of the object that the condition is about.")
+    ] = None
 
 
-class ResourceStatus(Model):
+class ResourceStatus(ViewModel, kw_only=True):
     """Status that all kinds have."""
 
-    observed_generation: StrictInt = Field(
-        description="Generation of the spec that the status is about."
-    )
-    last_handled_reconcile_at: str | None = Field(
-        default=None,
-        description="Value of the annotation `reconcile.fanout.dev/requestedAt` that was last"
-        " acted on.",
-    )
-    conditions: tuple[ObjectCondition, ...] = Field(
-        description="Conditions of the object; `Ready` is always present, `Reconciling` and"
-        " `Stalled` only while they are true.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
-    )
+    observed_generation: Annotated[int, doc("Generation of the spec that the status is about.")]
+    last_handled_reconcile_at: Annotated[
+        str | None,
+        doc("Value of the annotation `reconcile.fanout.dev/requestedAt` that was last acted on."),
+    ] = None
+    conditions: Annotated[
+        tuple[ObjectCondition, ...],
+        doc(
+            "Conditions of the object; `Ready` is always present, `Reconciling` and `Stalled`"
+            " only while they are true.",
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
+    ]
 
 
-class PolicyStageStatus(StageViewStatus):
+class PolicyStageStatus(StageViewStatus, kw_only=True):
     """Observed state of one stage of a policy."""
 
-    name: Name = Field(description="Name of the stage.")
+    name: Annotated[str, doc("Name of the stage.", pattern=NAME, max_length=63)]
 
 
-class PolicyStatus(ResourceStatus):
+class PolicyStatus(ResourceStatus, kw_only=True):
     """Observed state of a policy."""
 
-    stages: tuple[PolicyStageStatus, ...] = Field(
-        default=(),
-        description="Observed state of the stages, in the order of the policy.",
-        json_schema_extra=LIST_MAP_BY_NAME,
+    stages: Annotated[
+        tuple[PolicyStageStatus, ...],
+        doc("Observed state of the stages, in the order of the policy.", **LIST_MAP_BY_NAME),
+    ] = ()
+    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")] = field(
+        default_factory=dict
     )
-    counts: dict[str, int] = Field(
-        default={}, description="Number of variants in each state, by state."
-    )
-    next: Instant = Field(
-        default=None, description="Next time when the state can change without action."
-    )
+    next: Annotated[
+        _InstantText | None, doc("Next time when the state can change without action.")
+    ] = None
 
 
-class DraftStatus(Model):
+class DraftStatus(ViewModel, kw_only=True):
     """Draft of a variant."""
 
-    revision: str | None = Field(default=None, description="Upstream revision of the draft.")
-    branch: str = Field(description="Branch of the draft.")
-    commit: CommitId = Field(description="Commit at the tip of the branch.")
-    tree: CommitId | None = Field(
-        default=None,
-        description="Git tree of the package, which approvals refer to; absent if a commit"
-        " removed the package from the branch.",
-    )
+    revision: Annotated[str | None, doc("Upstream revision of the draft.")] = None
+    branch: Annotated[str, doc("Branch of the draft.")]
+    commit: Annotated[_CommitId, doc("Commit at the tip of the branch.")]
+    tree: Annotated[
+        _CommitId | None,
+        doc(
+            "Git tree of the package, which approvals refer to; absent if a commit"
+            " removed the package from the branch."
+        ),
+    ] = None
 
 
-class PublishedStatus(Model):
+class PublishedStatus(ViewModel):
     """Publication of a variant."""
 
-    revision: str | None = Field(default=None, description="Upstream revision that is published.")
-    tag: str | None = Field(default=None, description="Tag of the publication, if there is one.")
-    commit: CommitId | None = Field(
-        default=None, description="Commit of the publication, if it is on record."
+    revision: Annotated[str | None, doc("Upstream revision that is published.")] = None
+    tag: Annotated[str | None, doc("Tag of the publication, if there is one.")] = None
+    commit: Annotated[_CommitId | None, doc("Commit of the publication, if it is on record.")] = (
+        None
     )
 
 
-class VariantStatus(ResourceStatus):
+class VariantStatus(ResourceStatus, kw_only=True):
     """Observed state of a variant."""
 
-    state: str = Field(description="State of the variant, as `fanout get targets` shows it.")
-    stage: str | None = Field(default=None, description="Name of the stage that it is in.")
-    revision: str | None = Field(
-        default=None,
-        description="Upstream revision that is published, or of the draft if none is.",
-    )
-    digest: str | None = Field(
-        default=None, description="Digest of the inputs that the package was rendered from."
-    )
-    draft: DraftStatus | None = Field(default=None, description="Open draft.")
-    published: PublishedStatus | None = Field(default=None, description="Last publication.")
-    holds: Annotated[tuple[HoldView, ...], Field(max_length=MAX_HOLDS)] = Field(
-        default=(), description="First reasons why it is blocked."
-    )
-    more_holds: StrictInt = Field(default=0, description="Number of further reasons.")
-    next: Instant = Field(
-        default=None, description="Next time when the state can change without action."
-    )
+    state: Annotated[str, doc("State of the variant, as `fanout get targets` shows it.")]
+    stage: Annotated[str | None, doc("Name of the stage that it is in.")] = None
+    revision: Annotated[
+        str | None, doc("Upstream revision that is published, or of the draft if none is.")
+    ] = None
+    digest: Annotated[
+        str | None, doc("Digest of the inputs that the package was rendered from.")
+    ] = None
+    draft: Annotated[DraftStatus | None, doc("Open draft.")] = None
+    published: Annotated[PublishedStatus | None, doc("Last publication.")] = None
+    holds: Annotated[
+        tuple[HoldView, ...], doc("First reasons why it is blocked.", max_length=MAX_HOLDS)
+    ] = ()
+    more_holds: Annotated[int, doc("Number of further reasons.")] = 0
+    next: Annotated[
+        _InstantText | None, doc("Next time when the state can change without action.")
+    ] = None
 
 
-class RecordStatus(ResourceStatus):
+class RecordStatus(ResourceStatus, kw_only=True):
     """State of a record: whether it was taken in, and whether it counts."""
 
-    record: RecordName = Field(
-        default="", description="Name of the record in the records repository."
-    )
+    record: Annotated[
+        str,
+        doc("Name of the record in the records repository.", pattern=RECORD_NAME, max_length=253),
+    ] = ""
 
 
 STATUSES: Mapping[str, type[ResourceStatus]] = {

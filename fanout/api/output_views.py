@@ -3,35 +3,34 @@
 Documented and stable. Each has `metadata`, `spec` (what it is) and `status` (what was observed).
 """
 
-from typing import Literal
-
-from pydantic import Field
+from typing import Annotated, Literal
 
 from fanout.api.conflict_view import ConflictView
 from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
-from fanout.api.object_meta import API_VERSION, Model, StatusCondition
+from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
 from fanout.api.view_base import (
     DraftMeta,
     HoldView,
     RequestView,
-    VerdictLabel,
+    Verdicts,
     View,
+    ViewCondition,
     ViewMeta,
+    ViewModel,
 )
+from fanout.values import doc, field
 
 
-class OtherRevisionView(Model):
+class OtherRevisionView(ViewModel):
     """Revision that a stage might be expected to take instead of its candidate."""
 
-    revision: str = Field(description="Name of the revision.")
-    newer: bool = Field(
-        description="Whether the revision is queued behind the candidate; otherwise it was dropped."
-    )
-    holds: tuple[HoldView, ...] = Field(
-        description="Reasons why the revision is not the candidate."
-    )
+    revision: Annotated[str, doc("Name of the revision.")]
+    newer: Annotated[
+        bool, doc("Whether the revision is queued behind the candidate; otherwise it was dropped.")
+    ]
+    holds: Annotated[tuple[HoldView, ...], doc("Reasons why the revision is not the candidate.")]
 
 
 _POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
@@ -39,303 +38,310 @@ _HOLDS_DESCRIPTION = "Reasons why it is blocked; empty if it is not."
 _REQUEST_DESCRIPTION = "Pull request with the draft; null if there is none."
 
 
-class StageViewSpec(Model):
+class StageViewSpec(ViewModel):
     """The stage that a StageView shows."""
 
-    policy: str = Field(description=_POLICY_DESCRIPTION)
-    stage: str = Field(description="Name of the stage.")
+    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
+    stage: Annotated[str, doc("Name of the stage.")]
 
 
-class StageViewStatus(Model):
+class StageViewStatus(ViewModel, kw_only=True):
     """Observed state of a stage."""
 
-    candidate: str = Field(
-        description="Name of the revision that the stage is to take next, or has taken."
+    candidate: Annotated[
+        str, doc("Name of the revision that the stage is to take next, or has taken.")
+    ]
+    state: Annotated[
+        str,
+        doc(
+            "State of the stage; the first that applies of `Stopped` with the whole"
+            " policy, `Halted` by too many failures, `Failed`, `Suspended`, `Passed` and `Pending`."
+            " For a variant written by hand, its own state."
+        ),
+    ] = ""
+    verdict: Annotated[Verdicts, doc("Verdict of this stage for its candidate.")]
+    gate: Annotated[Verdicts, doc("Result of `after` for the candidate, soak time included.")]
+    verdicts: Annotated[
+        dict[str, Verdicts],
+        doc("Verdict of the stage for each revision, by name of the revision."),
+    ] = field(default_factory=dict)
+    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")] = field(
+        default_factory=dict
     )
-    state: str = Field(
-        default="",  # of a stage that an earlier version has written
-        description="State of the stage; the first that applies of `Stopped` with the whole"
-        " policy, `Halted` by too many failures, `Failed`, `Suspended`, `Passed` and `Pending`."
-        " For a variant written by hand, its own state.",
-    )
-    verdict: VerdictLabel = Field(description="Verdict of this stage for its candidate.")
-    gate: VerdictLabel = Field(
-        description="Result of `after` for the candidate, soak time included."
-    )
-    verdicts: dict[str, VerdictLabel] = Field(
-        default={}, description="Verdict of the stage for each revision, by name of the revision."
-    )
-    counts: dict[str, int] = Field(
-        default={}, description="Number of variants in each state, by state."
-    )
-    published: dict[str, int] = Field(
-        default={},
-        description="Number of variants that have each revision published, by name of the"
-        " revision.",
-    )
-    published_since: str | None = Field(
-        default=None,
-        description="Time since which a variant of the stage has the candidate published, the"
-        " earliest on record, in RFC 3339; null if none has it.",
-    )
-    queued: tuple[str, ...] = Field(
-        default=(), description="Names of newer revisions that are queued behind the candidate."
-    )
-    others: tuple[OtherRevisionView, ...] = Field(
-        default=(),
-        description="The newest queued revision and the last one that can no longer pass,"
-        " with the reasons.",
-    )
-    conflicts: int = Field(
-        default=0, description="Number of undecided merge conflicts in drafts of the stage."
-    )
-    in_flight: int = Field(
-        default=0, description="Number of variants that are released and neither ready nor failed."
-    )
-    budget: int | None = Field(
-        default=None, description="Maximum number of variants in flight; null if not limited."
-    )
-    halted: bool = Field(
-        default=False,
-        description="Whether the stage is halted because more variants failed than it tolerates.",
-    )
-    next: str | None = Field(
-        default=None,
-        description="Next time when the state can change without action, in RFC 3339; null"
-        " if there is none.",
-    )
-    requests: tuple[RequestView, ...] = Field(
-        default=(), description="Pull requests with drafts of the stage."
-    )
-    conditions: tuple[StatusCondition, ...] = Field(
-        default=(),
-        description="Conditions of the stage: `Passed`, the verdict of the candidate, and"
-        " `MergeConflict` if it has undecided conflicts.",
-    )
-    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
+    published: Annotated[
+        dict[str, int],
+        doc("Number of variants that have each revision published, by name of the revision."),
+    ] = field(default_factory=dict)
+    published_since: Annotated[
+        str | None,
+        doc(
+            "Time since which a variant of the stage has the candidate published, the"
+            " earliest on record, in RFC 3339; null if none has it."
+        ),
+    ] = None
+    queued: Annotated[
+        tuple[str, ...], doc("Names of newer revisions that are queued behind the candidate.")
+    ] = ()
+    others: Annotated[
+        tuple[OtherRevisionView, ...],
+        doc(
+            "The newest queued revision and the last one that can no longer pass, with the reasons."
+        ),
+    ] = ()
+    conflicts: Annotated[
+        int, doc("Number of undecided merge conflicts in drafts of the stage.")
+    ] = 0
+    in_flight: Annotated[
+        int, doc("Number of variants that are released and neither ready nor failed.")
+    ] = 0
+    budget: Annotated[
+        int | None, doc("Maximum number of variants in flight; null if not limited.")
+    ] = None
+    halted: Annotated[
+        bool, doc("Whether the stage is halted because more variants failed than it tolerates.")
+    ] = False
+    next: Annotated[
+        str | None,
+        doc(
+            "Next time when the state can change without action, in RFC 3339; null"
+            " if there is none."
+        ),
+    ] = None
+    requests: Annotated[
+        tuple[RequestView, ...], doc("Pull requests with drafts of the stage.")
+    ] = ()
+    conditions: Annotated[
+        tuple[ViewCondition, ...],
+        doc(
+            "Conditions of the stage: `Passed`, the verdict of the candidate, and"
+            " `MergeConflict` if it has undecided conflicts."
+        ),
+    ] = ()
+    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
-class StageView(View):
+class StageView(View, kw_only=True):
     """Current state of one stage of a policy."""
 
-    kind: Literal["StageView"] = Field(
-        default="StageView", description="Kind of the object; always `StageView`."
+    kind: Annotated[Literal["StageView"], doc("Kind of the object; always `StageView`.")] = (
+        "StageView"
     )
-    spec: StageViewSpec = Field(description="Policy and stage that the view describes.")
-    status: StageViewStatus = Field(description="Observed state.")
+    spec: Annotated[StageViewSpec, doc("Policy and stage that the view describes.")]
+    status: Annotated[StageViewStatus, doc("Observed state.")]
 
 
-class TargetViewSpec(Model):
+class TargetViewSpec(ViewModel):
     """The target that a TargetView shows, and the variant made for it."""
 
-    policy: str = Field(description=_POLICY_DESCRIPTION)
-    target: str = Field(description="Key of the target within the policy.")
-    target_name: str = Field(
-        description="Shortest name of the target that is unique in the policy; commands"
-        " accept it in place of the variant's name."
-    )
-    variant: str = Field(
-        default="", description="Name of the variant for the target; empty if there is none."
-    )
-    stage: str = Field(default="", description="Name of the stage that the variant is assigned to.")
-    repository: str = Field(default="", description="Name of the downstream Repository object.")
-    path: str = Field(
-        default="", description="Path of the package, relative to the root of the repository."
-    )
+    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
+    target: Annotated[str, doc("Key of the target within the policy.")]
+    target_name: Annotated[
+        str,
+        doc(
+            "Shortest name of the target that is unique in the policy; commands"
+            " accept it in place of the variant's name."
+        ),
+    ]
+    variant: Annotated[str, doc("Name of the variant for the target; empty if there is none.")] = ""
+    stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")] = ""
+    repository: Annotated[str, doc("Name of the downstream Repository object.")] = ""
+    path: Annotated[str, doc("Path of the package, relative to the root of the repository.")] = ""
 
 
-class TargetViewStatus(Model):
+class TargetViewStatus(ViewModel):
     """Observed state of a target."""
 
-    state: str = Field(
-        description="State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-        " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-    )
-    request: RequestView | None = Field(default=None, description=_REQUEST_DESCRIPTION)
-    conditions: tuple[StatusCondition, ...] = Field(
-        default=(), description="Conditions of the variant; the first one is `Ready`."
-    )
-    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
+    state: Annotated[
+        str,
+        doc(
+            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
+            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
+        ),
+    ]
+    request: Annotated[RequestView | None, doc(_REQUEST_DESCRIPTION)] = None
+    conditions: Annotated[
+        tuple[ViewCondition, ...], doc("Conditions of the variant; the first one is `Ready`.")
+    ] = ()
+    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
-class TargetView(View):
+class TargetView(View, kw_only=True):
     """One target of a policy and its variant."""
 
-    kind: Literal["TargetView"] = Field(
-        default="TargetView", description="Kind of the object; always `TargetView`."
+    kind: Annotated[Literal["TargetView"], doc("Kind of the object; always `TargetView`.")] = (
+        "TargetView"
     )
-    spec: TargetViewSpec = Field(
-        description="Target that the view describes, and the location of its variant."
-    )
-    status: TargetViewStatus = Field(description="Observed state.")
+    spec: Annotated[
+        TargetViewSpec, doc("Target that the view describes, and the location of its variant.")
+    ]
+    status: Annotated[TargetViewStatus, doc("Observed state.")]
 
 
-class DraftViewSpec(Model):
+class DraftViewSpec(ViewModel):
     """The variant that a DraftView shows, and the branch of its draft."""
 
-    policy: str = Field(description=_POLICY_DESCRIPTION)
-    target: str = Field(description="Key of the target that the variant was created for.")
-    target_name: str = Field(
-        description="Shortest name of the target that is unique in the policy; commands"
-        " accept it in place of the variant's name."
-    )
-    variant: str = Field(description="Name of the variant that the draft is for.")
-    stage: str = Field(description="Name of the stage that the variant is assigned to.")
-    repository: str = Field(description="Name of the downstream Repository object.")
-    path: str = Field(description="Path of the package, relative to the root of the repository.")
-    branch: str = Field(description="Branch of the draft.")
+    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
+    target: Annotated[str, doc("Key of the target that the variant was created for.")]
+    target_name: Annotated[
+        str,
+        doc(
+            "Shortest name of the target that is unique in the policy; commands"
+            " accept it in place of the variant's name."
+        ),
+    ]
+    variant: Annotated[str, doc("Name of the variant that the draft is for.")]
+    stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")]
+    repository: Annotated[str, doc("Name of the downstream Repository object.")]
+    path: Annotated[str, doc("Path of the package, relative to the root of the repository.")]
+    branch: Annotated[str, doc("Branch of the draft.")]
 
 
-class DraftViewStatus(Model):
+class DraftViewStatus(ViewModel, kw_only=True):
     """Observed state of an open draft."""
 
-    commit: str = Field(description="Commit at the tip of the draft's branch.")
-    tree: str = Field(description="Git tree of the package in the draft, which approvals refer to.")
-    revision: str = Field(
-        description="Name of the upstream revision that the draft was rendered for."
-    )
-    digest: str = Field(description="Digest of the inputs that the package was rendered from.")
-    conflicts: int = Field(
-        default=0, description="Number of undecided merge conflicts in the draft."
-    )
-    edited: bool = Field(description="Whether the branch has commits that fanout did not write.")
-    current: bool = Field(
-        description="Whether the draft was rendered from the current inputs of the candidate."
-    )
-    state: str = Field(
-        description="State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-        " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-    )
-    request: RequestView | None = Field(default=None, description=_REQUEST_DESCRIPTION)
-    conditions: tuple[StatusCondition, ...] = Field(
-        default=(), description="Conditions of the variant; the first one is `Ready`."
-    )
-    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
+    commit: Annotated[str, doc("Commit at the tip of the draft's branch.")]
+    tree: Annotated[str, doc("Git tree of the package in the draft, which approvals refer to.")]
+    revision: Annotated[str, doc("Name of the upstream revision that the draft was rendered for.")]
+    digest: Annotated[str, doc("Digest of the inputs that the package was rendered from.")]
+    conflicts: Annotated[int, doc("Number of undecided merge conflicts in the draft.")] = 0
+    edited: Annotated[bool, doc("Whether the branch has commits that fanout did not write.")]
+    current: Annotated[
+        bool, doc("Whether the draft was rendered from the current inputs of the candidate.")
+    ]
+    state: Annotated[
+        str,
+        doc(
+            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
+            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
+        ),
+    ]
+    request: Annotated[RequestView | None, doc(_REQUEST_DESCRIPTION)] = None
+    conditions: Annotated[
+        tuple[ViewCondition, ...], doc("Conditions of the variant; the first one is `Ready`.")
+    ] = ()
+    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
-class DraftView(View):
+class DraftView(View, kw_only=True):
     """One open draft."""
 
-    kind: Literal["DraftView"] = Field(
-        default="DraftView", description="Kind of the object; always `DraftView`."
+    kind: Annotated[Literal["DraftView"], doc("Kind of the object; always `DraftView`.")] = (
+        "DraftView"
     )
-    metadata: DraftMeta = Field(
-        description="Name, namespace, labels and creation time of the draft."
-    )
-    spec: DraftViewSpec = Field(description="Draft that the view describes.")
-    status: DraftViewStatus = Field(description="Observed state.")
+    metadata: Annotated[DraftMeta, doc("Name, namespace, labels and creation time of the draft.")]
+    spec: Annotated[DraftViewSpec, doc("Draft that the view describes.")]
+    status: Annotated[DraftViewStatus, doc("Observed state.")]
 
 
-class ForecastViewSpec(Model):
+class ForecastViewSpec(ViewModel):
     """The stage and revision that a ForecastView is about."""
 
-    policy: str = Field(description=_POLICY_DESCRIPTION)
-    stage: str = Field(description="Name of the stage.")
-    revision: str = Field(description="Name of the upstream revision.")
+    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
+    stage: Annotated[str, doc("Name of the stage.")]
+    revision: Annotated[str, doc("Name of the upstream revision.")]
 
 
-class ForecastViewStatus(Model):
+class ForecastViewStatus(ViewModel):
     """Earliest times of a revision in a stage."""
 
-    begins: str | None = Field(
-        default=None,
-        description="Earliest time when the first variant can be published, in RFC 3339;"
-        " null if that needs action.",
-    )
-    passes: str | None = Field(
-        default=None,
-        description="Earliest time when the stage can have passed the revision, in RFC"
-        " 3339; null if that needs action.",
-    )
-    assumptions: tuple[str, ...] = Field(
-        default=(),
-        description="Assumptions of the forecast: actions taken to happen at once, and"
-        " durations taken from the past.",
-    )
-    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
+    begins: Annotated[
+        str | None,
+        doc(
+            "Earliest time when the first variant can be published, in RFC 3339;"
+            " null if that needs action."
+        ),
+    ] = None
+    passes: Annotated[
+        str | None,
+        doc(
+            "Earliest time when the stage can have passed the revision, in RFC"
+            " 3339; null if that needs action."
+        ),
+    ] = None
+    assumptions: Annotated[
+        tuple[str, ...],
+        doc(
+            "Assumptions of the forecast: actions taken to happen at once, and"
+            " durations taken from the past."
+        ),
+    ] = ()
+    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
-class ForecastView(View):
+class ForecastView(View, kw_only=True):
     """Earliest times of a revision in a stage, as `fanout forecast` prints them."""
 
-    kind: Literal["ForecastView"] = Field(
-        default="ForecastView", description="Kind of the object; always `ForecastView`."
+    kind: Annotated[Literal["ForecastView"], doc("Kind of the object; always `ForecastView`.")] = (
+        "ForecastView"
     )
-    spec: ForecastViewSpec = Field(description="Stage and revision that the forecast is about.")
-    status: ForecastViewStatus = Field(
-        description="Computed times, and the assumptions behind them."
-    )
+    spec: Annotated[ForecastViewSpec, doc("Stage and revision that the forecast is about.")]
+    status: Annotated[ForecastViewStatus, doc("Computed times, and the assumptions behind them.")]
 
 
-class InstantMeta(Model):
+class InstantMeta(ViewModel):
     """The name of a view of an instant."""
 
-    name: str = Field(description="The instant, in RFC 3339.")
+    name: Annotated[str, doc("The instant, in RFC 3339.")]
 
 
-class InstantViewSpec(Model):
+class InstantViewSpec(ViewModel):
     """The time zone in which an instant is shown."""
 
-    time_zone: str = Field(description="IANA name of the time zone.")
+    time_zone: Annotated[str, doc("IANA name of the time zone.")]
 
 
-class InstantViewStatus(Model):
+class InstantViewStatus(ViewModel):
     """Local time of an instant."""
 
-    local: str = Field(description="The instant in local time of the time zone, in RFC 3339.")
-    weekday: str = Field(description="Day of the week in the time zone: `Mon` to `Sun`.")
+    local: Annotated[str, doc("The instant in local time of the time zone, in RFC 3339.")]
+    weekday: Annotated[str, doc("Day of the week in the time zone: `Mon` to `Sun`.")]
 
 
-class InstantView(Model):
+class InstantView(ViewModel, kw_only=True):
     """Instant at which a schedule fires, as `fanout schedule next` prints it."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(
-        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
+    api_version: Annotated[
+        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
+    ] = API_VERSION
+    kind: Annotated[Literal["InstantView"], doc("Kind of the object; always `InstantView`.")] = (
+        "InstantView"
     )
-    kind: Literal["InstantView"] = Field(
-        default="InstantView", description="Kind of the object; always `InstantView`."
-    )
-    metadata: InstantMeta = Field(description="Metadata; the name is the instant.")
-    spec: InstantViewSpec = Field(description="Time zone in which the instant is shown.")
-    status: InstantViewStatus = Field(description="Local time of the instant.")
+    metadata: Annotated[InstantMeta, doc("Metadata; the name is the instant.")]
+    spec: Annotated[InstantViewSpec, doc("Time zone in which the instant is shown.")]
+    status: Annotated[InstantViewStatus, doc("Local time of the instant.")]
 
 
-class WindowViewStatus(InstantViewStatus):
+class WindowViewStatus(InstantViewStatus, kw_only=True):
     """State of the windows from an instant on."""
 
-    open: bool = Field(description="Whether publication is allowed from the instant on.")
-    until: str | None = Field(
-        default=None,
-        description="Time when `open` changes, in RFC 3339; null if not within five years.",
-    )
-    promotion_policy: str = Field(
-        default="",
-        description="Name of the PromotionPolicy whose window closes publication, now or at"
-        " `until`.",
-    )
-    window: str = Field(
-        default="", description="Window of the PromotionPolicy that closes publication."
-    )
-    message: str = Field(description="Summary of the status as one sentence.")
+    open: Annotated[bool, doc("Whether publication is allowed from the instant on.")]
+    until: Annotated[
+        str | None, doc("Time when `open` changes, in RFC 3339; null if not within five years.")
+    ] = None
+    promotion_policy: Annotated[
+        str, doc("Name of the PromotionPolicy whose window closes publication, now or at `until`.")
+    ] = ""
+    window: Annotated[str, doc("Window of the PromotionPolicy that closes publication.")] = ""
+    message: Annotated[str, doc("Summary of the status as one sentence.")]
 
 
-class WindowView(Model):
+class WindowView(ViewModel, kw_only=True):
     """State of the windows from an instant on, as `fanout schedule windows` prints it."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(
-        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
+    api_version: Annotated[
+        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
+    ] = API_VERSION
+    kind: Annotated[Literal["WindowView"], doc("Kind of the object; always `WindowView`.")] = (
+        "WindowView"
     )
-    kind: Literal["WindowView"] = Field(
-        default="WindowView", description="Kind of the object; always `WindowView`."
-    )
-    metadata: InstantMeta = Field(description="Metadata; the name is the instant.")
-    spec: InstantViewSpec = Field(description="Time zone in which the instant is shown.")
-    status: WindowViewStatus = Field(
-        description="State of the publication windows from the instant on."
-    )
+    metadata: Annotated[InstantMeta, doc("Metadata; the name is the instant.")]
+    spec: Annotated[InstantViewSpec, doc("Time zone in which the instant is shown.")]
+    status: Annotated[
+        WindowViewStatus, doc("State of the publication windows from the instant on.")
+    ]
 
 
-VIEWS: tuple[type[Model], ...] = (
+VIEWS: tuple[type[ViewModel], ...] = (
     StageView,
     TargetView,
     DraftView,
@@ -348,188 +354,196 @@ VIEWS: tuple[type[Model], ...] = (
 )
 
 
-class ReasonView(Model):
+class ReasonView(ViewModel):
     """Reason why a variant, stage or policy is blocked."""
 
-    class_: ReasonClass = Field(description="Class of the reason.")
-    reason: str = Field(
-        description="Reason as one CamelCase word; the index of reasons lists all values."
-    )
-    message: str = Field(description="Explanation of the reason as one sentence.")
-    who: str = Field(default="", description="Person or group that can resolve it.")
-    since: str | None = Field(default=None, description="Time since which it applies, in RFC 3339.")
-    until: str | None = Field(
-        default=None,
-        description="Time when it ends without action, in RFC 3339; null if it needs action.",
-    )
+    class_: Annotated[ReasonClass, doc("Class of the reason.")]
+    reason: Annotated[
+        str, doc("Reason as one CamelCase word; the index of reasons lists all values.")
+    ]
+    message: Annotated[str, doc("Explanation of the reason as one sentence.")]
+    who: Annotated[str, doc("Person or group that can resolve it.")] = ""
+    since: Annotated[str | None, doc("Time since which it applies, in RFC 3339.")] = None
+    until: Annotated[
+        str | None, doc("Time when it ends without action, in RFC 3339; null if it needs action.")
+    ] = None
 
 
-class HeldView(Model):
+class HeldView(ViewModel):
     """Variant that is blocked."""
 
-    variant: str = Field(description="Name of the blocked variant.")
-    state: str = Field(
-        description="State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-        " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-    )
-    reasons: tuple[ReasonView, ...] = Field(description="Reasons why the variant is blocked.")
+    variant: Annotated[str, doc("Name of the blocked variant.")]
+    state: Annotated[
+        str,
+        doc(
+            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
+            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
+        ),
+    ]
+    reasons: Annotated[tuple[ReasonView, ...], doc("Reasons why the variant is blocked.")]
 
 
-class AggregatesView(Model):
+class AggregatesView(ViewModel):
     """Counts of a stage's variants, as `propagateWhen` sees them."""
 
-    total: int = Field(description="Number of variants that count for the candidate.")
-    updated: int = Field(
-        description="Number of variants that are released for the candidate or published at it."
-    )
-    ready: int = Field(description="Number of variants that are ready at the candidate.")
-    in_flight: int = Field(
-        description="Number of variants that are released and neither ready nor failed."
-    )
-    failed: int = Field(description="Number of variants that have failed at the candidate.")
+    total: Annotated[int, doc("Number of variants that count for the candidate.")]
+    updated: Annotated[
+        int, doc("Number of variants that are released for the candidate or published at it.")
+    ]
+    ready: Annotated[int, doc("Number of variants that are ready at the candidate.")]
+    in_flight: Annotated[
+        int, doc("Number of variants that are released and neither ready nor failed.")
+    ]
+    failed: Annotated[int, doc("Number of variants that have failed at the candidate.")]
 
 
-class OtherRevisionMoment(Model):
+class OtherRevisionMoment(ViewModel):
     """Revision that a stage might be expected to take instead of its candidate."""
 
-    revision: str = Field(description="Name of the revision.")
-    newer: bool = Field(
-        description="Whether the revision is queued behind the candidate; otherwise it can"
-        " no longer pass."
-    )
-    reasons: tuple[ReasonView, ...] = Field(
-        description="Reasons why the stage does not take the revision."
-    )
+    revision: Annotated[str, doc("Name of the revision.")]
+    newer: Annotated[
+        bool,
+        doc(
+            "Whether the revision is queued behind the candidate; otherwise it can no longer pass."
+        ),
+    ]
+    reasons: Annotated[
+        tuple[ReasonView, ...], doc("Reasons why the stage does not take the revision.")
+    ]
 
 
-class StageMoment(Model):
+class StageMoment(ViewModel, kw_only=True):
     """State of one stage at a moment."""
 
-    stage: str = Field(description="Name of the stage.")
-    candidate: str = Field(
-        description="Name of the revision that the stage is to take next, or has taken."
-    )
-    gate: VerdictLabel = Field(
-        description="Result of `after` for the candidate, soak time included."
-    )
-    verdict: VerdictLabel = Field(description="Verdict of this stage for its candidate.")
-    verdicts: dict[str, VerdictLabel] = Field(
-        description="Verdict of the stage for each revision, by name of the revision."
-    )
-    halted: bool = Field(
-        description="Whether the stage is halted because too many variants failed; nothing"
-        " is released then."
-    )
-    budget: int | None = Field(
-        description="Maximum number of variants in flight; null if not limited."
-    )
-    aggregates: AggregatesView = Field(description="Counts of the variants of the stage.")
-    counts: dict[str, int] = Field(description="Number of variants in each state, by state.")
-    released: tuple[str, ...] = Field(
-        description="Names of the variants released in this pass, in order of release."
-    )
-    published: tuple[str, ...] = Field(
-        description="Names of the variants that may be published in this pass."
-    )
-    held: tuple[HeldView, ...] = Field(
-        description="Blocked variants of the stage, with the reasons."
-    )
-    holds: tuple[ReasonView, ...] = Field(
-        description="Reasons why the stage as a whole is blocked."
-    )
-    queued: tuple[str, ...] = Field(
-        description="Names of newer revisions that are queued behind the candidate."
-    )
-    others: tuple[OtherRevisionMoment, ...] = Field(
-        default=(),
-        description="Other revisions that the stage might be expected to take, with the"
-        " reasons why it does not.",
-    )
-    next: str | None = Field(
-        description="Next time when the stage can change without action, in RFC 3339; null if"
-        " there is none."
-    )
+    stage: Annotated[str, doc("Name of the stage.")]
+    candidate: Annotated[
+        str, doc("Name of the revision that the stage is to take next, or has taken.")
+    ]
+    gate: Annotated[Verdicts, doc("Result of `after` for the candidate, soak time included.")]
+    verdict: Annotated[Verdicts, doc("Verdict of this stage for its candidate.")]
+    verdicts: Annotated[
+        dict[str, Verdicts],
+        doc("Verdict of the stage for each revision, by name of the revision."),
+    ]
+    halted: Annotated[
+        bool,
+        doc(
+            "Whether the stage is halted because too many variants failed; nothing"
+            " is released then."
+        ),
+    ]
+    budget: Annotated[int | None, doc("Maximum number of variants in flight; null if not limited.")]
+    aggregates: Annotated[AggregatesView, doc("Counts of the variants of the stage.")]
+    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")]
+    released: Annotated[
+        tuple[str, ...], doc("Names of the variants released in this pass, in order of release.")
+    ]
+    published: Annotated[
+        tuple[str, ...], doc("Names of the variants that may be published in this pass.")
+    ]
+    held: Annotated[tuple[HeldView, ...], doc("Blocked variants of the stage, with the reasons.")]
+    holds: Annotated[tuple[ReasonView, ...], doc("Reasons why the stage as a whole is blocked.")]
+    queued: Annotated[
+        tuple[str, ...], doc("Names of newer revisions that are queued behind the candidate.")
+    ]
+    others: Annotated[
+        tuple[OtherRevisionMoment, ...],
+        doc(
+            "Other revisions that the stage might be expected to take, with the"
+            " reasons why it does not."
+        ),
+    ] = ()
+    next: Annotated[
+        str | None,
+        doc(
+            "Next time when the stage can change without action, in RFC 3339; null if"
+            " there is none."
+        ),
+    ]
 
 
-class MomentView(Model):
+class MomentView(ViewModel):
     """Result of one pass of the gates."""
 
-    at: str = Field(description="Time of the pass, in RFC 3339.")
-    carried_out: bool = Field(
-        description="Whether the releases and publications of this pass were carried out."
-    )
-    stages: tuple[StageMoment, ...] = Field(description="Stages, in the order of the policy.")
-    in_no_stage: tuple[HeldView, ...] = Field(
-        description="Variants that are assigned to no stage, with the reasons why they are blocked."
-    )
-    holds: tuple[ReasonView, ...] = Field(
-        description="Reasons why the policy as a whole is blocked."
-    )
-    next: str | None = Field(
-        description="Next time when the state can change without action, in RFC 3339; null"
-        " if there is none."
-    )
+    at: Annotated[str, doc("Time of the pass, in RFC 3339.")]
+    carried_out: Annotated[
+        bool, doc("Whether the releases and publications of this pass were carried out.")
+    ]
+    stages: Annotated[tuple[StageMoment, ...], doc("Stages, in the order of the policy.")]
+    in_no_stage: Annotated[
+        tuple[HeldView, ...],
+        doc("Variants that are assigned to no stage, with the reasons why they are blocked."),
+    ]
+    holds: Annotated[tuple[ReasonView, ...], doc("Reasons why the policy as a whole is blocked.")]
+    next: Annotated[
+        str | None,
+        doc(
+            "Next time when the state can change without action, in RFC 3339; null"
+            " if there is none."
+        ),
+    ]
 
 
-class Simulation(Model):
+class Simulation(ViewModel, kw_only=True):
     """Results of a simulated scenario at each of its moments."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(
-        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
+    api_version: Annotated[
+        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
+    ] = API_VERSION
+    kind: Annotated[Literal["Simulation"], doc("Kind of the object; always `Simulation`.")] = (
+        "Simulation"
     )
-    kind: Literal["Simulation"] = Field(
-        default="Simulation", description="Kind of the object; always `Simulation`."
-    )
-    metadata: ViewMeta = Field(description="Name and namespace of the scenario.")
-    policy: str = Field(
-        description="Name of the policy; the name of the scenario if it has stages of its own."
-    )
-    moments: tuple[MomentView, ...] = Field(description="Results of the passes, in order of time.")
+    metadata: Annotated[ViewMeta, doc("Name and namespace of the scenario.")]
+    policy: Annotated[
+        str, doc("Name of the policy; the name of the scenario if it has stages of its own.")
+    ]
+    moments: Annotated[tuple[MomentView, ...], doc("Results of the passes, in order of time.")]
 
 
-class DifferenceView(Model):
+class DifferenceView(ViewModel):
     """Difference between an expected value and the result."""
 
-    at: str = Field(description="Time of the moment, in RFC 3339.")
-    subject: str = Field(
-        description="Subject of the expectation, like `stage prod`, `variant ams` or `policy`."
-    )
-    field: str = Field(
-        description="Path of the expectation in the scenario, like"
-        " `spec.expect[0].stages[1].candidate`."
-    )
-    expected: str = Field(description="Expected value, as text.")
-    found: str = Field(description="Actual value, as text.")
-    why: str = Field(
-        default="", description="Explanation of the actual value, as `fanout explain` gives it."
-    )
-    file: str = Field(default="", description="Path of the file with the expectation.")
-    line: int = Field(default=0, description="Line of the expectation in the file.")
+    at: Annotated[str, doc("Time of the moment, in RFC 3339.")]
+    subject: Annotated[
+        str, doc("Subject of the expectation, like `stage prod`, `variant ams` or `policy`.")
+    ]
+    field: Annotated[
+        str,
+        doc("Path of the expectation in the scenario, like `spec.expect[0].stages[1].candidate`."),
+    ]
+    expected: Annotated[str, doc("Expected value, as text.")]
+    found: Annotated[str, doc("Actual value, as text.")]
+    why: Annotated[str, doc("Explanation of the actual value, as `fanout explain` gives it.")] = ""
+    file: Annotated[str, doc("Path of the file with the expectation.")] = ""
+    line: Annotated[int, doc("Line of the expectation in the file.")] = 0
 
 
-class TestResult(Model):
+class TestResult(ViewModel, kw_only=True):
     """Result of comparing a scenario with its expectations."""
 
     __test__ = False  # keeps pytest from collecting the class
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(
-        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
+    api_version: Annotated[
+        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
+    ] = API_VERSION
+    kind: Annotated[Literal["TestResult"], doc("Kind of the object; always `TestResult`.")] = (
+        "TestResult"
     )
-    kind: Literal["TestResult"] = Field(
-        default="TestResult", description="Kind of the object; always `TestResult`."
-    )
-    metadata: ViewMeta = Field(description="Name and namespace of the scenario.")
-    policy: str = Field(description="Name of the policy that the scenario is about.")
-    file: str = Field(description="Path of the scenario's file.")
-    line: int = Field(description="Line of the scenario in the file.")
-    result: Literal["Passed", "Failed", "Invalid", "Empty"] = Field(
-        description="`Passed`: all values are as expected; `Failed`: at least one differs;"
-        " `Invalid`: the scenario has errors; `Empty`: the scenario expects nothing."
-    )
-    expectations: int = Field(description="Number of compared values.")
-    differences: tuple[DifferenceView, ...] = Field(
-        default=(), description="Expected values that differ from the result."
-    )
+    metadata: Annotated[ViewMeta, doc("Name and namespace of the scenario.")]
+    policy: Annotated[str, doc("Name of the policy that the scenario is about.")]
+    file: Annotated[str, doc("Path of the scenario's file.")]
+    line: Annotated[int, doc("Line of the scenario in the file.")]
+    result: Annotated[
+        Literal["Passed", "Failed", "Invalid", "Empty"],
+        doc(
+            "`Passed`: all values are as expected; `Failed`: at least one differs;"
+            " `Invalid`: the scenario has errors; `Empty`: the scenario expects nothing."
+        ),
+    ]
+    expectations: Annotated[int, doc("Number of compared values.")]
+    differences: Annotated[
+        tuple[DifferenceView, ...], doc("Expected values that differ from the result.")
+    ] = ()
 
 
-SCENARIO_RESULTS: tuple[type[Model], ...] = (Simulation, TestResult)
+SCENARIO_RESULTS: tuple[type[ViewModel], ...] = (Simulation, TestResult)

@@ -6,6 +6,7 @@ from fanout.api.output_views import HeldView, MomentView, ReasonView, Simulation
 from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout
 from fanout.cli.settings import OutputFormat
 from fanout.gates.gate_wording import format_names
+from fanout.values import as_data
 
 _HEADS = ("STAGE", "CANDIDATE", "GATE", "VERDICT", "RELEASED", "PUBLISHED", "HELD", "NEXT")
 _NAME_LIMIT = 8  # variants that a cell names
@@ -18,7 +19,7 @@ def print_simulations(
     if output is OutputFormat.TABLE:
         write_stdout("\n".join("".join(_format_simulation(it)) for it in simulations))
         return
-    plain = [simulation.model_dump(mode="json") for simulation in simulations]
+    plain = list(map(as_data, simulations))
     if plain or not alone:
         print_value(plain[0] if alone else build_list(plain), output)
 

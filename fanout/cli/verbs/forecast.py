@@ -8,7 +8,7 @@ import click
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastViewStatus
-from fanout.api.view_base import HoldView, ViewMeta
+from fanout.api.view_base import HoldView, ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
@@ -157,4 +157,4 @@ def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
             ),
         ),
     )
-    return view.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return dump_view(view)

@@ -26,6 +26,7 @@ from fanout.scenarios.scenario_expectations import (
     compare_expectations,
 )
 from fanout.scenarios.simulation_view import build_simulation
+from fanout.values import as_data
 
 _MAX_PATHS = 3  # of those that messages name
 _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "empty"}
@@ -184,7 +185,7 @@ def _print_results(results: Sequence[TestResult], faults: int, output: OutputFor
     if output is OutputFormat.TABLE:
         write_stdout(escape_control("".join(_format_results(results, faults))))
     else:
-        print_value(build_list([result.model_dump(mode="json") for result in results]), output)
+        print_value(build_list(list(map(as_data, results))), output)
 
 
 def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:

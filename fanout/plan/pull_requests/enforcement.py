@@ -4,22 +4,13 @@ Without it people with the right to merge, or to push, publish past the gates. T
 by itself: it is reported by the condition NotEnforced.
 """
 
-from enum import StrEnum
-
 from fanout.api.promotion_policy import matches_name_pattern
+from fanout.api.view_base import ConditionStatus
 from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import BranchFacts
 from fanout.values import Value
 
 _PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *
-
-
-class ConditionStatus(StrEnum):
-    """Status of a condition, as in Kubernetes."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
 
 
 class Enforcement(Value):

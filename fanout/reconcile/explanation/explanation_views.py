@@ -19,7 +19,7 @@ from fanout.api.fleet_status_view import (
     FleetStatusView,
     PolicyBlockerView,
 )
-from fanout.api.view_base import RequestView, ViewMeta
+from fanout.api.view_base import RequestView, ViewMeta, dump_view
 from fanout.gates.timestamps import format_instant
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.explanation.explanation_notes import ConflictNote
@@ -51,7 +51,7 @@ def dump_explanation(explanation: Explanation) -> dict[str, Any]:
         ),
         status=status,
     )
-    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return dump_view(view)
 
 
 def _build_blocker(blocker: Blocker) -> BlockerView:
@@ -113,7 +113,7 @@ def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, An
         spec=FleetStatusSpec(namespace=namespace),
         status=status,
     )
-    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return dump_view(view)
 
 
 def _build_requests(requests: Iterable[RequestEntry]) -> Iterator[RequestView]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from fanout.api.reasons import Reason
+from fanout.api.view_base import ConditionStatus
 from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.enforcement import (
-    ConditionStatus,
     Enforcement,
     check_enforcement,
 )
