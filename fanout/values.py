@@ -8,7 +8,8 @@ from msgspec import DecodeError, Meta, Struct, convert, field, to_builtins
 from msgspec.json import decode as read_json_as
 from msgspec.json import encode as write_json
 from msgspec.json import schema_components
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import fields as list_fields
 
 __all__ = [
     "DecodeError",
@@ -16,11 +17,13 @@ __all__ = [
     "KeyedValue",
     "Value",
     "as_data",
+    "asdict",
     "astuple",
     "build_schema",
     "convert",
     "doc",
     "field",
+    "list_fields",
     "read_json_as",
     "replace",
     "write_json",
@@ -45,7 +48,7 @@ def doc(
     pattern: str | None = None,
     min_length: int | None = None,
     max_length: int | None = None,
-    **keywords: object,
+    **keywords: Any,
 ) -> Meta:
     """Return what a schema says of a field beside its type; `keywords` are taken as they are."""
     return Meta(

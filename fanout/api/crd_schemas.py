@@ -16,7 +16,7 @@ from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
 from fanout.api.validators.unsupported_fields import is_unsupported
-from fanout.values import build_schema
+from fanout.api.view_base import build_view_schema
 
 # keywords with the same meaning in a structural schema
 _STRUCTURAL_KEYWORDS = (
@@ -187,7 +187,7 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
 
 def build_status_schema(model: type[KRMObject]) -> dict[str, Any]:
     """Return the schema of a status. fanout alone writes it, so its bounds are general ones."""
-    schema = build_schema(STATUSES.get(model.__name__, ResourceStatus))
+    schema = build_view_schema(STATUSES.get(model.__name__, ResourceStatus))
     status = to_structural(schema, schema.get("$defs", {}))
     for _, node in _walk_schema(status, ()):
         node.pop("default", None)  # what fanout did not write is not known
@@ -313,7 +313,7 @@ def build_json_schemas() -> Mapping[str, dict[str, Any]]:
         for name, model in KINDS.items()
     }
     return schemas | {
-        view.__name__: _complete_schema(build_schema(view))
+        view.__name__: _complete_schema(build_view_schema(view))
         for view in (*VIEWS, *HISTORY_VIEWS, *SCENARIO_RESULTS)
     }
 

@@ -7,6 +7,7 @@ guess.
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -52,6 +53,12 @@ def format_duration(value: timedelta) -> str:
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
     return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
+@lru_cache(4096)
+def format_instant(at: datetime) -> str:
+    """Format an instant as it is shown and recorded: RFC 3339, UTC, whole seconds."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def parse_instant(value: object) -> datetime:

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal
 
-from fanout.api.view_base import RequestView, View, ViewModel
-from fanout.values import doc
+from fanout.api.view_base import INTERNAL, RequestView, View, ViewModel
+from fanout.values import Instant, doc
 
 
 class ExplanationSpec(ViewModel):
@@ -20,7 +20,7 @@ class ExplanationSpec(ViewModel):
     ] = ""
 
 
-class BlockerView(ViewModel):
+class Blocker(ViewModel):
     """One distinct reason why the subject does not go on."""
 
     reason: Annotated[
@@ -45,10 +45,14 @@ class BlockerView(ViewModel):
     commands: Annotated[
         tuple[str, ...], doc("Commands that can end it; one of them may be enough.")
     ] = ()
-    since: Annotated[str | None, doc("Time since which it applies, in RFC 3339.")] = None
+    since: Annotated[Instant | None, doc("Time since which it applies, in RFC 3339.")] = None
     until: Annotated[
-        str | None, doc("Time when it ends without action, in RFC 3339; null if it needs action.")
+        Instant | None,
+        doc("Time when it ends without action, in RFC 3339; null if it needs action."),
     ] = None
+    failed: Annotated[bool, INTERNAL] = False
+    # Of `variants`: a target or a repository has no variant.
+    noun: Annotated[str, INTERNAL] = "variant"
 
 
 class ExplainedConflict(ViewModel):
@@ -62,19 +66,19 @@ class ExplainedConflict(ViewModel):
     ]
     decided: Annotated[bool, doc("Whether a person or the policy has decided the conflict.")]
     since: Annotated[
-        str | None, doc("Time of the decision, in RFC 3339; null while it is undecided.")
+        Instant | None, doc("Time of the decision, in RFC 3339; null while it is undecided.")
     ] = None
 
 
-class ExplanationNoteView(ViewModel):
+class ExplanationNote(ViewModel):
     """Something to know about the subject that blocks nothing by itself."""
 
     reason: Annotated[str, doc("Subject of the note as one CamelCase word.")]
     message: Annotated[str, doc("Note as one sentence.")]
     who: Annotated[str, doc("Person or group that can change it.")] = ""
     command: Annotated[str, doc("Command that changes it.")] = ""
-    since: Annotated[str | None, doc("Time since which it applies, in RFC 3339.")] = None
-    until: Annotated[str | None, doc("Time until which it applies, in RFC 3339.")] = None
+    since: Annotated[Instant | None, doc("Time since which it applies, in RFC 3339.")] = None
+    until: Annotated[Instant | None, doc("Time until which it applies, in RFC 3339.")] = None
 
 
 class ExplanationStatus(ViewModel):
@@ -95,7 +99,7 @@ class ExplanationStatus(ViewModel):
     variants: Annotated[int, doc("Number of variants of the policy or stage.")] = 0
     ready: Annotated[int, doc("Number of these variants that are ready at their candidate.")] = 0
     blockers: Annotated[
-        tuple[BlockerView, ...], doc("Reasons why it is blocked, the most urgent first.")
+        tuple[Blocker, ...], doc("Reasons why it is blocked, the most urgent first.")
     ] = ()
     requests: Annotated[
         tuple[RequestView, ...], doc("Pull requests with drafts of its variants.")
@@ -105,21 +109,21 @@ class ExplanationStatus(ViewModel):
         doc("Merge conflicts of its drafts; for a policy or stage only the undecided ones."),
     ] = ()
     notes: Annotated[
-        tuple[ExplanationNoteView, ...],
+        tuple[ExplanationNote, ...],
         doc("Facts that affect it without blocking it, such as a pinned revision."),
     ] = ()
     moving: Annotated[
         tuple[str, ...], doc("Names of the variants that the next sweep releases or publishes.")
     ] = ()
     opens_at: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Time when all blockers have ended without action, in RFC 3339; null if"
             " one of them needs action."
         ),
     ] = None
     next: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Next time when the state can change without action, in RFC 3339; null"
             " if there is none."

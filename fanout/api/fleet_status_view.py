@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from fanout.api.explanation_view import BlockerView, ExplainedConflict
+from fanout.api.explanation_view import Blocker, ExplainedConflict
 from fanout.api.view_base import RequestView, View, ViewModel
-from fanout.values import doc
+from fanout.values import Instant, doc
 
 
 class FleetStatusSpec(ViewModel):
@@ -13,7 +13,7 @@ class FleetStatusSpec(ViewModel):
     namespace: Annotated[str, doc("Namespace of the policies; empty for all namespaces.")] = ""
 
 
-class PolicyBlockerView(BlockerView, kw_only=True):
+class PolicyBlocker(Blocker, kw_only=True):
     """One distinct reason why a policy does not go on."""
 
     policy: Annotated[
@@ -49,12 +49,17 @@ class FleetStageView(ViewModel, kw_only=True):
         tuple[RequestView, ...], doc("Pull requests with drafts of the stage.")
     ] = ()
     next: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Next time when the state can change without action, in RFC 3339; null"
             " if there is none."
         ),
     ] = None
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether all variants are ready and nothing waits."""
+        return self.ready == self.variants and not self.waits_for
 
 
 class FleetStatusStatus(ViewModel):
@@ -65,7 +70,7 @@ class FleetStatusStatus(ViewModel):
     ready: Annotated[int, doc("Number of these variants that are ready at their candidate.")]
     failed: Annotated[int, doc("Number of these variants that have failed.")]
     needs_person: Annotated[
-        tuple[PolicyBlockerView, ...],
+        tuple[PolicyBlocker, ...],
         doc("Blockers that only a person can end, the most urgent first."),
     ] = ()
     stages: Annotated[
@@ -75,7 +80,7 @@ class FleetStatusStatus(ViewModel):
         tuple[ExplainedConflict, ...], doc("Undecided merge conflicts of all open drafts.")
     ] = ()
     next: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Next time when the state can change without action, in RFC 3339; null"
             " if there is none."

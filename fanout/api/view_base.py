@@ -1,12 +1,16 @@
 """Parts that all views share: metadata, holds, conditions, and words for verdicts."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Literal
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION, yaml_name
 from fanout.api.text_fields import LABEL_VALUE
-from fanout.values import Value, as_data, doc, field
+from fanout.values import Value, build_schema, doc, field, list_fields
 
 
 class VerdictLabel(StrEnum):
@@ -18,7 +22,7 @@ class VerdictLabel(StrEnum):
 
 
 class ConditionStatus(StrEnum):
-    """Whether a condition holds."""
+    """Status of a condition, as in Kubernetes."""
 
     TRUE = "True"
     FALSE = "False"
@@ -35,20 +39,56 @@ def label_verdict(verdict: Verdict) -> VerdictLabel:
     return VerdictLabel[verdict.name]
 
 
+INTERNAL = doc(internal=True)
+"""Marks a field of a view that no output shows."""
+
+
 class ViewModel(Value, rename=yaml_name, forbid_unknown_fields=True):
     """Base of views and their parts: snake_case attributes, camelCase on the wire."""
 
 
 def dump_view(view: ViewModel) -> dict[str, Any]:
     """Return a view as plain data; fields that are None are left out."""
-    data: dict[str, Any] = _without_none(as_data(view))
-    return data
+    return {
+        shown: _dump(value)
+        for name, shown in _list_shown(view.__class__)
+        if (value := getattr(view, name)) is not None
+    }
 
 
-def _without_none(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {name: _without_none(it) for name, it in data.items() if it is not None}
-    return [_without_none(it) for it in data] if isinstance(data, list | tuple) else data
+def _dump(value: Any) -> Any:
+    match value:
+        case ViewModel():
+            return dump_view(value)
+        case datetime():
+            return format_instant(value)
+        case Mapping():
+            return {str(key): _dump(item) for key, item in value.items()}
+        case tuple() | list():
+            return [_dump(item) for item in value]
+        case StrEnum():
+            return value.value
+    return value
+
+
+@cache
+def _list_shown(model: type[ViewModel]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a class that views show, each with its name on the wire."""
+    return tuple(
+        (it.name, it.encode_name)
+        for it in list_fields(model)
+        if INTERNAL not in getattr(it.type, "__metadata__", ())
+    )
+
+
+def build_view_schema(view: type[ViewModel]) -> dict[str, Any]:
+    """Return the JSON Schema of a view; classes of its fields are in `$defs`."""
+    schema = build_schema(view)
+    for node in (schema, *schema["$defs"].values()):
+        node["properties"] = {
+            name: it for name, it in node.get("properties", {}).items() if "internal" not in it
+        }
+    return schema
 
 
 class ViewCondition(ViewModel):

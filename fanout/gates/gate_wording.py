@@ -7,13 +7,12 @@ they are `since` and `until` of the hold.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
-from fanout.api.durations import format_duration
+from fanout.api.durations import format_duration, format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import join_words, pluralize
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import ApprovalRule
-from fanout.gates.timestamps import format_instant
 
 _SHOWN = 3
 

@@ -7,7 +7,6 @@ That nothing is back-dated is ensured before, where records are read.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from functools import lru_cache
 
 CLOCK_SKEW = timedelta(minutes=5)
 """By how much the clock of whoever recorded something may run ahead of ours."""
@@ -26,9 +25,3 @@ def effective_from(at: datetime) -> datetime:
 def find_next(instants: Iterable[datetime | None], now: datetime) -> datetime | None:
     """Return the earliest of the instants after `now`, or None."""
     return min((at for at in instants if at is not None and at > now), default=None)
-
-
-@lru_cache(4096)
-def format_instant(at: datetime) -> str:
-    """Format an instant for messages, in UTC."""
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

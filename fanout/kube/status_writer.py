@@ -10,6 +10,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.object_meta import API_VERSION, GROUP
 from fanout.errors import Conflict, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
@@ -32,7 +33,6 @@ from fanout.kube.object_watch import ObjectWatch
 from fanout.kube.pending_records import write_record_status
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
 from fanout.plan.records.policy_records import RECORD_KINDS
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import (
     ObjectName,
     PolicyEvent,

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 
+from fanout.api.durations import format_instant
 from fanout.api.reasons import Reason
-from fanout.gates.timestamps import format_instant
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import Value
 

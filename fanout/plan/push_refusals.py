@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
+from fanout.api.durations import format_instant
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.stage_holds import group_holds
-from fanout.gates.timestamps import format_instant
 from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action

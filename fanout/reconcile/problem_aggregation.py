@@ -7,10 +7,10 @@ fail all targets. Such a line states the number and names the first few.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fanout.api.durations import format_instant
 from fanout.api.text_fields import pluralize
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionResult
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import Value
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from fanout.api.durations import format_instant
 from fanout.api.field_errors import FieldPath
 from fanout.api.reasons import classify_reason
 from fanout.api.scenario import (
@@ -14,7 +15,6 @@ from fanout.api.scenario import (
 )
 from fanout.gates.evaluation_results import StageEvaluation
 from fanout.gates.gate_facts import Hold
-from fanout.plan.records.policy_status import format_instant
 from fanout.scenarios.scenario_player import PlayedPass
 from fanout.values import Value
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from fanout.api.durations import format_instant
 from fanout.api.output_views import (
     AggregatesView,
     HeldView,
@@ -17,7 +18,6 @@ from fanout.api.scenario import Scenario
 from fanout.api.view_base import ViewMeta, label_verdict
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
-from fanout.plan.records.policy_status import format_instant
 from fanout.scenarios.scenario_player import PlayedPass
 
 

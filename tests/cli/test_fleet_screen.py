@@ -5,11 +5,17 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
+from fanout.api.explanation_view import (
+    Blocker,
+    ExplanationSpec,
+    ExplanationStatus,
+    ExplanationView,
+)
+from fanout.api.fleet_status_view import FleetStageView
+from fanout.api.view_base import ViewMeta
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
-from fanout.reconcile.explanation.blockers import Blocker
-from fanout.reconcile.explanation.fleet_status import FleetStatus, StageStatus
-from fanout.reconcile.explanation.policy_explanation import Explanation, StageCounts
+from fanout.reconcile.explanation.fleet_status import FleetStatus
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -30,17 +36,28 @@ def policy(name, total=200, ready=200, blockers=()):
         is_open = bool(reasons)
         number = total // 3
         stages.append(
-            StageStatus(
-                name, "default", stage, "Pending" if is_open else "Passed", "v2", number,
-                number - is_open * (total - ready), 0, reasons,
-                NOW + timedelta(hours=3) if is_open else None,
+            stage_view(
+                name, stage, "Pending" if is_open else "Passed", candidate="v2", variants=number,
+                ready=number - is_open * (total - ready), waits_for=reasons,
+                next=NOW + timedelta(hours=3) if is_open else None,
             )
         )  # fmt: skip
-    explained = Explanation(
-        name, "default", "Pending" if blockers else "Ready", counts=StageCounts(total, ready),
+    return stages, explained(
+        name, "Pending" if blockers else "Ready", variants=total, ready=ready,
         blockers=tuple(blockers), next=NOW + timedelta(hours=3) if blockers else None,
     )  # fmt: skip
-    return stages, explained
+
+
+def stage_view(policy, stage, state, **fields):
+    return FleetStageView(policy=policy, namespace="default", stage=stage, state=state, **fields)
+
+
+def explained(policy, state, **fields):
+    return ExplanationView(
+        metadata=ViewMeta(policy, "default"),
+        spec=ExplanationSpec(policy),
+        status=ExplanationStatus(state, **fields),
+    )
 
 
 def fleet(number, blocked):
@@ -49,11 +66,11 @@ def fleet(number, blocked):
         name = f"policy-{position:02}"
         blockers = (blocker(name, 20),) if position % (number // blocked) == 0 else ()
         parts.append(policy(name, ready=200 - 20 * bool(blockers), blockers=blockers))
-    explanations = tuple(explained for _, explained in parts)
+    explanations = tuple(it for _, it in parts)
     return FleetStatus(
         tuple(stage for stages, _ in parts for stage in stages),
         explanations,
-        tuple((it, b) for it in explanations for b in it.blockers),
+        tuple((it, b) for it in explanations for b in it.status.blockers),
         {},
     )
 
@@ -94,12 +111,12 @@ def test_what_needs_a_person_is_first_and_what_is_ready_is_counted():
 def test_targets_without_a_variant_are_no_variants_of_the_rest():
     broken = fleet(1, 1)
     lines = [
-        StageStatus(f"broken-{number:02}", "default", "", "Failed", total=3, failed=3)
+        stage_view(f"broken-{number:02}", "", "Failed", variants=3, failed=3)
         for number in range(40)
     ]
-    explained = [Explanation(it.policy, "default", "Failed", counts=StageCounts()) for it in lines]
+    others = [explained(it.policy, "Failed") for it in lines]
     status = FleetStatus(
-        (*broken.stages, *lines), (*broken.explanations, *explained), broken.urgent, {}
+        (*broken.stages, *lines), (*broken.explanations, *others), broken.urgent, {}
     )
     printed = screen(status)
     assert printed[0].startswith("Fleet: 41 policies, 180 of 200 variants ready")
@@ -129,8 +146,8 @@ def test_unwrapped_lines_of_a_pipe_have_no_empty_line_at_the_end():
     [("Passed", "green"), ("Failed", "red"), ("Halted", "red"), ("Pending", "yellow")],
 )
 def test_of_a_stage_the_state_alone_is_colored(state, color, width):
-    stage = StageStatus("edge", "default", "dev", state, candidate=state, total=1)
-    status = FleetStatus((stage,), (Explanation("edge", "default", "Pending"),), (), {})
+    stage = stage_view("edge", "dev", state, candidate=state, variants=1)
+    status = FleetStatus((stage,), (explained("edge", "Pending"),), (), {})
     layout = ExplanationLayout(NOW, width, is_colored=True)
     assert list(format_fleet_status(status, layout, None))[-1] == (
         f"edge     dev     {state:<8}   0/1     {click.style(state, fg=color)}   -"
@@ -138,6 +155,6 @@ def test_of_a_stage_the_state_alone_is_colored(state, color, width):
 
 
 def test_a_revision_cannot_break_or_turn_a_line():
-    stage = StageStatus("edge", "default", "dev", "Passed", "v2\u2028\u202e", 1, 1)
-    status = FleetStatus((stage,), (Explanation("edge", "default", "Ready"),), (), {})
+    stage = stage_view("edge", "dev", "Passed", candidate="v2\u2028\u202e", variants=1, ready=1)
+    status = FleetStatus((stage,), (explained("edge", "Ready"),), (), {})
     assert "v2\\u2028\\u202e" in screen(status)[-1]

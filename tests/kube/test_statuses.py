@@ -13,10 +13,10 @@ from kube.record_fleet import granted
 from kube.status_world import WRITES, StatusWorld, count_requests, count_writes
 from kube_server import KubeServer
 
+from fanout.api.durations import format_instant
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.errors import Denied, Unavailable
 from fanout.kube.object_digest import digest_object
-from fanout.plan.records.policy_status import format_instant
 from fanout.values import convert
 
 pytestmark = pytest.mark.kube

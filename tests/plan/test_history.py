@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action
 from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.admission import Admission, AdmissionType, find_admission
@@ -16,7 +17,7 @@ from fanout.plan.history.stage_revisions import group_by_stage
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import Commit
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.records.policy_status import PublishedLine, format_instant
+from fanout.plan.records.policy_status import PublishedLine
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 PLACE = {"repository": "/edge.git#refs/heads/main", "path": "sites/ams", "stage": "dev"}

@@ -5,13 +5,21 @@ from datetime import datetime
 
 import click
 
+from fanout.api.durations import format_instant
+from fanout.api.explanation_view import (
+    Blocker,
+    ExplainedConflict,
+    ExplanationNote,
+    ExplanationSpec,
+    ExplanationStatus,
+    ExplanationView,
+)
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.text_layout import format_until, wrap_command, wrap_rows, wrap_text
-from fanout.gates.timestamps import format_instant
-from fanout.reconcile.explanation.blockers import Blocker, sort_by_urgency
+from fanout.message_commands import MessageCommands
 from fanout.reconcile.explanation.display_names import format_display_names
-from fanout.reconcile.explanation.explanation_notes import ConflictNote, ExplanationNote
-from fanout.reconcile.explanation.policy_explanation import Explanation
+from fanout.reconcile.explanation.fleet_status import list_blockers
+from fanout.reconcile.explanation.policy_explanation import list_commands
 from fanout.reconcile.explanation.unblock_commands import AFTER_OTHERS
 from fanout.values import Value
 
@@ -40,54 +48,64 @@ class ExplanationLayout(Value):
 
 
 def format_explanation(
-    explanation: Explanation, names: Mapping[str, str], layout: ExplanationLayout
+    explanation: ExplanationView,
+    names: Mapping[str, str],
+    layout: ExplanationLayout,
+    commands: MessageCommands,
 ) -> Iterator[str]:
-    """Yield the lines of one explanation; `names` are the display names of its variants."""
-    yield from _format_headline(explanation, names, layout)
+    """Yield the lines of one explanation.
+
+    `names` are the display names of its variants; `commands`: how commands are completed.
+    """
+    spec, status = explanation.spec, explanation.status
+    yield from _format_headline(spec, status, names, layout)
     rows = [
         [
-            it.stage if not explanation.stage and not explanation.variant else "",
+            it.stage if not spec.stage and not spec.variant else "",
             it.reason,
             describe_blocker(it, explanation, names, layout.now),
         ]
-        for it in explanation.blockers
+        for it in status.blockers
     ]
     if rows:
         yield from _format_section("Blocked by:", rows, layout)
-    elif not explanation.moving:
+    elif not status.moving:
         yield "Nothing blocks it."
-    if explanation.requests:
-        request_rows = [
-            [it.repository, str(it.number), it.state, it.url] for it in explanation.requests
-        ]
+    if status.requests:
+        request_rows = [[it.repository, str(it.number), it.state, it.url] for it in status.requests]
         yield from _format_section("Pull requests:", request_rows, layout)
-    yield from _format_conflicts(explanation.conflicts, names, layout)
-    if explanation.notes:
-        note_rows = [[it.reason, _describe_note(it)] for it in explanation.notes]
+    yield from _format_conflicts(status.conflicts, names, layout)
+    if status.notes:
+        note_rows = [[it.reason, _describe_note(it)] for it in status.notes]
         yield from _format_section("Notes:", note_rows, layout)
-    yield from format_commands(explanation.commands, layout)
-    yield from _format_moving(explanation.moving, names, layout)
-    yield from _format_time(explanation, layout)
+    yield from format_commands(commands.complete_all(list_commands(status)), layout)
+    yield from _format_moving(status.moving, names, layout)
+    if status.opens_at:
+        sentence = f"Opens automatically at {format_until(status.opens_at, layout.now)}."
+        yield from wrap_text(sentence, layout.width)
+    elif status.next:
+        yield from format_next(status.next, layout)
 
 
 def _format_headline(
-    explanation: Explanation, names: Mapping[str, str], layout: ExplanationLayout
+    spec: ExplanationSpec,
+    status: ExplanationStatus,
+    names: Mapping[str, str],
+    layout: ExplanationLayout,
 ) -> Iterator[str]:
-    noun = "Variant" if explanation.variant else "Stage" if explanation.stage else "Policy"
-    shown = names.get(explanation.variant, explanation.variant)
-    name = "/".join(filter(None, (explanation.policy, explanation.stage, shown)))
-    facts = []
-    if explanation.candidate:
-        facts.append(f"candidate {explanation.candidate}")
-    if explanation.variant:
-        facts.append(f"published {explanation.published or 'nothing'}")
-    elif explanation.counts.total:
-        ready, total = explanation.counts.ready, explanation.counts.total
-        facts.append(f"{ready} of {pluralize(total, 'variant')} ready")
-    head = f"{noun} {name}: "
-    lines = wrap_text(head + ", ".join([explanation.state, *facts]), layout.width, "", _INDENT)
-    state = layout.paint_state(explanation.state, bold=True)
-    yield lines[0].replace(f": {explanation.state}", f": {state}", 1)
+    noun = "Variant" if spec.variant else "Stage" if spec.stage else "Policy"
+    shown = names.get(spec.variant, spec.variant)
+    name = "/".join(filter(None, (spec.policy, spec.stage, shown)))
+    facts = [status.state]
+    if status.candidate:
+        facts.append(f"candidate {status.candidate}")
+    if spec.variant:
+        facts.append(f"published {status.published or 'nothing'}")
+    elif status.variants:
+        facts.append(f"{status.ready} of {pluralize(status.variants, 'variant')} ready")
+    lines = wrap_text(f"{noun} {name}: {', '.join(facts)}", layout.width, "", _INDENT)
+    state = layout.paint_state(status.state, bold=True)
+    yield lines[0].replace(f": {status.state}", f": {state}", 1)
     yield from lines[1:]
 
 
@@ -99,47 +117,51 @@ def _format_section(
 
 
 def describe_blocker(
-    blocker: Blocker, explanation: Explanation, names: Mapping[str, str], now: datetime
+    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str], now: datetime
 ) -> str:
     """Return the sentence with the blocked variants, the end, and who can end it."""
-    sentence = f"{_format_subject(blocker, explanation, names)}{blocker.sentence}"
-    is_only = len(explanation.blockers) == 1
+    sentence = f"{_format_subject(blocker, explanation, names)}{blocker.message}"
+    is_only = len(explanation.status.blockers) == 1
     if blocker.until and not is_only and format_instant(blocker.until) not in sentence:
         sentence += f"; opens automatically at {format_until(blocker.until, now)}"
     if not blocker.commands and not blocker.until and blocker.reason not in AFTER_OTHERS:
-        sentence += f"; unblocked by {blocker.actor}" if blocker.actor else ""
+        sentence += f"; unblocked by {blocker.who}" if blocker.who else ""
     return sentence
 
 
-def describe_briefly(blocker: Blocker, explanation: Explanation, names: Mapping[str, str]) -> str:
+def describe_briefly(
+    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str]
+) -> str:
     """Return the sentence with the number of blocked variants, or the name of the only one."""
-    return f"{_format_subject(blocker, explanation, names, limit=0)}{blocker.sentence}"
+    return f"{_format_subject(blocker, explanation, names, limit=0)}{blocker.message}"
 
 
 def _format_subject(
-    blocker: Blocker, explanation: Explanation, names: Mapping[str, str], limit: int = 3
+    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str], limit: int = 3
 ) -> str:
     """Return the blocked variants before their sentence; of several the first `limit` by name."""
     shown = [names.get(it, it) for it in blocker.variants]
     if len(shown) > 1:
         listed = f" ({format_display_names(shown, limit)})" if limit else ""
         return f"{pluralize(len(shown), blocker.noun)}{listed}: "
-    is_needed = len(shown) == 1 and not explanation.variant and not _is_named(blocker, shown[0])
+    is_needed = (
+        len(shown) == 1 and not explanation.spec.variant and not _is_named(blocker, shown[0])
+    )
     return f"{shown[0]}: " if is_needed else ""
 
 
 def _is_named(blocker: Blocker, shown: str) -> bool:
     """Return whether the sentence names its only variant."""
-    return blocker.variants[0] in blocker.sentence or f"{shown} " in f"{blocker.sentence} "
+    return blocker.variants[0] in blocker.message or f"{shown} " in f"{blocker.message} "
 
 
 def _describe_note(note: ExplanationNote) -> str:
     until = f" until {format_instant(note.until)}" if note.until else ""
-    return f"{note.sentence}{until}"
+    return f"{note.message}{until}"
 
 
 def _format_conflicts(
-    conflicts: Sequence[ConflictNote], names: Mapping[str, str], layout: ExplanationLayout
+    conflicts: Sequence[ExplainedConflict], names: Mapping[str, str], layout: ExplanationLayout
 ) -> Iterator[str]:
     if not conflicts:
         return
@@ -147,7 +169,7 @@ def _format_conflicts(
     rows = [
         [
             it.key,
-            f"{names.get(it.variant, it.variant)}: {it.sentence}" if are_several else it.sentence,
+            f"{names.get(it.variant, it.variant)}: {it.message}" if are_several else it.message,
         ]
         for it in conflicts[:_MAX_CONFLICTS]
     ]
@@ -172,46 +194,45 @@ def _format_moving(
         yield from wrap_text(f"The next sweep continues with {shown}.", layout.width)
 
 
-def _format_time(explanation: Explanation, layout: ExplanationLayout) -> Iterator[str]:
-    if explanation.opens_at:
-        sentence = f"Opens automatically at {format_until(explanation.opens_at, layout.now)}."
-        yield from wrap_text(sentence, layout.width)
-    elif explanation.next:
-        sentence = f"Next change by time alone: {format_until(explanation.next, layout.now)}."
-        yield from wrap_text(sentence, layout.width)
+def format_next(at: datetime, layout: ExplanationLayout) -> list[str]:
+    """Return the lines that say when time alone changes something."""
+    sentence = f"Next change by time alone: {format_until(at, layout.now)}."
+    return wrap_text(sentence, layout.width)
 
 
 def format_fleet(
-    explanations: Sequence[Explanation], names: Mapping[str, str], layout: ExplanationLayout
+    explanations: Sequence[ExplanationView],
+    names: Mapping[str, str],
+    layout: ExplanationLayout,
+    commands: MessageCommands,
 ) -> Iterator[str]:
     """Yield the lines of what blocks a fleet, the most urgent first.
 
-    `explanations` are those of all policies; `names` the display names of all variants.
+    `explanations` are those of all policies; `names` the display names of all variants;
+    `commands`: how commands are completed.
     """
-    total = sum(it.counts.total for it in explanations)
-    ready = sum(it.counts.ready for it in explanations)
+    statuses = [it.status for it in explanations]
+    total, ready = sum(it.variants for it in statuses), sum(it.ready for it in statuses)
     policies = f"{len(explanations)} {'policy' if len(explanations) == 1 else 'policies'}"
     headline = f"Fleet: {policies}, {ready} of {pluralize(total, 'variant')} ready"
     yield from (layout.paint(it, bold=True) for it in wrap_text(headline, layout.width))
-    owners = {id(blocker): it for it in explanations for blocker in it.blockers}
-    blockers = sort_by_urgency(blocker for it in explanations for blocker in it.blockers)
+    blockers = list_blockers(explanations)
     rows = []
-    for blocker in blockers:
-        owner = owners[id(blocker)]
-        place = "/".join(filter(None, (owner.policy or owner.variant, blocker.stage)))
+    for owner, blocker in blockers:
+        name = owner.spec.policy or owner.spec.variant
+        place = "/".join(filter(None, (name, blocker.stage)))
         rows.append([place, blocker.reason, describe_blocker(blocker, owner, names, layout.now)])
     if rows:
         yield from _format_section("Blocked by:", rows, layout)
     else:
         yield "Nothing is blocked."
-    conflicts = [conflict for it in explanations for conflict in it.conflicts]
+    conflicts = [conflict for it in statuses for conflict in it.conflicts]
     yield from _format_conflicts(conflicts, names, layout)
-    commands = [command for blocker in blockers for command in blocker.commands]
-    commands += [command for it in explanations for command in it.commands]
-    yield from format_commands(tuple(dict.fromkeys(commands)), layout)
-    moving = [name for it in explanations for name in it.moving]
+    lines = [command for _, blocker in blockers for command in blocker.commands]
+    lines += [line for it in statuses for line in commands.complete_all(list_commands(it))]
+    yield from format_commands(tuple(dict.fromkeys(lines)), layout)
+    moving = [name for it in statuses for name in it.moving]
     yield from _format_moving(moving, names, layout)
-    instants = [it.next for it in explanations if it.next is not None]
+    instants = [it.next for it in statuses if it.next is not None]
     if instants:
-        sentence = f"Next change by time alone: {format_until(min(instants), layout.now)}."
-        yield from wrap_text(sentence, layout.width)
+        yield from format_next(min(instants), layout)

@@ -5,22 +5,21 @@ It fits one screen, whatever the size of the fleet: what does not fit is counted
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fanout.api.explanation_view import Blocker, ExplanationView
+from fanout.api.fleet_status_view import FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
-from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly
+from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly, format_next
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.output.text_layout import (
     format_relative,
-    format_until,
     wrap_command,
     wrap_rows,
     wrap_text,
 )
 from fanout.cli.terminal import escape_control
-from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.explanation.display_names import format_display_names
-from fanout.reconcile.explanation.fleet_status import FleetStatus, StageStatus
-from fanout.reconcile.explanation.policy_explanation import Explanation
+from fanout.reconcile.explanation.fleet_status import FleetStatus
 from fanout.values import replace
 
 _INDENT = "  "
@@ -53,14 +52,13 @@ def format_fleet_status(
         fleet_status, layout, None if lines_left is None else lines_left - len(urgent)
     )
     if fleet_status.next is not None:
-        sentence = f"Next change by time alone: {format_until(fleet_status.next, layout.now)}."
-        yield from wrap_text(sentence, layout.width)
+        yield from format_next(fleet_status.next, layout)
 
 
 def _format_headline(fleet_status: FleetStatus) -> str:
     explanations = fleet_status.explanations
-    total = sum(it.counts.total for it in explanations)
-    ready = sum(it.counts.ready for it in explanations)
+    total = sum(it.status.variants for it in explanations)
+    ready = sum(it.status.ready for it in explanations)
     failed = sum(it.failed for it in fleet_status.stages)
     parts = [_count_policies(len(explanations)), f"{ready} of {pluralize(total, 'variant')} ready"]
     parts += [f"{failed} failed"] if failed else []
@@ -81,7 +79,7 @@ def _format_urgent(
     with_namespace = _has_namespaces(fleet_status)
     printed, line_count = 0, 2  # with the line that counts the rest
     for explanation, blocker in fleet_status.urgent:
-        namespace = explanation.namespace if with_namespace else ""
+        namespace = explanation.metadata.namespace if with_namespace else ""
         lines = list(_format_urgent_item(fleet_status, explanation, blocker, layout, namespace))
         if limit is not None and printed and line_count + len(lines) > limit:
             break
@@ -96,19 +94,19 @@ def _format_urgent(
 
 def _format_urgent_item(
     fleet_status: FleetStatus,
-    explanation: Explanation,
+    explanation: ExplanationView,
     blocker: Blocker,
     layout: ExplanationLayout,
     namespace: str,
 ) -> Iterator[str]:
     """Yield the lines of one blocker; `namespace`: to be shown, "" for none."""
-    name = explanation.policy or explanation.variant
+    name = explanation.spec.policy or explanation.spec.variant
     place = "/".join(filter(None, (namespace, name, blocker.stage)))
-    keys = [it.key for it in explanation.conflicts if it.variant in blocker.variants]
+    keys = [it.key for it in explanation.status.conflicts if it.variant in blocker.variants]
     if blocker.reason == Reason.MERGE_CONFLICT and keys:
         number = pluralize(len(keys), "undecided merge conflict")
         shown = format_display_names(keys, _MAX_KEYS)
-        blocker = replace(blocker, sentence=f"{number} (keys: {shown})")
+        blocker = replace(blocker, message=f"{number} (keys: {shown})")
     row = (place, blocker.reason, describe_briefly(blocker, explanation, fleet_status.names))
     yield from wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES)
     for command in _choose_commands(blocker):
@@ -128,7 +126,7 @@ def _format_stages(
     fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None
 ) -> Iterator[str]:
     """Yield a line per stage: of policies that are not done first, in `limit` lines at most."""
-    by_policy: dict[tuple[str, str], list[StageStatus]] = {}
+    by_policy: dict[tuple[str, str], list[FleetStageView]] = {}
     for stage in fleet_status.stages:
         by_policy.setdefault((stage.namespace, stage.policy), []).append(stage)
     policies = sorted(by_policy.values(), key=lambda stages: all(it.is_done for it in stages))
@@ -170,12 +168,16 @@ def _paint_states(
 
 
 def _count_further(
-    policies: Sequence[Sequence[StageStatus]], explanations: Iterable[Explanation]
+    policies: Sequence[Sequence[FleetStageView]], explanations: Iterable[ExplanationView]
 ) -> str:
     # By the variants of each policy: a line may also count targets without a variant.
     names = {(stages[0].namespace, stages[0].policy) for stages in policies}
-    counts = [it.counts for it in explanations if (it.namespace, it.policy or it.variant) in names]
-    total, ready = sum(it.total for it in counts), sum(it.ready for it in counts)
+    counts = [
+        it.status
+        for it in explanations
+        if (it.metadata.namespace, it.spec.policy or it.spec.variant) in names
+    ]
+    total, ready = sum(it.variants for it in counts), sum(it.ready for it in counts)
     is_ready = all(it.is_done for stages in policies for it in stages)
     state = "all ready" if is_ready else f"{ready} of {pluralize(total, 'variant')} ready"
     noun = "policy" if len(policies) == 1 else "policies"
@@ -188,16 +190,16 @@ def _has_namespaces(fleet_status: FleetStatus) -> bool:
 
 
 def _format_stage(
-    stage: StageStatus, layout: ExplanationLayout, *, with_namespace: bool
+    stage: FleetStageView, layout: ExplanationLayout, *, with_namespace: bool
 ) -> Sequence[str]:
-    further = f" +{len(stage.reasons) - 1}" if len(stage.reasons) > 1 else ""
+    further = f" +{len(stage.waits_for) - 1}" if len(stage.waits_for) > 1 else ""
     cells = (
         f"{stage.namespace}/{stage.policy}" if with_namespace else stage.policy,
         stage.stage or "-",
         stage.candidate or "-",
-        f"{stage.ready}/{stage.total}",
+        f"{stage.ready}/{stage.variants}",
         stage.state,
-        f"{stage.reasons[0]}{further}" if stage.reasons else "-",
+        f"{stage.waits_for[0]}{further}" if stage.waits_for else "-",
         format_relative(stage.next, layout.now) if stage.next is not None else "-",
     )
     return [escape_control(cell) for cell in cells]

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from fanout.api.durations import parse_instant
+from fanout.api.durations import format_instant, parse_instant
 from fanout.api.object_meta import API_VERSION
 from fanout.api.promotion_policy import normalize_person
 from fanout.cli.command_errors import not_found
@@ -14,7 +14,6 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
 from fanout.errors import FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult

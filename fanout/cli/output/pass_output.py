@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fanout.api.durations import format_instant
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
@@ -13,7 +14,6 @@ from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult
 from fanout.reconcile.problem_aggregation import (
     count_failures,

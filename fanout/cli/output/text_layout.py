@@ -12,8 +12,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from fanout.api.durations import format_instant
 from fanout.cli.terminal import complete_text, escape_control
-from fanout.gates.timestamps import format_instant
 
 _MIN_WIDTH = 20
 _MIN_TEXT = 28  # columns of a wrapped last cell; with fewer it goes onto lines of its own

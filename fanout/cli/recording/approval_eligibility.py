@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import normalize_person
 from fanout.cli.recording.decision_effect import is_published_at
@@ -12,7 +13,6 @@ from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.timestamps import format_instant
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult

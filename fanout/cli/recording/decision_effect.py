@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import chain
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
@@ -23,7 +24,6 @@ from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.plan.actions import ActionKind
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import Value, replace

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from fanout.api.explanation_view import ExplainedConflict, ExplanationView
+from fanout.api.view_base import dump_view
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
@@ -33,18 +35,8 @@ from fanout.cli.terminal import is_colored
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.explanation.explanation_notes import (
-    ConflictNote,
-    describe_conflicts,
-    has_conflicts,
-)
-from fanout.reconcile.explanation.explanation_views import dump_explanation
-from fanout.reconcile.explanation.policy_explanation import (
-    Explanation,
-    PolicyExplainer,
-    explain_orphaned,
-    open_explainers,
-)
+from fanout.reconcile.explanation.explanation_notes import describe_conflicts, has_conflicts
+from fanout.reconcile.explanation.policy_explanation import PolicyExplainer, open_explainers
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.report.view_meta import select_policies
@@ -98,9 +90,9 @@ def _print_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayo
     explanations = [it.explain_policy() for it in explainers]
     if program.settings.output is OutputFormat.TABLE:
         names = {own: shown for it in explainers for own, shown in it.names.items()}
-        _write_lines(format_fleet(explanations, names, layout), layout)
+        _write_lines(format_fleet(explanations, names, layout, program.settings.commands), layout)
     else:
-        views = [dump_explanation(it) for it in explanations]
+        views = [dump_view(it) for it in explanations]
         print_value(build_list(views), program.settings.output)
     return any(it.fix_count for it in explainers)
 
@@ -117,9 +109,11 @@ def _print_subject(program: Program, subject: str, layout: ExplanationLayout) ->
         failed |= item.error is not None or _has_failed(item, item_stage, item_variant)
     if program.settings.output is OutputFormat.TABLE:
         for explainer, explanation in explanations:
-            _write_lines(format_explanation(explanation, explainer.names, layout), layout)
+            commands = program.settings.commands
+            lines = format_explanation(explanation, explainer.names, layout, commands)
+            _write_lines(lines, layout)
     else:
-        views = [dump_explanation(it) for _, it in explanations]
+        views = [dump_view(it) for _, it in explanations]
         print_value(views[0] if len(views) == 1 else build_list(views), program.settings.output)
     return failed
 
@@ -205,7 +199,9 @@ def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
     return any(it.needs_fix and (not stage or it.subject in names) for it in item.problems)
 
 
-def _explain(program: Program, explainer: PolicyExplainer, stage: str, variant: str) -> Explanation:
+def _explain(
+    program: Program, explainer: PolicyExplainer, stage: str, variant: str
+) -> ExplanationView:
     item = explainer.item
     if item.error is not None or item.decision is None:
         return explainer.explain_policy()
@@ -217,7 +213,7 @@ def _explain(program: Program, explainer: PolicyExplainer, stage: str, variant: 
     if variant:
         orphaned = find_orphaned(item, program.read_declared(), variant)
         if len(orphaned) == 1 and not find_named_variants(item.variants, variant):
-            return explain_orphaned(explainer, orphaned[0])
+            return explainer.explain_orphaned(orphaned[0])
         rendered = _find_variant(item, stage, variant)
         return explainer.explain_variant(rendered, _find_conflicts(program, item, rendered))
     return explainer.explain_stage(stage)
@@ -225,7 +221,7 @@ def _explain(program: Program, explainer: PolicyExplainer, stage: str, variant: 
 
 def _find_conflicts(
     program: Program, item: PolicyResult, variant: RenderedVariant
-) -> Iterable[ConflictNote]:
+) -> Iterable[ExplainedConflict]:
     """Return the conflicts of the variant's draft, decided or not, by merging it again."""
     # The draft's trailers have only keys and winners of conflicts; the values take another
     # merge. A draft without conflicts is spared it.

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import click
 
-from fanout.api.durations import parse_duration
+from fanout.api.durations import format_instant, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastViewStatus
 from fanout.api.view_base import HoldView, ViewMeta, dump_view
@@ -21,7 +21,6 @@ from fanout.cli.startup import Program, open_program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.forecast import NextSweep, StageForecast, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.schedule.sweep_schedule import build_timetable

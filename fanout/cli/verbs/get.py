@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-from fanout.api.durations import parse_instant
+from fanout.api.durations import format_instant, parse_instant
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
@@ -42,7 +42,6 @@ from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.report import conflict_views, object_views

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_revisions
@@ -44,7 +45,6 @@ from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_deci
 from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from fanout.api.durations import parse_duration
+from fanout.api.durations import format_instant, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.calendar.cron_schedule import list_fires, parse_schedule
@@ -35,7 +35,6 @@ from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.gates.timestamps import format_instant
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.values import Value
 

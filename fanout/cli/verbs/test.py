@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from fanout.api.durations import format_instant
 from fanout.api.field_errors import format_path
 from fanout.api.output_views import DifferenceView, TestResult
 from fanout.api.scenario import Scenario
@@ -19,7 +20,6 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.terminal import escape_control, print_message
 from fanout.errors import FanoutError, InvalidInput
-from fanout.plan.records.policy_status import format_instant
 from fanout.scenarios.scenario_expectations import (
     ComparedValue,
     ExpectedValue,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.gate_facts import RevisionHistory
@@ -26,7 +27,7 @@ from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine, format_instant
+from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, replace
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from fanout.gates.timestamps import format_instant
+from fanout.api.durations import format_instant
 from fanout.plan.pull_requests.markdown_text import format_block, format_code, format_sentence
 from fanout.plan.pull_requests.request_text import RequestContent, build_body, build_title
 

@@ -8,10 +8,11 @@ classes are the keys in the records and must not change.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from fanout.api.durations import format_instant
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
@@ -297,11 +298,6 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
 
 # One pass writes the same instant into the lines of thousands of variants.
 @lru_cache(4096)
-def format_instant(moment: datetime) -> str:
-    """Format an instant as it is recorded: RFC 3339, UTC, whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _parse_claim(line: Mapping[str, Any]) -> VariantLine | None:
     """Return the places of a line of which another field is broken, or None."""
     places = {name: it for name, it in line.items() if name in ("repository", "path", "left")}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.gates.record_effect import RecordEffect
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.records.record_listing import RecordState
 
 RECORDED, EFFECTIVE, READY, STALLED = "Recorded", "Effective", "Ready", "Stalled"

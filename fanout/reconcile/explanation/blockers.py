@@ -6,16 +6,16 @@ and problems that differ only in the names of their variant are one blocker.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from fanout.api.durations import format_instant
+from fanout.api.explanation_view import Blocker
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
-from fanout.gates.timestamps import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
-from fanout.values import Value, replace
+from fanout.values import replace
 
 # Reasons for which nothing waits: the rollout goes on without these variants.
 NOT_BLOCKING = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED, Reason.OUT_OF_BAND})
@@ -36,61 +36,29 @@ _PROMOTION_NEEDED = frozenset({Reason.AUTOMATION_OFF, Reason.WOULD_GO_BACK})
 _LISTED_ELSEWHERE = frozenset({Reason.STUCK, Reason.STARVING})
 
 
-class Blocker(Value):
-    """One distinct reason why something does not go on."""
-
-    reason: str
-    sentence: str
-    stage: str = ""  # "": the policy as a whole, or a variant in no stage
-    variants: tuple[str, ...] = ()  # names of what is blocked; empty: all of the subject
-    revision: str = ""  # the revision that waits; "": unknown
-    since: datetime | None = None
-    until: datetime | None = None  # when it ends by itself, for the first variant
-    actor: str = ""  # who can end it
-    needs_person: bool = False  # a person must decide or repair something
-    failed: bool = False
-    noun: str = "variant"  # of `variants`: variant, or target or repository without one
-    commands: tuple[str, ...] = ()  # that end it; any one of them may be enough
-
-
 @dataclass(slots=True)
 class _BlockerGroup:
-    """Blocker under construction."""
+    """Blocker under construction, and the names and stages of what it blocks."""
 
-    hold: Hold
-    stage: str
-    revision: str
+    blocker: Blocker
     stages: set[str] = field(default_factory=set)
     names: list[str] = field(default_factory=list)
-    since: datetime | None = None
-    until: datetime | None = None
-    needs_person: bool = False
-    failed: bool = False
-    noun: str = "variant"
 
     def add(self, name: str, hold: Hold, *, needs_person: bool, failed: bool = False) -> None:
         if name and (not self.names or self.names[-1] != name):
             self.names.append(name)
-        self.since = min(filter(None, (self.since, hold.since)), default=None)
-        self.until = min(filter(None, (self.until, hold.until)), default=None)
-        self.needs_person |= needs_person
-        self.failed |= failed
+        blocker = self.blocker
+        self.blocker = replace(
+            blocker,
+            since=min(filter(None, (blocker.since, hold.since)), default=None),
+            until=min(filter(None, (blocker.until, hold.until)), default=None),
+            needs_person=blocker.needs_person or needs_person,
+            failed=blocker.failed or failed,
+        )
 
     def build(self) -> Blocker:
-        hold = self.hold
-        return Blocker(
-            str(hold.reason),
-            hold.sentence,
-            self.stage or (next(iter(self.stages)) if len(self.stages) == 1 else ""),
-            tuple(self.names),
-            self.revision,
-            self.since,
-            self.until,
-            hold.actor,
-            self.needs_person,
-            self.failed,
-            self.noun,
-        )
+        stage = self.blocker.stage or (next(iter(self.stages)) if len(self.stages) == 1 else "")
+        return replace(self.blocker, stage=stage, variants=tuple(self.names))
 
 
 class _BlockerGroups:
@@ -125,13 +93,18 @@ class _BlockerGroups:
         """Add a problem; variants of several stages have some together, such as a lost tag."""
         hold = Hold(problem.reason, problem.sentence)
         group = self._find_group(hold, "", problem.subject, "")
-        group.noun = problem.noun
+        group.blocker = replace(group.blocker, noun=problem.noun)
         group.stages.add(stage)
         group.add(problem.subject, hold, needs_person=needs_person, failed=problem.failed)
 
     def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> _BlockerGroup:
         key = (stage, revision, str(hold.reason), self._anonymize(hold, name))
-        return self._groups.setdefault(key, _BlockerGroup(hold, stage, revision))
+        if key not in self._groups:
+            blocker = Blocker(
+                str(hold.reason), hold.sentence, stage, revision=revision, who=hold.actor
+            )
+            self._groups[key] = _BlockerGroup(blocker)
+        return self._groups[key]
 
     def build(self) -> tuple[Blocker, ...]:
         return tuple(group.build() for group in self._groups.values())
@@ -284,9 +257,12 @@ def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:
 
 def sort_by_urgency(blockers: Iterable[Blocker]) -> list[Blocker]:
     """Sort: what failed, what needs a person, what waits for an event, what time ends."""
-    return sorted(
-        blockers, key=lambda it: (not it.needs_person, not it.failed, it.until is not None)
-    )
+    return sorted(blockers, key=rank_urgency)
+
+
+def rank_urgency(blocker: Blocker) -> tuple[bool, bool, bool]:
+    """Return the key that sorts blockers, the most urgent first."""
+    return not blocker.needs_person, not blocker.failed, blocker.until is not None
 
 
 def select_blockers(

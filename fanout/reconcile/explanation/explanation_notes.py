@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from fanout.api.durations import format_instant
+from fanout.api.explanation_view import ExplainedConflict, ExplanationNote
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
@@ -16,7 +18,7 @@ from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import find_pin
-from fanout.gates.timestamps import effective_from, format_instant
+from fanout.gates.timestamps import effective_from
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
@@ -29,30 +31,8 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.enforcement_conditions import list_unenforced
-from fanout.values import Value
 
 _MAX_NAMED = 10  # variants named in one command
-
-
-class ExplanationNote(Value):
-    """Something to know about the subject that blocks nothing by itself."""
-
-    reason: str
-    sentence: str
-    since: datetime | None = None
-    until: datetime | None = None
-    actor: str = ""  # who can change it
-    command: str = ""  # that changes it
-
-
-class ConflictNote(Value):
-    """One merge conflict of a variant's draft, and how it was decided if it was."""
-
-    variant: str
-    key: str
-    sentence: str
-    is_decided: bool
-    since: datetime | None = None  # of the decision
 
 
 def build_notes(
@@ -93,7 +73,7 @@ def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
     for name, evaluation in evaluations.items():
         for alternative in evaluation.alternatives if stage in ("", name) else ():
             for hold in alternative.holds if not alternative.newer else ():
-                yield ExplanationNote(str(hold.reason), hold.sentence, hold.since, actor=hold.actor)
+                yield ExplanationNote(str(hold.reason), hold.sentence, hold.actor, since=hold.since)
 
 
 def _excluded_notes(
@@ -111,7 +91,7 @@ def _excluded_notes(
         sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.sentence}"
         command = _retry_command(item, excluded) if hold.reason == Reason.SKIPPED else ""
         yield ExplanationNote(
-            str(hold.reason), sentence, hold.since, hold.until, hold.actor, command
+            str(hold.reason), sentence, hold.actor, command, hold.since, hold.until
         )
 
 
@@ -168,7 +148,7 @@ def _rejected_notes(variant: RenderedVariant) -> Iterator[ExplanationNote]:
     for rejected_value in published.rejected if published is not None else ():
         assert published is not None, "it has rejected values"
         sentence = wording.describe_rejected_value(published.revision, str(rejected_value))
-        yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, published.at)
+        yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)
 
 
 def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[ExplanationNote]:
@@ -182,7 +162,7 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
         yield from _variant_pins(item, rule, decisions) if not variant else ()
     elif pin.decision is None:
         sentence = wording.describe_policy_pin(label_stage(stage), pin.revision)
-        yield ExplanationNote(str(Reason.PINNED), sentence, actor=AUTHOR)
+        yield ExplanationNote(str(Reason.PINNED), sentence, AUTHOR)
     else:
         subject = variant or label_stage(stage)
         yield _rollback_note(item, subject, pin.decision)
@@ -214,7 +194,7 @@ def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) ->
     )
 
 
-def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[ConflictNote]:
+def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[ExplainedConflict]:
     """Yield the conflicts of the variant's draft by the keys and files in its trailers.
 
     The trailers have no values; `describe_conflicts` takes those of another merge.
@@ -227,7 +207,7 @@ def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[Con
 
 def describe_conflicts(
     item: PolicyResult, variant: RenderedVariant, conflicts: Iterable[MergeConflict]
-) -> Iterator[ConflictNote]:
+) -> Iterator[ExplainedConflict]:
     """Yield the given conflicts of the variant's draft with all three values of each."""
     for conflict in conflicts:
         yield _build_conflict(item, variant, conflict.key, str(conflict))
@@ -235,28 +215,28 @@ def describe_conflicts(
 
 def _build_conflict(
     item: PolicyResult, variant: RenderedVariant, key: str, text: str
-) -> ConflictNote:
+) -> ExplainedConflict:
     name = variant.spec.name
     if decision := _find_resolution(item, variant, key):
         why = decision.fields.get("reason", "")
         sentence = wording.describe_decided_conflict(text, decision.by, decision.name, why)
-        return ConflictNote(name, key, sentence, is_decided=True, since=decision.at)
+        return ExplainedConflict(name, key, sentence, decided=True, since=decision.at)
     draft = find_release_draft(variant)
     if draft is not None and key in draft.settled_keys:
-        return ConflictNote(
+        return ExplainedConflict(
             name,
             key,
             wording.describe_settled_conflict(text, wording.DECIDED_BY_COMMIT),
-            is_decided=True,
+            decided=True,
         )
     if variant.observed.choices.default_side is not None:
-        return ConflictNote(
+        return ExplainedConflict(
             name,
             key,
             wording.describe_settled_conflict(text, wording.DECIDED_BY_FIELD),
-            is_decided=True,
+            decided=True,
         )
-    return ConflictNote(name, key, wording.describe_undecided_conflict(text), is_decided=False)
+    return ExplainedConflict(name, key, wording.describe_undecided_conflict(text), decided=False)
 
 
 def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:
@@ -287,7 +267,7 @@ def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
         names = format_names(name for name, _ in publications)
         sentence = wording.describe_early_merge(names, revision)
         since = min(at for _, at in publications)
-        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since)
+        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=since)
 
 
 def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
@@ -296,7 +276,7 @@ def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
         yield ExplanationNote(
             str(report.reason),
             report.sentence,
-            actor=f"the administrators of {names}",
+            f"the administrators of {names}",
         )
 
 

@@ -1,61 +1,44 @@
 """Status of the fleet: what needs a person, the stages of all policies, totals."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
+from fanout.api.explanation_view import Blocker, ExplanationView
+from fanout.api.fleet_status_view import (
+    FleetStageView,
+    FleetStatusSpec,
+    FleetStatusStatus,
+    FleetStatusView,
+    PolicyBlocker,
+)
+from fanout.api.view_base import ViewMeta, dump_view
 from fanout.gates.evaluation_results import VariantState
 from fanout.message_commands import MessageCommands
-from fanout.reconcile.explanation.blockers import Blocker, sort_by_urgency
-from fanout.reconcile.explanation.explanation_notes import ConflictNote
+from fanout.reconcile.explanation.blockers import rank_urgency, sort_by_urgency
 from fanout.reconcile.explanation.policy_explanation import (
-    Explanation,
     PolicyExplainer,
     open_explainers,
 )
 from fanout.reconcile.pass_results import PassPlan
-from fanout.reconcile.report.request_views import RequestEntry, group_requests_by_stage
-from fanout.values import Value
-
-
-class StageStatus(Value):
-    """One stage of a policy, or a variant written by hand, or a stopped policy."""
-
-    policy: str
-    namespace: str
-    stage: str
-    state: str
-    candidate: str = ""
-    total: int = 0
-    ready: int = 0
-    failed: int = 0
-    reasons: tuple[str, ...] = ()  # of its blockers, the most urgent first
-    next: datetime | None = None
-    requests: Sequence[RequestEntry] = ()
-
-    @property
-    def is_done(self) -> bool:
-        """True if all variants are ready and nothing waits."""
-        return self.ready == self.total and not self.reasons
+from fanout.reconcile.report.request_views import group_requests_by_stage
+from fanout.values import Value, asdict
 
 
 class FleetStatus(Value):
     """Status of all policies of a pass."""
 
-    stages: tuple[StageStatus, ...]
-    explanations: tuple[Explanation, ...]  # of the policies
-    urgent: tuple[tuple[Explanation, Blocker], ...]  # what needs a person, most urgent first
+    stages: tuple[FleetStageView, ...]
+    explanations: tuple[ExplanationView, ...]  # of the policies
+    urgent: tuple[tuple[ExplanationView, Blocker], ...]  # what needs a person, most urgent first
     names: dict[str, str]  # display names of all variants
     fix_count: int = 0  # what failed or a person must repair
 
     @property
-    def conflicts(self) -> tuple[ConflictNote, ...]:
-        """Undecided merge conflicts of all policies."""
-        return tuple(conflict for it in self.explanations for conflict in it.conflicts)
-
-    @property
     def next(self) -> datetime | None:
         """Instant at which time alone next changes something."""
-        return min((it.next for it in self.explanations if it.next is not None), default=None)
+        instants = (it.status.next for it in self.explanations)
+        return min((it for it in instants if it is not None), default=None)
 
 
 def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = None) -> FleetStatus:
@@ -65,58 +48,93 @@ def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = N
     """
     explainers = open_explainers(pass_plan, commands)
     explanations = tuple(it.explain_policy() for it in explainers)
-    owners = {id(blocker): it for it in explanations for blocker in it.blockers}
-    urgent = sort_by_urgency(
-        blocker for it in explanations for blocker in it.blockers if blocker.needs_person
-    )
+    urgent = [it for it in list_blockers(explanations) if it[1].needs_person]
     return FleetStatus(
         tuple(
             stage
             for it, explanation in zip(explainers, explanations, strict=True)
-            for stage in _list_stages(it, explanation.state)
+            for stage in _list_stages(it, explanation.status.state)
         ),
         explanations,
-        tuple((owners[id(blocker)], blocker) for blocker in urgent),
+        tuple(urgent),
         {name: shown for it in explainers for name, shown in it.names.items()},
         sum(it.fix_count for it in explainers),
     )
 
 
-def _list_stages(explainer: PolicyExplainer, policy_state: str) -> Iterator[StageStatus]:
+def list_blockers(
+    explanations: Iterable[ExplanationView],
+) -> list[tuple[ExplanationView, Blocker]]:
+    """Return the blockers of all policies with the explanation of each, the most urgent first."""
+    owned = [(it, blocker) for it in explanations for blocker in it.status.blockers]
+    return sorted(owned, key=lambda it: rank_urgency(it[1]))
+
+
+def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, Any]:
+    """Return the status of the fleet as a FleetStatusView; `namespace` is "" for all."""
+    statuses = [it.status for it in fleet_status.explanations]
+    needs_person = tuple(
+        PolicyBlocker(
+            policy=it.spec.policy or it.spec.variant,
+            namespace=it.metadata.namespace,
+            **asdict(blocker),
+        )
+        for it, blocker in fleet_status.urgent
+    )
+    status = FleetStatusStatus(
+        policies=len(statuses),
+        variants=sum(it.variants for it in statuses),
+        ready=sum(it.ready for it in statuses),
+        failed=sum(it.failed for it in fleet_status.stages),
+        needs_person=needs_person,
+        stages=fleet_status.stages,
+        conflicts=tuple(conflict for it in statuses for conflict in it.conflicts),
+        next=fleet_status.next,
+    )
+    view = FleetStatusView(
+        metadata=ViewMeta("fleet", namespace), spec=FleetStatusSpec(namespace), status=status
+    )
+    return dump_view(view)
+
+
+def _list_stages(explainer: PolicyExplainer, policy_state: str) -> Iterator[FleetStageView]:
     policy, decision = explainer.item.resolved_policy, explainer.item.decision
     if decision is None or explainer.item.error is not None:
-        reasons = _sort_reasons(explainer.blockers)
-        yield StageStatus(policy.name, policy.namespace, "", policy_state, reasons=reasons)
+        yield FleetStageView(
+            policy=policy.name,
+            namespace=policy.namespace,
+            state=policy_state,
+            waits_for=_sort_reasons(explainer.blockers),
+        )
         return
     by_hand = explainer.blockers if policy.upstream_policy is None else ()
     own_blockers = [it for it in explainer.blockers if not it.stage]
     if own_blockers and not by_hand:
         # Targets without a variant and suspensions of the policy are in no stage.
         failed = sum(len(it.variants) for it in own_blockers if it.failed)
-        yield StageStatus(
-            policy.name,
-            policy.namespace,
-            "",
-            policy_state,
-            total=failed,
+        yield FleetStageView(
+            policy=policy.name,
+            namespace=policy.namespace,
+            state=policy_state,
+            variants=failed,
             failed=failed,
-            reasons=_sort_reasons(own_blockers),
+            waits_for=_sort_reasons(own_blockers),
         )
     requests = group_requests_by_stage(explainer.item.variants)
     for stage in decision.stages.values():
         blockers = (it for it in explainer.blockers if it.stage == stage.name and it.stage)
-        yield StageStatus(
-            policy.name,
-            policy.namespace,
-            stage.name,
-            explainer.item.stage_state(stage.name),
-            stage.candidate,
-            sum(stage.counts.values()),
-            stage.counts.get(VariantState.READY, 0),
-            stage.counts.get(VariantState.FAILED, 0),
-            _sort_reasons([*blockers, *by_hand]),
-            stage.next,
-            requests.get(stage.name, ()),
+        yield FleetStageView(
+            policy=policy.name,
+            namespace=policy.namespace,
+            stage=stage.name,
+            candidate=stage.candidate,
+            state=explainer.item.stage_state(stage.name),
+            variants=sum(stage.counts.values()),
+            ready=stage.counts.get(VariantState.READY, 0),
+            failed=stage.counts.get(VariantState.FAILED, 0),
+            waits_for=_sort_reasons([*blockers, *by_hand]),
+            requests=requests.get(stage.name, ()),
+            next=stage.next,
         )
 
 

@@ -2,81 +2,37 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
 
+from fanout.api.explanation_view import (
+    Blocker,
+    ExplainedConflict,
+    ExplanationSpec,
+    ExplanationStatus,
+    ExplanationView,
+)
 from fanout.api.reasons import Reason
-from fanout.api.view_base import VerdictLabel
+from fanout.api.view_base import VerdictLabel, ViewMeta
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.explanation.blockers import (
-    Blocker,
     find_blockers,
     select_blockers,
     sort_by_urgency,
 )
 from fanout.reconcile.explanation.display_names import build_display_names
 from fanout.reconcile.explanation.explanation_notes import (
-    ConflictNote,
-    ExplanationNote,
     build_notes,
     list_conflicts,
 )
 from fanout.reconcile.explanation.unblock_commands import CommandBuilder
 from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult
-from fanout.reconcile.report.request_views import RequestEntry, list_requests
-from fanout.values import Value, replace
+from fanout.reconcile.report.request_views import list_requests
+from fanout.values import astuple, replace
 
 _POLICY_STATES = (Reason.STUCK, Reason.HALTED, Reason.SUSPENDED)  # the first that applies
-
-
-class StageCounts(Value):
-    """Variants of a stage or of a policy: all, and those that are ready at the candidate."""
-
-    total: int = 0
-    ready: int = 0
-
-
-class Explanation(Value):
-    """Blockers of a subject, and the commands that end them."""
-
-    policy: str  # "" for a variant written by hand
-    namespace: str
-    state: str  # in CamelCase
-    stage: str = ""
-    variant: str = ""
-    candidate: str = ""  # of a policy: the newest candidate of its stages
-    published: str = ""  # of a variant: its published revision
-    counts: StageCounts = StageCounts()
-    blockers: tuple[Blocker, ...] = ()  # the most urgent first
-    requests: Sequence[RequestEntry] = ()
-    conflicts: tuple[ConflictNote, ...] = ()
-    notes: tuple[ExplanationNote, ...] = ()
-    moving: tuple[str, ...] = ()  # variants that the next sweep releases or publishes
-    next: datetime | None = None  # when time alone can next change something
-    message_commands: MessageCommands = MessageCommands()  # for the reader
-
-    @property
-    def name(self) -> str:
-        """Name of the subject, as `fanout explain` takes it."""
-        return "/".join(filter(None, (self.policy, self.stage, self.variant)))
-
-    @property
-    def opens_at(self) -> datetime | None:
-        """Instant at which time alone has ended every blocker; None if it cannot."""
-        ends = [it.until for it in self.blockers]
-        return max((it for it in ends if it), default=None) if ends and all(ends) else None
-
-    @property
-    def commands(self) -> tuple[str, ...]:
-        """Commands that unblock the subject, each once, of the most urgent blocker first."""
-        lines = [command for blocker in self.blockers for command in blocker.commands]
-        lines += [note.command for note in self.notes if note.command]
-        if self.moving:
-            lines.append("fanout sweep")
-        return self.message_commands.complete_all(lines)
 
 
 class PolicyExplainer:
@@ -104,35 +60,32 @@ class PolicyExplainer:
         self._builder = CommandBuilder(item, blockers, self.names, namespace, self.commands)
         self.blockers = tuple(self._with_commands(it) for it in blockers)
 
-    def explain_policy(self) -> Explanation:
+    def explain_policy(self) -> ExplanationView:
         """Explain the policy with all its stages."""
         item, decision = self.item, self.item.decision
         policy, facts = item.resolved_policy, item.facts
         blockers = tuple(sort_by_urgency(self.blockers))
         if decision is None or facts is None or item.error is not None:
-            own_name, by_hand = policy.name, policy.upstream_policy is None
-            names = ("", own_name) if by_hand else (own_name, "")
-            return Explanation(
-                names[0], policy.namespace, STOPPED, variant=names[1], blockers=blockers
-            )
+            by_hand = policy.upstream_policy is None
+            spec = ExplanationSpec("", variant=policy.name) if by_hand else None
+            return self._build(spec, ExplanationStatus(STOPPED, blockers=blockers))
         candidates = {it.candidate for it in decision.stages.values()}
         instants = [*(it.next for it in decision.stages.values()), *(it.until for it in blockers)]
-        return Explanation(
-            policy.name,
-            policy.namespace,
+        status = ExplanationStatus(
             _policy_state(decision, blockers),
-            candidate=next((it for it in reversed(facts.revisions) if it in candidates), ""),
-            counts=_count(decision.variants.values()),
+            next((it for it in reversed(facts.revisions) if it in candidates), ""),
+            variants=len(decision.variants),
+            ready=_count_ready(decision.variants.values()),
             blockers=blockers,
             requests=list_requests(it.observed for it in item.variants),
             conflicts=self._undecided_conflicts(item.variants),
             notes=build_notes(item),
             moving=_find_moving(decision.variants.values()),
             next=find_next(instants, facts.now),
-            message_commands=self.commands,
         )
+        return self._build(None, status)
 
-    def explain_stage(self, stage: str) -> Explanation:
+    def explain_stage(self, stage: str) -> ExplanationView:
         """Explain one stage. The policy has been evaluated and has it."""
         decision, facts = self.item.decision, self.item.facts
         assert decision is not None, "the policy has been evaluated"
@@ -141,25 +94,23 @@ class PolicyExplainer:
         members = [it for it in decision.variants.values() if it.stage == stage]
         variants = [it for it in self.item.variants if it.spec.stage == stage]
         blockers = select_blockers(self.blockers, stage, variants, is_stage=True)
-        return Explanation(
-            self.item.resolved_policy.name,
-            self.item.resolved_policy.namespace,
+        status = ExplanationStatus(
             self.item.stage_state(stage),
-            stage,
-            candidate=evaluation.candidate,
-            counts=_count(members),
+            evaluation.candidate,
+            variants=len(members),
+            ready=_count_ready(members),
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests(it.observed for it in variants),
             conflicts=self._undecided_conflicts(variants),
             notes=build_notes(self.item, stage),
             moving=_find_moving(members),
             next=evaluation.next,
-            message_commands=self.commands,
         )
+        return self._build(ExplanationSpec(self.item.resolved_policy.name, stage), status)
 
     def explain_variant(
-        self, variant: RenderedVariant, conflicts: Iterable[ConflictNote]
-    ) -> Explanation:
+        self, variant: RenderedVariant, conflicts: Iterable[ExplainedConflict]
+    ) -> ExplanationView:
         """Explain one variant; `conflicts` are all of its draft."""
         decision, spec = self.item.decision, variant.spec
         assert decision is not None, "the policy has been evaluated"
@@ -171,52 +122,66 @@ class PolicyExplainer:
             else it
             for it in select_blockers(self.blockers, spec.stage, [variant], is_stage=False)
         )
-        return Explanation(
-            policy.name if policy.upstream_policy is not None else "",
-            policy.namespace,
+        status = ExplanationStatus(
             evaluation.state.value,
-            spec.stage,
-            spec.name,
-            candidate=evaluation.candidate,
-            published=published.revision if published is not None else "",
+            evaluation.candidate,
+            published.revision if published is not None else "",
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests([variant.observed]),
             conflicts=tuple(conflicts),
             notes=build_notes(self.item, variant=variant),
             moving=_find_moving([evaluation]),
             next=evaluation.next,
-            message_commands=self.commands,
+        )
+        own_policy = policy.name if policy.upstream_policy is not None else ""
+        return self._build(ExplanationSpec(own_policy, spec.stage, spec.name), status)
+
+    def explain_orphaned(self, variant: str) -> ExplanationView:
+        """Explain why an orphaned variant still exists, and when it is removed."""
+        item = self.item
+        is_removable = variant in item.removals.removable
+        status = ExplanationStatus(
+            "Leaving" if is_removable else VariantState.HELD.value,
+            blockers=tuple(it for it in self.blockers if variant in it.variants),
+            notes=build_notes(item) if is_removable else (),
+            moving=(variant,) if is_removable else (),
+            next=last_end(it.until for it in item.removals.holds.get(variant, ())),
+        )
+        return self._build(ExplanationSpec(item.resolved_policy.name, variant=variant), status)
+
+    def _build(self, spec: ExplanationSpec | None, status: ExplanationStatus) -> ExplanationView:
+        """Build the explanation of a part; without `spec` that of the whole policy."""
+        policy = self.item.resolved_policy
+        spec = spec or ExplanationSpec(policy.name)
+        ends = [it.until for it in status.blockers]
+        opens_at = max((it for it in ends if it), default=None) if ends and all(ends) else None
+        return ExplanationView(
+            metadata=ViewMeta("/".join(filter(None, astuple(spec))), policy.namespace),
+            spec=spec,
+            status=replace(status, opens_at=opens_at),
         )
 
     def _with_commands(self, blocker: Blocker) -> Blocker:
         return replace(blocker, commands=self._builder.build(blocker))
 
-    def _undecided_conflicts(self, variants: Iterable[RenderedVariant]) -> tuple[ConflictNote, ...]:
+    def _undecided_conflicts(
+        self, variants: Iterable[RenderedVariant]
+    ) -> tuple[ExplainedConflict, ...]:
         open_conflicts = self.item.undecided_conflicts
         return tuple(
             conflict
             for variant in variants
             if open_conflicts.get(variant.spec.name)
             for conflict in list_conflicts(self.item, variant)
-            if not conflict.is_decided
+            if not conflict.decided
         )
 
 
-def explain_orphaned(explainer: PolicyExplainer, variant: str) -> Explanation:
-    """Explain why an orphaned variant still exists, and when it is removed."""
-    item = explainer.item
-    is_removable = variant in item.removals.removable
-    return Explanation(
-        item.resolved_policy.name,
-        item.resolved_policy.namespace,
-        "Leaving" if is_removable else VariantState.HELD.value,
-        variant=variant,
-        blockers=tuple(it for it in explainer.blockers if variant in it.variants),
-        notes=build_notes(item) if is_removable else (),
-        moving=(variant,) if is_removable else (),
-        next=last_end(it.until for it in item.removals.holds.get(variant, ())),
-        message_commands=explainer.commands,
-    )
+def list_commands(status: ExplanationStatus) -> Sequence[str]:
+    """Return the commands that unblock the subject, of the most urgent blocker first."""
+    lines = [command for blocker in status.blockers for command in blocker.commands]
+    lines += [note.command for note in status.notes if note.command]
+    return [*lines, "fanout sweep"] if status.moving else lines
 
 
 def open_explainers(
@@ -252,9 +217,8 @@ def _policy_state(decision: PolicyEvaluation, blockers: Sequence[Blocker]) -> st
     return next((str(it) for it in _POLICY_STATES if it in reasons), default)
 
 
-def _count(evaluations: Iterable[VariantEvaluation]) -> StageCounts:
-    states = [it.state for it in evaluations]
-    return StageCounts(len(states), sum(it is VariantState.READY for it in states))
+def _count_ready(evaluations: Iterable[VariantEvaluation]) -> int:
+    return sum(it.state is VariantState.READY for it in evaluations)
 
 
 def _find_moving(evaluations: Iterable[VariantEvaluation]) -> tuple[str, ...]:

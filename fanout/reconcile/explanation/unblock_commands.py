@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from fanout.api.explanation_view import Blocker
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
@@ -16,7 +17,6 @@ from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import EvidenceFacts
 from fanout.gates.required_checks import build_reported_draft
 from fanout.message_commands import MessageCommands, find_decisions
-from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import find_edited
 from fanout.values import replace
@@ -117,14 +117,14 @@ class CommandBuilder:
             yield "fanout sweep"
         elif orphans := self._find_orphans(blocker):
             if reason == Reason.REQUEST_CLOSED:
-                yield from find_decisions(blocker.sentence)
+                yield from find_decisions(blocker.message)
             elif reason in _ENDED_BY_REMOVAL:
                 yield from self._build_removals(blocker, orphans)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
         else:
-            for command in find_decisions(blocker.sentence):
+            for command in find_decisions(blocker.message):
                 # The sentence is the one of the first variant.
                 is_promotion = command.startswith("fanout promote ")
                 scoped = self._command("promote", *self._scope(blocker), *_WHY)
@@ -195,7 +195,7 @@ class CommandBuilder:
         """Yield the withdrawal of each decision that the sentence names."""
         facts = self.item.facts
         for decision in facts.records.decisions if facts is not None else ():
-            if decision.name in blocker.sentence:
+            if decision.name in blocker.message:
                 yield self._command("withdraw", decision.name, *_WHY)
 
     def _build_approvals(self, blocker: Blocker) -> Iterator[str]:

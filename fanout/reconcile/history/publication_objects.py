@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.object_meta import API_VERSION, Label
 from fanout.api.view_base import label_verdict
 from fanout.plan.history.admission import Admission
@@ -10,7 +11,6 @@ from fanout.plan.history.admission_wording import describe_admission
 from fanout.plan.history.history_entry import HistoryEntry
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.history.stage_revisions import StageRevision
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.ref_names import parse_publication_number
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.notifications import NotificationEvent
 from fanout.message_commands import MessageCommands
-from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.notifications import event_wording as wording
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
 from fanout.values import Value

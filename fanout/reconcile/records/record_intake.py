@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.approver_names import format_user
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import Decision
@@ -24,7 +25,6 @@ from fanout.plan.records.policy_records import (
     RecordsKey,
     SubmittedRecord,
 )
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
 from fanout.reconcile import reconcile_wording as wording

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import GROUP
 from fanout.api.reasons import Reason
@@ -27,7 +28,6 @@ from fanout.gates.removal_gate import (
     RemovalFacts,
     evaluate_removals,
 )
-from fanout.gates.timestamps import format_instant
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant

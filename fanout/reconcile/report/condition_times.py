@@ -7,9 +7,9 @@ is not on record is left out, so that the same observation always gives the same
 from collections.abc import Iterable
 from datetime import datetime
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.conflict_views import draft_time

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import Reason
-from fanout.api.view_base import label_verdict
+from fanout.api.view_base import RequestView, label_verdict
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantState
@@ -16,7 +17,6 @@ from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import (
@@ -47,7 +47,6 @@ from fanout.reconcile.report.policy_conditions import (
     find_refusals,
 )
 from fanout.reconcile.report.request_views import (
-    RequestEntry,
     build_request_views,
     find_request,
     group_requests_by_stage,
@@ -136,7 +135,7 @@ def _build_stage(
     conflicts: int,
     published: Mapping[str, int],
     first_published: datetime | None,
-    requests: Iterable[RequestEntry],
+    requests: Iterable[RequestView],
 ) -> Plain:
     policy = policy_result.resolved_policy.name
     labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}

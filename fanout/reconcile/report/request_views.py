@@ -1,23 +1,15 @@
 """Pull requests of variants in views and explanations, as the forge shows them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fanout.api.view_base import RequestView
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import Value, as_data
+from fanout.values import as_data
 
 
-class RequestEntry(Value, kw_only=True):
-    """Pull request with the draft of a variant; the fields are those of its view."""
-
-    repository: str  # name of the Repository object
-    number: int
-    url: str
-    state: str
-
-
-def find_request(observed: ObservedVariant) -> RequestEntry | None:
+def find_request(observed: ObservedVariant) -> RequestView | None:
     """Return the pull request with the variant's draft, or the one that a person declined."""
     forge = observed.repository_state.forge
     facts = forge.requests.get(observed.draft_ref) if forge is not None else None
@@ -25,7 +17,7 @@ def find_request(observed: ObservedVariant) -> RequestEntry | None:
     if facts is None or (observed.draft is None and observed.declined is None):
         return None
     request = facts.request
-    return RequestEntry(
+    return RequestView(
         repository=observed.spec.repository,
         number=request.number,
         url=request.url,
@@ -33,14 +25,14 @@ def find_request(observed: ObservedVariant) -> RequestEntry | None:
     )
 
 
-def list_requests(variants: Iterable[ObservedVariant]) -> Sequence[RequestEntry]:
+def list_requests(variants: Iterable[ObservedVariant]) -> tuple[RequestView, ...]:
     """Return the pull requests of these variants, each once, in the order of the variants."""
     return tuple(dict.fromkeys(it for it in map(find_request, variants) if it is not None))
 
 
 def group_requests_by_stage(
     variants: Iterable[RenderedVariant],
-) -> Mapping[str, Sequence[RequestEntry]]:
+) -> Mapping[str, tuple[RequestView, ...]]:
     """Return the pull requests with drafts of each stage, by its name."""
     by_stage: dict[str, list[ObservedVariant]] = {}
     for variant in variants:
@@ -48,6 +40,6 @@ def group_requests_by_stage(
     return {stage: list_requests(several) for stage, several in by_stage.items()}
 
 
-def build_request_views(requests: Iterable[RequestEntry]) -> list[dict[str, Any]]:
+def build_request_views(requests: Iterable[RequestView]) -> list[dict[str, Any]]:
     """Return the pull requests as plain data of RequestView."""
     return [as_data(it) for it in requests]

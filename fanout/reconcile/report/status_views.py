@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
@@ -18,7 +19,6 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
 from fanout.message_commands import MessageCommands, cluster_commands
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import (
     PROGRESS_TYPES,
     ObjectName,

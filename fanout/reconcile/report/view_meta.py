@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.object_meta import API_VERSION, Label
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.selection.label_selector import FlagSelector, matches
