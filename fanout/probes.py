@@ -467,7 +467,7 @@ class _Batch:
             parse = parse_prometheus_response if probe.query else parse_service_response
             response = parse(status, content)
             if isinstance(response, ProbeFailure):
-                return ProbeFailure(f"{where}: {response.sentence}")
+                return ProbeFailure(f"{where}: {response.message}")
             return response
 
     def _find_secret(self, probe: ProbeQuery) -> Credentials:

@@ -245,7 +245,7 @@ def _every_minute(fleet: Fleet) -> str:
         [passed] = program.observe(PassMode(sweep=False)).policies
     assert passed.decision
     holds = [hold for it in passed.decision.variants.values() for hold in it.holds]
-    return "\n".join(hold.sentence for hold in holds)
+    return "\n".join(hold.message for hold in holds)
 
 
 CHANGES: dict[str, Play] = {

@@ -131,11 +131,11 @@ HOLDS = (
         Hold(
             "ApprovalMissing",
             "check sign-off needs 1 more approval; run `fanout approve monitoring --stage prod`",
-            actor="anybody in group operators",
+            who="anybody in group operators",
         )
     ),
     RequestHold(
-        Hold("MergeConflict", "1 merge conflict is undecided", actor="the maintainers of edge-eu"),
+        Hold("MergeConflict", "1 merge conflict is undecided", who="the maintainers of edge-eu"),
         ("site1/monitoring",),
     ),
     RequestHold(Hold("WindowClosed", "the window is closed", until=MORNING)),
@@ -240,7 +240,7 @@ def build_hostile(name: str) -> RequestContent:
             RequestConflict((name,), f"upstream {name}, local {name}.", is_decided=True),
         ),
         holds=(
-            RequestHold(Hold("Suspended", name, actor=name)),
+            RequestHold(Hold("Suspended", name, who=name)),
             RequestHold(Hold("Suspended", f"run `{name}` ({name}), {name}:{name}"), (name,)),
         ),
         checks=(RequestCheck(CheckResult(name, Verdict.PENDING, f"{name}: {name}"), (name,)),),

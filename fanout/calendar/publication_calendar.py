@@ -260,7 +260,7 @@ class WindowState(Value):
 
     open: bool
     until: datetime | None
-    sentence: str
+    message: str
     calendar: str = ""
     window: str = ""
 

@@ -26,7 +26,7 @@ class UpstreamStage(Value):
 
     verdicts: StageVerdicts
     reachable: bool  # it has the revision or can still get it
-    actor: str = ""  # who can unblock it
+    who: str = ""  # who can unblock it
     ready_at: datetime | None = None  # when it is ready with the revision without another event
     returning: bool = False  # it left the revision and is returning to it
 
@@ -220,14 +220,12 @@ def _soak_hold(
     if verdict is not Verdict.PASSED:
         sentence = gate_wording.describe_unstarted_soak(revision, stage, soak)
         possible = verdict is Verdict.PENDING and upstream_stage.reachable
-        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor, until=ready_at), possible
+        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who, until=ready_at), possible
     sentence = gate_wording.describe_ended_soak(
         revision, stage, history.soaked, soak, is_returning=upstream_stage.returning
     )
     if upstream_stage.returning:
-        return Hold(
-            Reason.SOAK_RUNNING, sentence, upstream_stage.actor, history.left, ready_at
-        ), True
+        return Hold(Reason.SOAK_RUNNING, sentence, upstream_stage.who, history.left, ready_at), True
     actor = gate_wording.MAY_OVERRIDE_SOAK
     return Hold(Reason.SOAK_CUT_SHORT, sentence, actor, history.left), False
 
@@ -237,9 +235,9 @@ def _not_passed_hold(
 ) -> Hold:
     if verdict is Verdict.FAILED:
         sentence = gate_wording.describe_upstream_failure(revision, stage)
-        return Hold(Reason.AFTER_FAILED, sentence, upstream_stage.actor)
+        return Hold(Reason.AFTER_FAILED, sentence, upstream_stage.who)
     if upstream_stage.reachable:
         sentence = gate_wording.describe_upstream_wait(revision, stage)
-        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor)
+        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who)
     sentence = gate_wording.describe_passed_over(revision, stage)
     return Hold(Reason.AFTER_PENDING, sentence, gate_wording.MAY_OVERRIDE_AFTER)

@@ -134,7 +134,7 @@ class ApprovalIndex:
                 gate_wording.describe_other_approval(other_draft_approvers, draft.revision)
             )
         check_result = _missing_approvals(approval_rule, count)
-        return replace(check_result, sentence="; ".join([check_result.sentence, *hints]))
+        return replace(check_result, message="; ".join([check_result.message, *hints]))
 
     def _count_approvals(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts

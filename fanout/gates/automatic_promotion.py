@@ -99,7 +99,7 @@ def not_covered_hold(
         return hold
     decision = applicable_decisions[-1].decision
     not_covered = gate_wording.describe_other_draft(decision.name, decision.by, decision.revision)
-    return replace(hold, sentence=f"{hold.sentence}; {not_covered}")
+    return replace(hold, message=f"{hold.message}; {not_covered}")
 
 
 def _review_hold(variant: TalliedVariant, draft: DraftFacts) -> Hold | None:

@@ -39,10 +39,10 @@ class CheckResult(Value):
 
     name: str
     verdict: Verdict
-    sentence: str
+    message: str
     at: datetime | None = None  # since when the verdict applies
     reason: str = ""  # CamelCase; "" when it has passed
-    actor: str = ""  # who can report the result
+    who: str = ""  # who can report the result
     until: datetime | None = None  # when it can change without an event
     latest: datetime | None = None  # of the last equal report; `at` is of the first
     passes_at: datetime | None = None  # when it will have passed if nothing more is reported

@@ -340,7 +340,7 @@ class EvidenceIndex:
             Verdict.PENDING,
             gate_wording.describe_upcoming_report(subject.check, first.evidence.by),
             reason=Reason.VERIFICATION_PENDING,
-            actor=gate_wording.TIME_ALONE,
+            who=gate_wording.TIME_ALONE,
             until=first.at,
         )
 
@@ -468,7 +468,7 @@ def _future_result(subject: _CheckSubject, statement: EvidenceStatement) -> Chec
         Verdict.PENDING,
         gate_wording.describe_future_report(subject.check, by),
         reason=Reason.FROM_THE_FUTURE,
-        actor=gate_wording.format_clock_owner(by, reporter),
+        who=gate_wording.format_clock_owner(by, reporter),
         until=statement.at,
     )
 
@@ -492,9 +492,9 @@ def _explain_missing(
         step = "retried" if subject.accepts(statement) else step
         problem = gate_wording.describe_early_evidence(publication.revision, step)
     sentence = gate_wording.describe_ignored_evidence(
-        check_result.sentence, evidence.name, evidence.by, problem
+        check_result.message, evidence.name, evidence.by, problem
     )
-    return replace(check_result, sentence=sentence)
+    return replace(check_result, message=sentence)
 
 
 _STATUS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)

@@ -307,9 +307,9 @@ def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     if len(rolled_back) > stage.tally.tolerated_failures(stage.revision):
         first_hold = next(it.rolled_back for it in rolled_back if it.rolled_back is not None)
         sentence = gate_wording.describe_rolled_back_variants(
-            [it.facts.name for it in rolled_back], stage.revision, first_hold.sentence
+            [it.facts.name for it in rolled_back], stage.revision, first_hold.message
         )
-        stage.holds.append(Hold(first_hold.reason, sentence, first_hold.actor, first_hold.since))
+        stage.holds.append(Hold(first_hold.reason, sentence, first_hold.who, first_hold.since))
     elif len(failed) > len(rolled_back):
         number = min(too_many, len(failed) - len(rolled_back))
         stage.assumptions.append(gate_wording.assume_mended_failures(number))

@@ -253,7 +253,7 @@ class GateEvaluation:
         if stage_rule.control_flow or (choice is not None and choice.revision != revision):
             holds = self.stage_gate(stage_rule, revision).holds
             if holds:
-                return holds[0].actor
+                return holds[0].who
         return self.actors.get(stage, "")
 
     def _stage_ready_at(self, stage: str, revision: str) -> datetime | None:

@@ -137,7 +137,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Stage
     starvation = starving_hold(evaluation, stage_rule)
     if starvation is not None:
         holds = (*holds, starvation)
-    evaluation.record_actor(stage_rule.name, holds[0].actor if holds else gate_wording.NEXT_SWEEP)
+    evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
     alternatives = find_alternatives(evaluation, stage_rule)
     instants = (
         *(hold.until for alternative in alternatives for hold in alternative.holds),

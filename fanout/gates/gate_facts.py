@@ -38,8 +38,8 @@ class Hold(Value):
     """A reason why a policy, stage or variant does not go on, in words for people."""
 
     reason: str  # CamelCase, from fanout.api.reasons
-    sentence: str
-    actor: str = ""  # who can unblock it
+    message: str
+    who: str = ""  # who can unblock it
     since: datetime | None = None
     until: datetime | None = None  # when it ends without an event
 
@@ -96,7 +96,7 @@ class CheckReading(Value):
     check: str
     digest: str  # of the draft or publication in question
     verdict: Verdict  # PENDING: no response yet, or an error
-    sentence: str  # the response, or why there is none
+    message: str  # the response, or why there is none
     observed_revision: str = ""  # revision or commit in the response; "": none
 
 
@@ -110,7 +110,7 @@ class CheckAnswer(Value, forbid_unknown_fields=True):
     digest: str  # of the draft or publication; where a status answers about a draft, its tree
     verdict: Verdict  # passed or failed
     at: Instant  # when it was first recorded
-    sentence: str = ""
+    message: str = field(default="", name="sentence")
 
 
 class DependencyFacts(Value):
@@ -118,8 +118,8 @@ class DependencyFacts(Value):
 
     name: str
     ready: bool
-    sentence: str = ""  # its present state, in words
-    actor: str = ""
+    message: str = ""  # its present state, in words
+    who: str = ""
     until: datetime | None = None
 
 

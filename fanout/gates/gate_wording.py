@@ -97,12 +97,12 @@ def _append_reason(sentence: str, reason: str) -> str:
 def describe_hold(hold: Hold) -> str:
     """Describe a hold in one text, with the instant at which it ends by itself."""
     if hold.until is None:
-        return hold.sentence
+        return hold.message
     if hold.reason == Reason.FROM_THE_FUTURE:
-        return f"{hold.sentence}; it counts from {format_instant(hold.until)}"
-    if hold.actor.startswith(TIME_ALONE):
-        return f"{hold.sentence}; opens automatically at {format_instant(hold.until)}"
-    return hold.sentence
+        return f"{hold.message}; it counts from {format_instant(hold.until)}"
+    if hold.who.startswith(TIME_ALONE):
+        return f"{hold.message}; opens automatically at {format_instant(hold.until)}"
+    return hold.message
 
 
 # Actors with data.

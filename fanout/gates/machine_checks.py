@@ -43,7 +43,7 @@ def fold_readings(
         sentence = gate_wording.describe_settling_check(check_rule.name, until - publication.at)
         check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
         return MachineCheckResult(
-            replace(check_result, actor=gate_wording.TIME_ALONE, until=until), None
+            replace(check_result, who=gate_wording.TIME_ALONE, until=until), None
         )
     reading = next(
         (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
@@ -60,7 +60,7 @@ def fold_readings(
     # An equal verdict keeps the recorded instant: minReady and soak start when it was first given.
     if recorded_answer is None or recorded_answer.verdict is not verdict:
         recorded_answer = CheckAnswer(
-            check_rule.name, publication.digest, verdict, now, reading.sentence
+            check_rule.name, publication.digest, verdict, now, reading.message
         )
     return MachineCheckResult(_answer_result(recorded_answer), recorded_answer)
 
@@ -81,7 +81,7 @@ def apply_freshness(
 def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResult:
     """Return the result of a check whose answer is older than `freshFor`."""
     assert check_rule.fresh_for is not None
-    sentence = gate_wording.describe_stale_answer(check_result.sentence, check_rule.fresh_for)
+    sentence = gate_wording.describe_stale_answer(check_result.message, check_rule.fresh_for)
     return _pending_result(check_rule, sentence, Reason.ANSWER_STALE)
 
 
@@ -100,11 +100,11 @@ def apply_timeout(
     until = clock_start + check_rule.timeout
     if now < until:
         return replace(check_result, until=min(until, check_result.until or until))
-    sentence = gate_wording.describe_timeout(check_result.sentence, check_rule.timeout)
+    sentence = gate_wording.describe_timeout(check_result.message, check_rule.timeout)
     return replace(
         check_result,
         verdict=Verdict.FAILED,
-        sentence=sentence,
+        message=sentence,
         at=until,
         reason=Reason.CHECK_TIMED_OUT,
         until=None,
@@ -118,7 +118,7 @@ def _accept_reading(
     if reading is None:
         return None, gate_wording.describe_unqueried_check(check_rule.name)
     if reading.verdict is Verdict.PENDING:
-        return None, gate_wording.describe_pending_reading(check_rule.name, reading.sentence)
+        return None, gate_wording.describe_pending_reading(check_rule.name, reading.message)
     if (
         check_rule.names_revision
         and reading.observed_revision != publication.revision
@@ -131,7 +131,7 @@ def _accept_reading(
 
 
 def _answer_result(answer: CheckAnswer) -> CheckResult:
-    sentence = gate_wording.describe_answer(answer.check, answer.verdict, answer.sentence)
+    sentence = gate_wording.describe_answer(answer.check, answer.verdict, answer.message)
     if answer.verdict is Verdict.PASSED:
         return CheckResult(answer.check, answer.verdict, sentence, answer.at)
     reason, actor = Reason.VERIFICATION_FAILED, gate_wording.PUBLICATION_OPERATOR

@@ -24,7 +24,7 @@ _NEXT_PASS = frozenset({Reason.NO_DRAFT, Reason.SWEEP_AWAITED})
 class ExpectedCompletion(NamedTuple):
     """Expected completion of variants in flight: who can act, and when time alone does it."""
 
-    actor: str
+    who: str
     until: datetime | None = None
 
 

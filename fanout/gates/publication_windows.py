@@ -39,7 +39,7 @@ class PublicationWindows:
         self.edge = window_state.until
         if window_state.open:
             return
-        self._closed = _closed_window_hold(window_state.sentence, window_state.until)
+        self._closed = _closed_window_hold(window_state.message, window_state.until)
         # Calendars with `atClose: Finish` do not bind a rollout that has begun; all others still
         # do.
         strict = tuple(it for it in calendars if it.name not in finishing_calendars)

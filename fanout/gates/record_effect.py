@@ -26,7 +26,7 @@ class RecordEffect(Value):
     """Effect of a record now; `reason` is EFFECTIVE if it counts."""
 
     reason: Reason
-    sentence: str
+    message: str
 
     @property
     def is_effective(self) -> bool:

@@ -228,7 +228,7 @@ def closed_window_hold(
     window_hold = PublicationWindows(
         tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
     ).closed_hold(rollout_begun=False)
-    return None if window_hold is None else replace(window_hold, actor=gate_wording.REMOVAL_ACTOR)
+    return None if window_hold is None else replace(window_hold, who=gate_wording.REMOVAL_ACTOR)
 
 
 def _is_unlimited(limit: Amount) -> bool:
@@ -338,6 +338,6 @@ def _earlier_level_hold(
     if not orphaned:
         return ()
     sentence = gate_wording.describe_later_stages(orphan.name for orphan in orphaned)
-    actors = (hold.actor for orphan in orphaned for hold in holds[orphan.name])
+    actors = (hold.who for orphan in orphaned for hold in holds[orphan.name])
     actor = next(filter(None, actors), gate_wording.NEXT_SWEEP)
     return (Hold(Reason.REMOVAL_AWAITS, sentence, actor),)

@@ -112,8 +112,8 @@ def find_early_failure(variant_facts: VariantFacts, checks: Sequence[CheckResult
         if check_result.verdict is Verdict.FAILED:
             return Hold(
                 Reason.REQUIRES_FAILED,
-                check_result.sentence,
-                check_result.actor,
+                check_result.message,
+                check_result.who,
                 check_result.at,
                 check_result.until,
             )

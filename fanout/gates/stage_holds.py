@@ -50,12 +50,12 @@ class _HoldGroup:
             self.until = hold.until
 
     def to_hold(self) -> Hold:
-        sentence = gate_wording.describe_group(len(self.names), self.first_name, self.hold.sentence)
+        sentence = gate_wording.describe_group(len(self.names), self.first_name, self.hold.message)
         if len(self.names) == 1:
-            return replace(self.hold, sentence=sentence)
+            return replace(self.hold, message=sentence)
         return replace(
             self.hold,
-            sentence=sentence,
+            message=sentence,
             since=self.since,
             until=self.until,
         )
@@ -118,7 +118,7 @@ def group_holds(
         for hold in variant_evaluation.holds:
             if id(hold) in listed_ids:
                 continue
-            key = (hold.reason, hold.actor)
+            key = (hold.reason, hold.who)
             group = groups.get(key)
             if group is None:
                 group = groups[key] = _HoldGroup(variant_evaluation.name, hold)
@@ -225,8 +225,8 @@ def stuck_hold(
     for stage_rule in evaluation.stages:
         holds = stages[stage_rule.name].holds
         if holds:
-            sentence = gate_wording.describe_stuck(stage_rule.name, holds[0].sentence)
-            return Hold(Reason.STUCK, sentence, holds[0].actor, holds[0].since)
+            sentence = gate_wording.describe_stuck(stage_rule.name, holds[0].message)
+            return Hold(Reason.STUCK, sentence, holds[0].who, holds[0].since)
     return None
 
 

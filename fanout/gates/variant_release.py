@@ -599,7 +599,7 @@ def _hold_change(
     is_drafted = published and draft and draft.digest != published.digest
     if not is_drafted and not variant.facts.outdated:
         return ()
-    return stop[1], replace(stop[1], sentence=gate_wording.CHANGE_SUSPENDED)
+    return stop[1], replace(stop[1], message=gate_wording.CHANGE_SUSPENDED)
 
 
 def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:
@@ -614,7 +614,7 @@ def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:
 
 def _dependency_holds(variant: TalliedVariant) -> tuple[Hold, ...]:
     return tuple(
-        Hold(Reason.DEPENDENCY_PENDING, it.sentence, it.actor, until=it.until)
+        Hold(Reason.DEPENDENCY_PENDING, it.message, it.who, until=it.until)
         for it in variant.facts.depends_on
         if not it.ready
     )
@@ -631,7 +631,7 @@ def _unpassed_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:
     """Return a hold for each check that is pending or failed."""
     return tuple(
         [
-            Hold(check.reason, check.sentence, check.actor, check.at, check.until)
+            Hold(check.reason, check.message, check.who, check.at, check.until)
             for check in checks
             if check.verdict is not Verdict.PASSED
         ]

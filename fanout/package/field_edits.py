@@ -48,7 +48,7 @@ class BlockedPath(Exception):
     def __init__(self, depth: int, sentence: str) -> None:
         super().__init__(sentence)
         self.depth = depth
-        self.sentence = sentence
+        self.message = sentence
 
 
 def apply_edits(data: Any, edits: Iterable[Edit]) -> Any:

@@ -326,7 +326,7 @@ class Manifest:
             except BlockedPath as blocked:
                 line = self._by_index[edit.document].line_of(edit.path[: blocked.depth])
                 raise InvalidInput(
-                    blocked.sentence,
+                    blocked.message,
                     reason=Reason.INVALID_MANIFEST,
                     remedy="correct the file, or do not set this field",
                     where=ErrorLocation(field=format_path(edit.path), file=self.file, line=line),

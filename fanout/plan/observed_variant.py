@@ -271,7 +271,7 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     return Hold(
         Reason.EDITED_DOWNSTREAM,
         plan_wording.describe_manual_removal(location, remedy),
-        actor=plan_wording.format_maintainers(spec.repository),
+        who=plan_wording.format_maintainers(spec.repository),
     )
 
 
@@ -288,7 +288,7 @@ def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
         plan_wording.describe_missing_branch(
             repository, state.branch.removeprefix("refs/heads/"), state.default_branch, others
         ),
-        actor=plan_wording.format_maintainers(repository),
+        who=plan_wording.format_maintainers(repository),
     )
 
 
@@ -305,7 +305,7 @@ def _lost_history_hold(variant: ObservedVariant, published: PublishedLine) -> Ho
             published.merge[:12],
             published.tag if is_tagged else "",
         ),
-        actor=plan_wording.format_maintainers(home.repository),
+        who=plan_wording.format_maintainers(home.repository),
     )
 
 
@@ -327,5 +327,5 @@ def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
     return Hold(
         Reason.DRAFT_BROKEN,
         plan_wording.describe_draft_faults(with_remedy(first), branch, len(more)),
-        actor=plan_wording.format_maintainers(variant.spec.repository),
+        who=plan_wording.format_maintainers(variant.spec.repository),
     )

@@ -132,7 +132,7 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
             plan_wording.describe_missing_base(
                 f"{spec.repository}:{spec.path}", has_other=bool(observed.vendored_tree)
             ),
-            actor=plan_wording.format_maintainers(spec.repository),
+            who=plan_wording.format_maintainers(spec.repository),
         )
     if variant.inputs.missing_injections:
         missing = "; ".join(
@@ -142,6 +142,6 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
         return Hold(
             Reason.REQUIRED_INJECTION_MISSING,
             plan_wording.describe_missing_injections(f"{spec.repository}:{spec.path}", missing),
-            actor=plan_wording.OWNER_OF_OBJECTS,
+            who=plan_wording.OWNER_OF_OBJECTS,
         )
     return None

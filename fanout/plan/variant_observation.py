@@ -242,8 +242,8 @@ def _was_present_before(variant: ObservedVariant, context: ObservationContext) -
 def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     """Return the hold of a variant whose repository could not be read."""
     if failure.reason == Reason.INTERNAL_ERROR:
-        return Hold(failure.reason, str(failure), actor=plan_wording.OPERATOR)
-    return Hold(Reason.REPOSITORY_UNAVAILABLE, str(failure), actor=owner)
+        return Hold(failure.reason, str(failure), who=plan_wording.OPERATOR)
+    return Hold(Reason.REPOSITORY_UNAVAILABLE, str(failure), who=owner)
 
 
 def _find_obstacle(
@@ -259,14 +259,14 @@ def _find_obstacle(
     if state.failure is not None:
         return unreadable_repository_hold(state.failure, owner)
     if collision := context.collision_reasons.get((spec.namespace, spec.name)):
-        return Hold(Reason.PATH_COLLISION, collision, actor=location_author(spec))
+        return Hold(Reason.PATH_COLLISION, collision, who=location_author(spec))
     if not state.head:
         return missing_branch_hold(state, spec.repository)
     if variant.path_state.problem:
         return Hold(
             Reason.INVALID_PATH,
             plan_wording.describe_invalid_path(location, variant.path_state.problem),
-            actor=owner,
+            who=owner,
         )
     if spec.path in state.other_installations:
         return Hold(
@@ -274,7 +274,7 @@ def _find_obstacle(
             plan_wording.describe_other_installation(
                 location, state.other_installations[spec.path]
             ),
-            actor=plan_wording.ADMINISTRATOR,
+            who=plan_wording.ADMINISTRATOR,
         )
     # The path of a variant that waits is occupied by the variant it waits for,
     # which the checks below would report as a fault.
@@ -303,18 +303,18 @@ def _occupied_path_hold(
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
         return Hold(
-            Reason.PATH_TAKEN, plan_wording.describe_foreign_draft(ref, spec.name), actor=owner
+            Reason.PATH_TAKEN, plan_wording.describe_foreign_draft(ref, spec.name), who=owner
         )
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         return Hold(
             Reason.PATH_TAKEN,
             plan_wording.describe_other_package(location),
-            actor=owner,
+            who=owner,
         )
     if variant.is_unmanaged and not variant.may_adopt:
         return Hold(
             Reason.PATH_TAKEN,
             plan_wording.describe_unmanaged_package(location),
-            actor=owner,
+            who=owner,
         )
     return None

@@ -50,7 +50,7 @@ class PassProblem(Value, kw_only=True):
     policy: str  # title of the policy
     subject: str  # the target or the variant; "" for the policy as a whole
     reason: str
-    sentence: str
+    message: str
     noun: str = "variant"  # kind of the subject: policy, repository, target or variant
     failed: bool = True  # False: a hold, or information
     names: tuple[str, ...] = ()  # other names of the subject in the sentence
@@ -310,7 +310,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
         yield problem(
             subject=failure.target,
             reason=failure.reason,
-            sentence=failure.problem,
+            message=failure.problem,
             noun="target",
             names=(failure.target.rpartition("/")[2],),
         )
@@ -321,7 +321,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             yield problem(
                 subject=failure.target,
                 reason=str(first_hold.reason) if first_hold is not None else failure.reason,
-                sentence=failure.problem,
+                message=failure.problem,
                 failed=False,
                 gone=True,
             )
@@ -333,7 +333,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
         yield problem(
             subject=repository,
             reason=str(Reason.BASE_MISSING),
-            sentence=sentence,
+            message=sentence,
             noun="repository",
             failed=False,
             again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
@@ -363,7 +363,7 @@ def _find_unwritten_traces(policy_result: PolicyResult) -> Iterator[PassProblem]
                 policy=policy_result.title,
                 subject=remote.url,
                 reason=str(error.reason),
-                sentence=wording.describe_unwritten_trace(write.trace.record, remote.url, error),
+                message=wording.describe_unwritten_trace(write.trace.record, remote.url, error),
                 noun="repository",
                 failed=False,
             )
@@ -389,7 +389,7 @@ def _find_forge_failures(
                 policy=policy_result.title,
                 subject=repository,
                 reason=str(failure.reason),
-                sentence=str(failure),
+                message=str(failure),
                 noun="repository",
             )
 
@@ -406,7 +406,7 @@ def _find_foreign_requests(
                 policy=policy_result.title,
                 subject=observed.spec.repository,
                 reason=str(Reason.REQUEST_FOREIGN),
-                sentence=wording.describe_foreign_request(
+                message=wording.describe_foreign_request(
                     request.number, request.base_branch, request.head_branch
                 ),
                 noun="repository",
@@ -419,7 +419,7 @@ def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> Pa
         policy=policy_result.title,
         subject="",
         reason=str(error.reason),
-        sentence=str(error),
+        message=str(error),
         noun="policy",
     )
 
@@ -438,10 +438,10 @@ def _find_variant_problems(
     if failure is not None:
         yield problem(failure.reason, str(failure), failed=True)
     elif observed.obstacle is not None:
-        yield problem(observed.obstacle.reason, observed.obstacle.sentence, failed=True)
+        yield problem(observed.obstacle.reason, observed.obstacle.message, failed=True)
     elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
         is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(variant.spec.stage)
-        yield problem(hold.reason, hold.sentence, failed=is_misplaced)
+        yield problem(hold.reason, hold.message, failed=is_misplaced)
     if observed.missing_tag:
         yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
     for reason, sentence in find_tag_problems(observed):
@@ -451,7 +451,7 @@ def _find_variant_problems(
     if conflict_count := _count_undecided(variant, open_conflicts):
         yield _build_conflict_problem(policy_result, variant, conflict_count)
     for leftover in policy_result.remaining_leftovers.get(name, ()):
-        yield problem(leftover.reason, wording.append_actor(leftover.sentence, leftover.actor))
+        yield problem(leftover.reason, wording.append_actor(leftover.message, leftover.who))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
         yield problem(Reason.OUT_OF_BAND, wording.MERGED_EARLY)
 
@@ -460,7 +460,7 @@ def _build_problem(
     policy_result: PolicyResult,
     variant: RenderedVariant,
     reason: str,
-    sentence: str,
+    message: str,
     reminder: str = "",
     *,
     failed: bool = False,
@@ -471,7 +471,7 @@ def _build_problem(
         policy=policy_result.title,
         subject=spec.name,
         reason=str(reason),
-        sentence=sentence,
+        message=message,
         failed=failed,
         names=names,
         again=reminder,

@@ -25,14 +25,14 @@ class ProblemGroup(Value):
     is_repeated: bool = False  # all of it was reported before
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """Subjects and sentence of the problem, without the policy."""
-        return self._with_subjects(self.first.sentence)
+        return self._with_subjects(self.first.message)
 
     @property
     def reminder(self) -> str:
         """Subjects and sentence, shortened to one line if it was reported completely before."""
-        return self._with_subjects(self.first.again if self.is_repeated else self.first.sentence)
+        return self._with_subjects(self.first.again if self.is_repeated else self.first.message)
 
     def _with_subjects(self, sentence: str) -> str:
         if not self.first.subject or self.first.policy.endswith(f"/{self.first.subject}"):
@@ -136,7 +136,7 @@ def _anonymize(problem: PassProblem) -> str:
     """Return the sentence without the names of its own subject."""
     if problem.gone:
         return ""  # locations differ, the remedy is equal
-    shape = problem.sentence
+    shape = problem.message
     # Longest first: a name may be part of a longer one.
     for name in sorted({problem.subject, *problem.names} - {""}, key=len, reverse=True):
         shape = shape.replace(name, "\0")
@@ -153,7 +153,7 @@ def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[
         for variant in policy_result.variants:
             for result in variant.rendering.results if variant.rendering else ():
                 if result.severity == "warning":
-                    key = (policy_result.resolved_policy.name, result.sentence)
+                    key = (policy_result.resolved_policy.name, result.message)
                     variants_by_warning.setdefault(key, []).append(variant.spec.name)
     return [
         f"{policy}: {sentence} ({_list_names(variants)})"

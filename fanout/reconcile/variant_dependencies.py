@@ -197,10 +197,10 @@ def _check_readiness(name: str, policy_result: PolicyResult | None) -> Dependenc
         name,
         variant_decision.state,
         variant_decision.candidate or "",
-        hold.sentence if hold is not None else "",
+        hold.message if hold is not None else "",
     )
     return DependencyFacts(
-        name, False, sentence, hold.actor if hold is not None else "", decision.next
+        name, False, sentence, hold.who if hold is not None else "", decision.next
     )
 
 

@@ -337,7 +337,7 @@ class VariantObserver:
         sentence = wording.describe_unrecorded_move(
             spec.name, f"{located.repository}:{place[1]}", f"{spec.repository}:{spec.path}"
         )
-        waiting_hold = Hold(Reason.PATH_CHANGED, sentence, actor=NEXT_RUN)
+        waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
         return replace(
             variant, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
         )
@@ -571,7 +571,7 @@ def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object
     sentence = wording.describe_unreachable_path(
         spec.name, status_line.path, status_line.repository, str(error or "")
     )
-    return Hold(Reason.PATH_CHANGED, sentence, actor=location_author(spec))
+    return Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec))
 
 
 def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
@@ -582,7 +582,7 @@ def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwne
     return Hold(
         Reason.PATH_TAKEN,
         wording.describe_displaced_variant(spec.name, status_line.path, owner),
-        actor=format_maintainers(spec.repository),
+        who=format_maintainers(spec.repository),
     )
 
 
@@ -590,7 +590,7 @@ def _edited_leftover_hold(spec: VariantSpec) -> Hold:
     return Hold(
         Reason.EDITED_DOWNSTREAM,
         wording.describe_edited_leftover(spec.name, f"{spec.repository}:{spec.path}"),
-        actor=format_maintainers(spec.repository),
+        who=format_maintainers(spec.repository),
     )
 
 

@@ -209,7 +209,7 @@ def _compare_fields(
 
 
 def _join_sentences(holds: Iterable[Hold]) -> str:
-    return "; ".join(dict.fromkeys(hold.sentence for hold in holds))
+    return "; ".join(dict.fromkeys(hold.message for hold in holds))
 
 
 def _reason_classes(holds: Iterable[Hold]) -> tuple[str, ...]:

@@ -56,8 +56,8 @@ def build_reason_view(hold: Hold) -> ReasonView:
     return ReasonView(
         class_=classify_reason(hold.reason),
         reason=str(hold.reason),
-        message=hold.sentence,
-        who=hold.actor,
+        message=hold.message,
+        who=hold.who,
         since=_format_optional(hold.since),
         until=_format_optional(hold.until),
     )

@@ -156,7 +156,7 @@ def _describe_action(action: PlanAction) -> dict[str, str]:
 def _list_problems(item: PolicyResult, failed: Sequence[ActionResult]) -> list[str]:
     """Return the problems of a policy as messages; equal ones of many variants are joined."""
     return [
-        *(group.sentence for group in group_problems(item.problems)),
+        *(group.message for group in group_problems(item.problems)),
         *format_failed_outcomes(failed),
     ]
 

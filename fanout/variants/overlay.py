@@ -107,7 +107,7 @@ class Overlay:
         try:
             self._edited.set(path, value)
         except BlockedPath as blocked:
-            raise self._build_error(path[: blocked.depth], blocked.sentence) from None
+            raise self._build_error(path[: blocked.depth], blocked.message) from None
         top = self._find_edit_path(path)
         self._changed[top] = None
         self._parents.update(top[:length] for length in range(len(top)))

@@ -213,7 +213,7 @@ SENTENCES = [
     ("_", "windows", "now", "sentence"), SENTENCES, ids=[row[0] for row in SENTENCES]
 )
 def test_sentences_say_which_window_it_is(_, windows, now, sentence):
-    assert compute_window_state([calendar(*windows)], utc(now)).sentence == sentence
+    assert compute_window_state([calendar(*windows)], utc(now)).message == sentence
 
 
 # ---- many of them ----------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_when_too_few_can_pass_no_soak_is_worth_waiting_for():
     stages = {"one": upstream(PASSED, passed(4)), "two": upstream(FAILED)}
     gate = evaluate_after(after("one", "two", soak=60), "v1", stages, at(10))
     assert (gate.verdict, gate.next) == (FAILED, None)
-    assert [(hold.reason, hold.actor) for hold in gate.holds] == [("AfterFailed", "somebody")]
+    assert [(hold.reason, hold.who) for hold in gate.holds] == [("AfterFailed", "somebody")]
 
 
 def test_without_after_every_revision_passes():

@@ -126,7 +126,7 @@ def answer(approvals, rule=SIGNED, now=NOW, has=None):
 def test_approval(sentence, approvals, verdict, told):
     view = answer(approvals)
     assert view.verdict is verdict
-    assert told in view.sentence
+    assert told in view.message
 
 
 def test_an_approval_lasts_until_it_expires_and_not_an_instant_longer():
@@ -145,24 +145,24 @@ def test_who_approved_other_drafts_is_hinted_at():
     other = {"trees": frozenset({"tree-before"})}
     view = answer([approved("ann", **other), approved("eve", **other), BOB])
     hint = gate_wording.describe_other_approval(["ann"], "v1")
-    assert view.sentence == f"{missing('bob')}; {hint}"
-    assert hint not in answer([approved("ann", **other), ANN]).sentence
-    assert hint not in answer([approved("ann", **other, variants=("q",))]).sentence
+    assert view.message == f"{missing('bob')}; {hint}"
+    assert hint not in answer([approved("ann", **other), ANN]).message
+    assert hint not in answer([approved("ann", **other, variants=("q",))]).message
 
 
 def test_who_approved_before_the_last_publication_is_asked_anew():
     assert answer([ANN, BOB], has=published("v1", 0)).verdict is PASSED
     moved = answer([ANN, BOB], has=published("v1", 5))
     assert moved.verdict is PENDING
-    assert moved.sentence == missing()
+    assert moved.message == missing()
 
 
 def test_who_may_approve_is_named():
-    assert answer([]).actor == gate_wording.format_approvers(SIGNED)
+    assert answer([]).who == gate_wording.format_approvers(SIGNED)
     nobody_may = replace(SIGNED, subjects=frozenset())
     nobody = answer([], nobody_may)
-    assert nobody.actor == gate_wording.format_approvers(nobody_may)
-    assert nobody.sentence == gate_wording.describe_missing_approvals(nobody_may, [])
+    assert nobody.who == gate_wording.format_approvers(nobody_may)
+    assert nobody.message == gate_wording.describe_missing_approvals(nobody_may, [])
 
 
 ANN_TWICE = replace(
@@ -194,7 +194,7 @@ NAMES = [
 def test_names_of_a_person(approvals, verdict, told):
     view = answer(approvals, ANN_TWICE)
     assert view.verdict is verdict
-    assert told in view.sentence
+    assert told in view.message
 
 
 SEPARATED = replace(ANN_TWICE, at_least=1, separation=True)
@@ -220,7 +220,7 @@ def test_nobody_approves_what_they_have_changed(authors, has_commits, who, count
     changed = replace(draft("v1"), authors=frozenset(authors), has_commits=has_commits)
     view = index.evaluate(SEPARATED, variant("a", "prod"), changed)
     assert (view.verdict is PASSED) is counts
-    assert told in view.sentence
+    assert told in view.message
 
 
 def test_who_counts_is_named():

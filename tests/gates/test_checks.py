@@ -205,12 +205,12 @@ def test_check(sentence, evidence, verdict, reason, told):
     view = EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.verdict is verdict
     assert view.reason == reason or not reason
-    assert told in view.sentence
+    assert told in view.message
 
 
 def test_a_check_says_who_can_answer_it():
     view = EvidenceIndex([], NOW).evaluate("dev", "e2e", "a", published("v1"))
-    assert view.actor == gate_wording.format_reporter("e2e", "dev")
+    assert view.who == gate_wording.format_reporter("e2e", "dev")
     assert view.at == T0
 
 

@@ -256,7 +256,7 @@ def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
     reach = told(it, revision="v1")["prod"]
     assert (reach.begins, reach.passes) == (None, None)
     [hold] = reach.holds
-    assert hold.sentence == gate_wording.describe_superseded("prod", "v2")
+    assert hold.message == gate_wording.describe_superseded("prod", "v2")
 
 
 def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
@@ -281,10 +281,10 @@ def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
     assert (minutes(reach.begins), reach.passes) == (4, None)
     [hold] = reach.holds
     assert str(hold.reason) == "Pinned"
-    assert hold.sentence == gate_wording.describe_rolled_back_variants(
+    assert hold.message == gate_wording.describe_rolled_back_variants(
         ["q"], "v2", gate_wording.describe_rollback("v1", "ann", "")
     )
-    assert hold.actor == gate_wording.format_withdrawer("ann", "decision-x")
+    assert hold.who == gate_wording.format_withdrawer("ann", "decision-x")
 
 
 def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
@@ -297,7 +297,7 @@ def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
     )  # fmt: skip
     [hold] = told(it, revision="v1")["prod"].holds
     assert str(hold.reason) == "SoakCutShort"
-    assert hold.sentence == gate_wording.describe_ended_soak(
+    assert hold.message == gate_wording.describe_ended_soak(
         "v1", "join", timedelta(minutes=3), timedelta(hours=1), is_returning=False
     )
 

@@ -106,7 +106,7 @@ def test_an_object_that_the_variant_has_already_is_not_asked_about():
 
 
 def test_a_variant_waits_for_those_it_depends_on():
-    first = DependencyFacts("db", ready=False, sentence="db is Verifying at v3", actor="somebody")
+    first = DependencyFacts("db", ready=False, message="db is Verifying at v3", who="somebody")
     it = variant("d", "dev", draft=draft("v1"), depends_on=(first,))
     decision = evaluate_gates(facts([DEV], [it]))
     assert reasons_of(decision, "d") == ["DependencyPending"]
@@ -116,7 +116,7 @@ def test_a_variant_waits_for_those_it_depends_on():
 
 def test_a_draft_names_all_that_it_waits_for_though_its_neighbours_wait_for_automation_alone():
     rules = [DEV, stage("prod", after("dev"), automatic=False)]
-    awaited = DependencyFacts("db", ready=False, sentence="db is Verifying at v3", actor="somebody")
+    awaited = DependencyFacts("db", ready=False, message="db is Verifying at v3", who="somebody")
     variants = [
         sized("d", "dev", "1", wants="2"),
         *(variant(name, "prod", draft=draft("v1")) for name in ("a", "z")),

@@ -190,7 +190,7 @@ def test_the_next_instant_is_later_than_now_and_every_hold_is_told(world):
     instants = [decision.next, *(item.next for item in decision.stages.values())]
     assert all(instant is None or instant > world.now for instant in instants)
     holds = [hold for item in decision.variants.values() for hold in item.holds]
-    assert all(hold.reason and hold.sentence and hold.actor for hold in holds)
+    assert all(hold.reason and hold.message and hold.who for hold in holds)
 
 
 @given(worlds())

@@ -252,7 +252,7 @@ def test_a_change_of_what_is_suspended_is_shown(_, own_draft, outdated, state, l
     evaluation = evaluate_gates(it)
     assert evaluation.variants["a"].state == state
     assert evaluation.stages["dev"].verdict is PASSED
-    changes = [it.sentence for it in evaluation.variants["a"].holds if "inputs" in it.sentence]
+    changes = [it.message for it in evaluation.variants["a"].holds if "inputs" in it.message]
     assert len(changes) == (state == "Suspended")
 
 

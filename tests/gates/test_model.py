@@ -45,11 +45,11 @@ class Running(Events):
             item = decision.variants[it.name]
             if item.state is not VariantState.READY and not item.publish and not item.release:
                 assert item.holds, (it, item)
-            assert all(hold.sentence and hold.actor for hold in item.holds), item
+            assert all(hold.message and hold.who for hold in item.holds), item
         unready = [it for it in decision.variants.values() if it.state is not VariantState.READY]
         holds = [hold for it in unready for hold in it.holds]
         goes = any(it.publish or it.release for it in unready)
-        assert not unready or goes or decision.next or any(hold.actor for hold in holds)
+        assert not unready or goes or decision.next or any(hold.who for hold in holds)
         for name, view in decision.stages.items():
             wanted = self.oracle.gate(facts, self.system.rules[name], view.candidate, ())
             overridden = any(

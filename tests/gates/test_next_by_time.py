@@ -160,6 +160,6 @@ def test_who_waits_for_a_slot_waits_for_what_is_dated_ahead_and_for_min_ready_af
     it = facts((rule,), (D, waits), said("dev", PASSED, when=14), now=10)
     found = evaluate_gates(it)
     assert (found.variants["d"].next, found.variants["e"].next) == (at(14), at(24))
-    assert found.variants["e"].holds[0].actor == gate_wording.format_budget_actor(
+    assert found.variants["e"].holds[0].who == gate_wording.format_budget_actor(
         gate_wording.TIME_ALONE
     )

@@ -108,14 +108,14 @@ def test_who_waits_for_min_ready_alone_waits_for_no_person():
     it = rolled(A, B, records=(ok("a"),), **ONE, **MIN_READY)
     [hold] = evaluate_gates(it).variants["b"].holds
     assert (hold.reason, hold.until) == ("BudgetExhausted", at(66))
-    assert hold.actor == gate_wording.format_budget_actor(gate_wording.TIME_ALONE)
+    assert hold.who == gate_wording.format_budget_actor(gate_wording.TIME_ALONE)
     [group] = (
         evaluate_gates(rolled(*GROUPED[:2], records=(ok("a"),), **MIN_READY)).variants["b"].holds
     )
     expected = ("GroupAwaits", gate_wording.TIME_ALONE, at(66))
-    assert (group.reason, group.actor, group.until) == expected
+    assert (group.reason, group.who, group.until) == expected
     asked = evaluate_gates(rolled(A, B, **ONE, **MIN_READY)).variants["b"].holds[0]
-    assert asked.actor == gate_wording.format_budget_actor(gate_wording.REPORTER)
+    assert asked.who == gate_wording.format_budget_actor(gate_wording.REPORTER)
     assert asked.until is None
 
 
@@ -166,7 +166,7 @@ def test_a_stage_behind_a_join_knows_when_the_join_opens(_, soak, history, opens
     assert (hold.reason, hold.until) == ("AfterPending", wanted)
     assert decision.variants["p"].next == wanted
     if wanted is not None:
-        assert decision.stages["prod"].holds[0].actor == gate_wording.TIME_ALONE
+        assert decision.stages["prod"].holds[0].who == gate_wording.TIME_ALONE
 
 
 def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
@@ -182,7 +182,7 @@ def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
     [other] = view.alternatives
     [hold] = other.holds
     assert (other.revision, hold.reason) == ("v2", "AfterPending")
-    assert (hold.actor, hold.until) == (gate_wording.TIME_ALONE, at(35))
+    assert (hold.who, hold.until) == (gate_wording.TIME_ALONE, at(35))
 
 
 def test_a_release_on_record_that_waits_for_a_window_says_when_it_opens():

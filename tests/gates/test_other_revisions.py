@@ -78,7 +78,7 @@ def test_the_newest_revision_in_the_queue_says_what_it_waits_for(_, it, wanted):
     holds = [hold for other in view.alternatives for hold in other.holds]
     assert {other.revision for other in view.alternatives} <= {"v2"}
     assert [(str(it.reason), it.until) for it in holds] == [(row[0], row[3]) for row in wanted]
-    assert [(it.sentence, it.actor) for it in holds] == [row[1:3] for row in wanted]
+    assert [(it.message, it.who) for it in holds] == [row[1:3] for row in wanted]
     assert view.next == next((row[3] for row in wanted), None)
 
 
@@ -90,7 +90,7 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
     beside = {"history": history, "revisions": "v1 v2", "serialize": True}
     view = evaluate_gates(facts(stages, (d, p), said("dev", PASSED, "v1"), **beside)).stages["dev"]
     [hold] = view.alternatives[0].holds
-    assert hold.sentence == gate_wording.describe_serialized_soak("v2", "v1", ["prod"])
+    assert hold.message == gate_wording.describe_serialized_soak("v2", "v1", ["prod"])
     assert (hold.reason, hold.until) == ("Serialized", at(65))
 
 
@@ -107,7 +107,7 @@ def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
     [dropped] = view.alternatives
     assert (dropped.revision, dropped.newer) == ("v2", False)
     assert dropped.holds[0].reason == "SoakCutShort"
-    assert dropped.holds[0].sentence == gate_wording.describe_ended_soak(
+    assert dropped.holds[0].message == gate_wording.describe_ended_soak(
         "v2", "dev", timedelta(minutes=4), HOUR, is_returning=False
     )
     taken = variant("p", "prod", published("v3", 9))

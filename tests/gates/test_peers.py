@@ -194,7 +194,7 @@ def test_kargo_5342_who_releases_faster_than_the_soak_hears_of_it_and_of_the_way
         *ok("qa", revision="v4", when=42), revisions="v1 v2 v3 v4", now=45, history=soaked_a_little,
     )  # fmt: skip
     [starving] = [hold for hold in evaluate_gates(it).holds if hold.reason == "Starving"]
-    assert "inFlight: Serialize" in f"{starving.sentence} {starving.actor}"
+    assert "inFlight: Serialize" in f"{starving.message} {starving.who}"
 
 
 @pytest.mark.parametrize("rule", [BY_HAND, behind("dev")], ids=["by hand", "automatic"])

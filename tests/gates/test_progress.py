@@ -67,8 +67,8 @@ def test_stuck(sentence, facts_, is_stuck):
 def test_a_stuck_policy_names_the_gate_and_who_can_open_it():
     (hold,) = evaluate_gates(world(BAD)).holds
     halt = gate_wording.describe_halt("dev", "v1", ["d"], 0)
-    assert hold.sentence == gate_wording.describe_stuck("dev", halt)
-    assert hold.actor == gate_wording.format_halt_actor("dev")
+    assert hold.message == gate_wording.describe_stuck("dev", halt)
+    assert hold.who == gate_wording.format_halt_actor("dev")
 
 
 SOAKED = stage("prod", after("dev", soak=60))
@@ -89,7 +89,7 @@ def raced(*left, has=None, revisions="v1 v2 v3 v4"):
 def test_releases_that_are_faster_than_the_soak_starve_what_is_downstream():
     decision = raced("v2", "v3", has=published("v1"))
     (hold,) = (hold for hold in decision.holds if hold.reason == "Starving")
-    assert hold.sentence == gate_wording.describe_starvation(
+    assert hold.message == gate_wording.describe_starvation(
         "prod", ["v2", "v3"], timedelta(hours=1)
     )
     assert hold in decision.stages["prod"].holds

@@ -155,14 +155,14 @@ def test_level_by_level(_, there, go):
 def test_a_level_waits_for_what_is_held_in_the_one_before():
     answer = evaluate_removals(world(EDITED, OrphanedVariant("d", "dev")))
     assert answer.removable == ()
-    assert "p" in answer.holds["d"][0].sentence
-    assert answer.holds["d"][0].actor == answer.holds["p"][0].actor != ""
+    assert "p" in answer.holds["d"][0].message
+    assert answer.holds["d"][0].who == answer.holds["p"][0].who != ""
 
 
 def test_a_level_waits_for_the_sweep_that_removes_the_one_before():
     answer = evaluate_removals(world(ONE, OrphanedVariant("d", "dev")))
     assert answer.removable == ("p",)
-    assert answer.holds["d"][0].actor == gate_wording.NEXT_SWEEP
+    assert answer.holds["d"][0].who == gate_wording.NEXT_SWEEP
 
 
 LIMITS = [

@@ -218,7 +218,7 @@ def test_whoever_is_not_ready_goes_or_hears_why_not(world):
     decision = evaluate_gates(world)
     for item in decision.variants.values():
         assert item.state is VariantState.READY or item.publish or item.holds
-        assert all(hold.reason and hold.sentence and hold.actor for hold in item.holds)
+        assert all(hold.reason and hold.message and hold.who for hold in item.holds)
 
 
 @given(worlds())

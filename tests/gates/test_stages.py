@@ -254,7 +254,7 @@ def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock()
     waiting = facts((DEV, PROD), (A, away, variant("p", "prod", draft=draft("v1"))), OK)
     early, late = evaluate_gates(waiting), evaluate_gates(replace(waiting, now=at(500)))
     [hold] = early.variants["p"].holds
-    assert hold.sentence == gate_wording.describe_unrecorded_soak("v1", "dev", timedelta(hours=1))
+    assert hold.message == gate_wording.describe_unrecorded_soak("v1", "dev", timedelta(hours=1))
     assert (hold.since, hold.until, early.next) == (None, None, None)
     assert early.variants == late.variants
     assert early.stages == late.stages
@@ -366,14 +366,14 @@ def test_stages_gather_the_holds_of_their_variants():
     holds = evaluate_gates(dev(*variants)).stages["dev"].holds
     assert len(holds) == 1
     unreported = gate_wording.describe_unreported_check("e2e", "v1")
-    assert holds[0].sentence == gate_wording.describe_group(5, "v0", unreported)
-    assert holds[0].actor == gate_wording.format_reporter("e2e", "dev")
+    assert holds[0].message == gate_wording.describe_group(5, "v0", unreported)
+    assert holds[0].who == gate_wording.format_reporter("e2e", "dev")
 
 
 def test_a_stage_that_waits_names_who_can_help_the_one_before():
     world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))))
     hold = evaluate_gates(world).stages["prod"].holds[0]
-    assert (hold.reason, hold.actor) == (
+    assert (hold.reason, hold.who) == (
         "AfterPending",
         gate_wording.format_reporter("e2e", "dev"),
     )
@@ -401,14 +401,14 @@ def test_a_hold_of_a_stage_counts_each_variant_once():
     variants = [variant(name, "dev", draft=draft("v1")) for name in "abc"]
     [hold] = evaluate_gates(facts((rule,), variants)).stages["dev"].holds
     missing = gate_wording.describe_missing_approvals(one, [])
-    assert hold.sentence == gate_wording.describe_group(3, "a", missing)
+    assert hold.message == gate_wording.describe_group(3, "a", missing)
 
 
 def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on():
     d = variant("d", "dev", draft=draft("v1"))
     decision = evaluate_gates(facts((DEV, PROD), (d, variant("p", "prod", draft=draft("v1")))))
     assert decision.variants["d"].publish
-    assert [hold.actor for hold in decision.variants["p"].holds] == [gate_wording.NEXT_SWEEP]
+    assert [hold.who for hold in decision.variants["p"].holds] == [gate_wording.NEXT_SWEEP]
 
 
 def test_a_check_of_an_older_revision_wakes_the_policy_too():

@@ -76,7 +76,7 @@ def test_a_stage_that_is_not_ready_again_yet_is_waited_for():
     assert decision.history["dev", "v1"] == passed(1, 20)
     assert decision.stages["prod"].candidate == "v1"
     assert reasons_of(decision, "p") == ["SoakRunning"]
-    assert decision.variants["p"].holds[0].actor == gate_wording.format_reporter("e2e", "dev")
+    assert decision.variants["p"].holds[0].who == gate_wording.format_reporter("e2e", "dev")
 
 
 def test_the_longest_stretch_stands_when_the_stage_moves_on_again():

@@ -54,7 +54,7 @@ def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_th
     assert (found.variants["p"].state is VariantState.HELD) is not goes
     if not goes:
         assert reasons_of(found, "p")[0] == "MergeConflict"
-        assert found.variants["p"].holds[0].sentence == gate_wording.describe_conflicts(2)
+        assert found.variants["p"].holds[0].message == gate_wording.describe_conflicts(2)
 
 
 def test_a_conflict_holds_nobody_else_and_no_rollback():

@@ -52,22 +52,22 @@ def test_who_was_skipped_after_its_publication_says_who_did_it_and_why():
     assert view.state is VariantState.SKIPPED
     [hold] = view.holds
     assert hold.reason == Reason.SKIPPED
-    assert hold.sentence == gate_wording.describe_skip("v2", "ann", "rebuilt next week")
-    assert hold.actor == gate_wording.ANY_PROMOTER_RETRY
+    assert hold.message == gate_wording.describe_skip("v2", "ann", "rebuilt next week")
+    assert hold.who == gate_wording.ANY_PROMOTER_RETRY
 
 
 def test_a_failure_before_a_retry_says_that_the_retry_took_it_back():
     decision = evaluate_gates(world(rolling(), [through("a")], bad("a"), RETRIED))
     [check] = decision.variants["a"].checks
     assert check.verdict is Verdict.PENDING
-    assert gate_wording.describe_early_evidence("v2", "retried") in check.sentence
+    assert gate_wording.describe_early_evidence("v2", "retried") in check.message
 
 
 def test_evidence_from_before_the_publication_is_still_called_so():
     early = said("prod", Verdict.FAILED, "v2", when=4, variants=("a",))
     decision = evaluate_gates(world(rolling(), [through("a")], early, RETRIED))
     [check] = decision.variants["a"].checks
-    assert gate_wording.describe_early_evidence("v2", "published") in check.sentence
+    assert gate_wording.describe_early_evidence("v2", "published") in check.message
 
 
 def test_who_takes_a_slot_when_one_is_free_is_told_in_numbers():
@@ -75,8 +75,8 @@ def test_who_takes_a_slot_when_one_is_free_is_told_in_numbers():
     decision = evaluate_gates(world(rule, [under_way("a"), waiting("b")]))
     assert released(decision) == []
     [hold] = decision.variants["b"].holds
-    assert (hold.reason, hold.sentence) == (
+    assert (hold.reason, hold.message) == (
         Reason.BUDGET_EXHAUSTED,
         gate_wording.describe_limit(1, 1),
     )
-    assert hold.actor == gate_wording.format_budget_actor(gate_wording.REPORTER)
+    assert hold.who == gate_wording.format_budget_actor(gate_wording.REPORTER)

@@ -87,8 +87,8 @@ def test_reading_of_an_answer(outcome, observed, verdict, detail):
     item = due(observed="object.seen" if observed else "")
     reading = build_reading(item, "ConfigMap state", ProbeResponse({}), outcome, observed or None)
     assert (reading.check, reading.digest, reading.verdict) == ("health", "d1", verdict)
-    assert reading.sentence.startswith("ConfigMap state: ")
-    assert reading.sentence.endswith(detail)
+    assert reading.message.startswith("ConfigMap state: ")
+    assert reading.message.endswith(detail)
 
 
 READY = "object.status.conditions.exists(c, c.type == 'Ready' && c.status == "
@@ -98,7 +98,7 @@ def test_a_long_expression_is_repeated_with_its_end():
     """That is where two checks that begin alike differ."""
     long = [due(cel=f"{READY}'True') ? true : {READY}'{it}') ? false : null") for it in ("No", "F")]
     told = [
-        build_reading(item, "it", ProbeResponse({}), outcome=False, observed=None).sentence
+        build_reading(item, "it", ProbeResponse({}), outcome=False, observed=None).message
         for item in long
     ]
     assert all(words.startswith(f"it: {READY[:60]}…") for words in told)
@@ -110,7 +110,7 @@ def test_an_object_says_itself_why():
     conditions = [{"type": "Ready", "message": "health check\n failed"}]
     answer = ProbeResponse({"status": {"conditions": conditions}})
     told = build_reading(due(), "it", answer, outcome=False, observed=None)
-    assert told.sentence == plan_wording.describe_outcome(
+    assert told.message == plan_wording.describe_outcome(
         "it", "object.ok", "health check failed", is_true=False
     )
 
@@ -201,7 +201,7 @@ def test_a_check_of_an_object_requests_no_probe():
     assert value == ExpressionRequest("object.data.ok", {**item.variables, "object": state})
     missing = read_check(item, ClusterObjectIndex(), {})
     assert missing.verdict is Verdict.PENDING
-    assert missing.sentence == plan_wording.describe_missing_object("ConfigMap default/state")
+    assert missing.message == plan_wording.describe_missing_object("ConfigMap default/state")
 
 
 SECRETIVE = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"ok": "yes"}}
@@ -220,7 +220,7 @@ def test_a_check_reads_no_object_of_another_namespace(objects):
     )
     reading = read_check(item, index, {})
     assert reading.verdict is Verdict.PENDING
-    assert reading.sentence == plan_wording.describe_unreadable_namespace("payments", "default")
+    assert reading.message == plan_wording.describe_unreadable_namespace("payments", "default")
 
 
 def test_a_check_reads_objects_of_namespaces_that_an_administrator_names():
@@ -254,4 +254,4 @@ def test_an_address_without_a_text_leaves_the_check_pending():
     responses = {ExpressionRequest("target.url", item.variables): 3}
     reading = read_check(item, ClusterObjectIndex(), responses)
     assert reading.verdict is Verdict.PENDING
-    assert reading.sentence == f"target.url {plan_wording.NO_TEXT}"
+    assert reading.message == f"target.url {plan_wording.NO_TEXT}"

@@ -40,12 +40,12 @@ REQUIRED = plan_wording.describe_required_status
 )  # fmt: skip
 def test_rules_that_require_the_status_or_not(facts, context, status, describe):
     enforcement = check_enforcement("main", context, facts)
-    assert (enforcement.not_enforced, enforcement.sentence) == (status, describe("main", context))
+    assert (enforcement.not_enforced, enforcement.message) == (status, describe("main", context))
 
 
 def test_patterns_that_fanout_cannot_compare():
     enforcement = check_enforcement("main", "fanout", rules("fan[o]ut", "ci"))
     assert enforcement.not_enforced == "Unknown"
-    assert enforcement.sentence == plan_wording.describe_required_patterns(
+    assert enforcement.message == plan_wording.describe_required_patterns(
         "main", "fanout", ["ci", "fan[o]ut"]
     )

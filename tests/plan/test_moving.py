@@ -81,6 +81,6 @@ def test_a_hold_names_nothing_of_another_namespace(name, is_moving, is_leaving, 
         is_undeclared=is_undeclared,
     )
     hold = occupied_path_hold(spec, occupant)
-    assert "sites belongs to a variant in another namespace" in hold.sentence
+    assert "sites belongs to a variant in another namespace" in hold.message
     for word in ("hidden", "secret"):
-        assert word not in f"{hold.sentence} {hold.actor}"
+        assert word not in f"{hold.message} {hold.who}"

@@ -102,7 +102,7 @@ def test_a_review(reviews, approvers, hints):
     if approvers:
         sentence = gate_wording.describe_approval("signed", approvers)
     assert (result.verdict is Verdict.PASSED, result.approvers) == (bool(approvers), approvers)
-    assert result.sentence == "; ".join([sentence, *hints])
+    assert result.message == "; ".join([sentence, *hints])
 
 
 LINK = "https://git.example.com/org/edge/pulls/7"
@@ -146,8 +146,8 @@ def test_a_request_for_changes_holds_the_check(reviews, login):
         return
     person = f"git.example.com/{login}"
     assert (result.verdict, result.reason) == (Verdict.PENDING, Reason.CHANGES_REQUESTED)
-    assert result.sentence.startswith(f"signed: {person} requested changes ({LINK})")
-    assert person in result.actor
+    assert result.message.startswith(f"signed: {person} requested changes ({LINK})")
+    assert person in result.who
     assert result.approvals == ()
 
 
@@ -155,7 +155,7 @@ def test_a_request_for_changes_is_named_beside_missing_approvals():
     two = ApprovalRule("signed", 2, SIGNED.subjects, ("sre",), aliases=SIGNED.aliases)
     result = judge(review("ann"), review("bob", REJECTED), rule=two)
     requested = gate_wording.describe_requested_changes("signed", [(BY_BOB, LINK)])
-    assert result.sentence == f"{requested}; 1 of 2 approvals (by git.example.com/ann)"
+    assert result.message == f"{requested}; 1 of 2 approvals (by git.example.com/ann)"
 
 
 def test_an_approval_on_record_ends_the_request_for_changes_of_the_same_person():
@@ -192,7 +192,7 @@ def test_reviews_and_records_of_one_person_are_one():
     two = ApprovalRule("signed", 2, SIGNED.subjects, ("sre",), aliases=SIGNED.aliases)
     one = judge(review("ann"), recorded=[recorded], rule=two)
     assert one.verdict is not Verdict.PASSED
-    assert one.sentence == gate_wording.describe_missing_approvals(two, [ANN])
+    assert one.message == gate_wording.describe_missing_approvals(two, [ANN])
     both = judge(review("bob"), recorded=[recorded], rule=two)
     assert both.approvers == (ANN, "git.example.com/bob")
 
@@ -200,8 +200,8 @@ def test_reviews_and_records_of_one_person_are_one():
 def test_a_review_of_an_earlier_revision_is_not_told_of():
     """Before the release of this revision the branch had another one."""
     missing = gate_wording.describe_missing_approvals(SIGNED, ())
-    assert judge(review("ann", head="c2"), released=5).sentence == missing
-    assert judge(review("ann", head="c2"), released=None).sentence == missing
+    assert judge(review("ann", head="c2"), released=5).message == missing
+    assert judge(review("ann", head="c2"), released=None).message == missing
 
 
 def test_a_review_is_of_the_trees_at_their_paths_only():

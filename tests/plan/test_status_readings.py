@@ -78,7 +78,7 @@ def test_a_status_of_a_draft(statuses, by, verdict, creator):
     assert reading.observed_revision == (commit_id("c1") if creator else "")
     ignored = [f"{HOST}/{it.creator}" for it in statuses if it.context == "ci/test" and by]
     state = next((it.state for it in statuses if it.creator.lower() == creator), "")
-    assert reading.sentence == (
+    assert reading.message == (
         plan_wording.describe_status("ci/test", C1, state, f"{HOST}/{creator}", "")
         if creator
         else plan_wording.describe_missing_status("ci/test", "".join(by), [C1], "".join(ignored))
@@ -89,7 +89,7 @@ def test_the_description_of_a_status_is_one_short_line():
     described = CommitStatus(
         "ci/test", status().state, "ci", at(1), "12 of 12\n passed " + "x" * 500
     )
-    sentence = read(draft_with(described)).sentence
+    sentence = read(draft_with(described)).message
     assert f"by git.example.com/ci: 12 of 12 passed {'x' * 90}" in sentence
     assert len(sentence) < 250
 
@@ -117,7 +117,7 @@ MISSING = [
 )
 def test_what_is_waited_for(variant, sentence):
     reading = read(variant)
-    assert (reading.verdict, reading.sentence) == (PENDING, sentence)
+    assert (reading.verdict, reading.message) == (PENDING, sentence)
 
 
 PUBLISHED = [
@@ -144,7 +144,7 @@ def test_a_status_of_a_publication(statuses, head_tree, verdict, seen):
     assert reading.verdict is verdict
     assert reading.observed_revision == (commit_id(seen) if seen else "")
     if verdict is PENDING and head_tree is None:
-        assert reading.sentence == plan_wording.describe_missing_status("ci/test", "", [M1, H1], "")
+        assert reading.message == plan_wording.describe_missing_status("ci/test", "", [M1, H1], "")
 
 
 STATUSES = st.lists(

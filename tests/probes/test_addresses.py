@@ -78,7 +78,7 @@ FORMS = [
 def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
     answer = ask(f"http://{host}/latest")
     assert isinstance(answer, ProbeFailure)
-    assert answer.sentence.startswith(f"http://{host}/latest: the request was not sent: ")
+    assert answer.message.startswith(f"http://{host}/latest: the request was not sent: ")
     assert connected == []
 
 
@@ -87,7 +87,7 @@ def test_nor_to_a_name_that_stands_for_one(address, names, connected):
     names["meta.example.com"] = [[address]]
     answer = ask("http://meta.example.com/latest")
     assert isinstance(answer, ProbeFailure)
-    assert "the request was not sent: " in answer.sentence
+    assert "the request was not sent: " in answer.message
     assert connected == []
 
 
@@ -118,7 +118,7 @@ def test_the_connection_after_a_redirect_is_judged_too(names, there, connected):
     there.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
     answer = ask(f"http://hop.example.com:{port_of(there)}/old")
     assert isinstance(answer, ProbeFailure)
-    assert "the request was not sent: 169.254.169.254 is a link-local address" in answer.sentence
+    assert "the request was not sent: 169.254.169.254 is a link-local address" in answer.message
     assert connected == ["127.0.0.1"]
 
 
@@ -140,4 +140,4 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch, there, connected):
 def test_a_name_that_is_too_long_is_no_host():
     answer = ask(f"http://{'a' * 64}.example.com/")
     assert isinstance(answer, ProbeFailure)
-    assert "it cannot be reached" in answer.sentence
+    assert "it cannot be reached" in answer.message

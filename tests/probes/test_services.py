@@ -51,8 +51,8 @@ def ask(*questions, limits=PATIENT):
 
 def unheard(answer, there, path="/state"):
     assert isinstance(answer, ProbeFailure), answer
-    assert answer.sentence.startswith(f"{there.url}{path}: ")
-    return answer.sentence.removeprefix(f"{there.url}{path}: ")
+    assert answer.message.startswith(f"{there.url}{path}: ")
+    return answer.message.removeprefix(f"{there.url}{path}: ")
 
 
 def test_an_answer_is_status_and_body(there):
@@ -135,8 +135,8 @@ def test_who_is_not_there_is_asked_once():
         )
     assert isinstance(first, ProbeFailure)
     assert isinstance(second, ProbeFailure)
-    assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
-    assert second.sentence.startswith(f"{url}: it cannot be reached: ")
+    assert first.message.startswith(f"{url}/a: it cannot be reached: ")
+    assert second.message.startswith(f"{url}: it cannot be reached: ")
 
 
 def test_who_lets_nobody_in_cannot_be_reached():
@@ -273,7 +273,7 @@ def test_what_sends_the_secret_back_is_not_read(there):
 
 def test_the_query_of_an_address_is_not_shown(there):
     [answer] = ask(ProbeQuery(url="http://127.0.0.1:1/state?key=abc"))
-    assert "abc" not in answer.sentence
+    assert "abc" not in answer.message
 
 
 def test_services_that_hang_are_waited_for_once_and_one_that_is_late_is_heard_the_next_time():

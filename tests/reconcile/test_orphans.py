@@ -76,7 +76,7 @@ DECLARED = [
 def test_what_cannot_be_read_may_hold_a_target(declared, named):
     doubt = find_removal_doubt(declared, resolved("ams").upstream_policy, NOW)
     assert (doubt is not None) == bool(named)
-    assert doubt is None or named in doubt.sentence
+    assert doubt is None or named in doubt.message
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_a_kind_that_was_defined_anew_may_have_its_objects_restored(
     declared = DeclaredObjects(definition_times={kind: NOW - definition_age})
     doubt = find_removal_doubt(declared, policy, NOW)
     assert (doubt is not None) == is_doubtful
-    assert doubt is None or "2026-03-02T09:01:00Z" in doubt.sentence
+    assert doubt is None or "2026-03-02T09:01:00Z" in doubt.message

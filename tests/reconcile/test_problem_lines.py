@@ -15,12 +15,12 @@ from fanout.reconcile.problem_aggregation import (
 )
 
 
-def problem(policy="platform/monitoring", subject="", sentence="it failed", **fields):
+def problem(policy="platform/monitoring", subject="", message="it failed", **fields):
     return PassProblem(
         policy=policy,
         subject=subject,
         reason=fields.pop("reason", "Unavailable"),
-        sentence=sentence,
+        message=message,
         **fields,
     )
 
@@ -35,14 +35,14 @@ TABLE = [
     (
         "equal but for their own name",
         [
-            problem(subject="ams", sentence="ams is down"),
-            problem(subject="ber", sentence="ber is down"),
+            problem(subject="ams", message="ams is down"),
+            problem(subject="ber", message="ber is down"),
         ],
         ["platform/monitoring: 2 variants (ams, ber): ams is down"],
     ),
     (
         "other sentences",
-        [problem(subject="ams"), problem(subject="ber", sentence="it is late")],
+        [problem(subject="ams"), problem(subject="ber", message="it is late")],
         ["platform/monitoring: ams: it failed", "platform/monitoring: ber: it is late"],
     ),
     (

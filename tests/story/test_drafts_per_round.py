@@ -128,7 +128,7 @@ def test_a_variant_that_waited_for_its_round_is_not_held_in_it(mixed: Fleet):
             [policy] = report.pass_plan.policies
             assert policy.decision is not None
             holds = [hold for it in policy.decision.variants.values() for hold in it.holds]
-            assert sum(it.sentence == postponed for it in holds) == waiting
+            assert sum(it.message == postponed for it in holds) == waiting
 
 
 def test_drafts_that_variants_share_are_not_counted(fleet: Fleet):

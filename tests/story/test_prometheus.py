@@ -90,8 +90,8 @@ def test_heard(server, query, value):
 def test_unheard(server, query, told):
     answer = ask(server, query)
     assert isinstance(answer, ProbeFailure)
-    assert answer.sentence.startswith(f"{server}: ")
-    assert told in answer.sentence
+    assert answer.message.startswith(f"{server}: ")
+    assert told in answer.message
 
 
 def company(root, server: str, **asked: str) -> Fleet:

@@ -87,8 +87,8 @@ def test_a_conflict_is_undecided_until_a_person_decides_it(fleet: Fleet):
     fleet.release("v2")
     fleet.sweep()
     [conflict] = read_content(fleet).conflicts
-    key = conflict.sentence.rpartition("(conflict ")[2].removesuffix(")")
-    assert conflict.sentence == (
+    key = conflict.message.rpartition("(conflict ")[2].removesuffix(")")
+    assert conflict.message == (
         "deployment.yaml: Deployment/prometheus: spec.replicas: upstream 2 stands, local 7 not"
         f" taken (base 1) (conflict {key})"
     )
@@ -109,7 +109,7 @@ def test_a_commit_on_the_draft_decides_a_conflict_and_is_in_the_changes(fleet: F
     content = read_content(fleet.later(minutes=1))
     [conflict] = content.conflicts
     assert conflict.is_decided
-    assert "a commit on the draft has decided it since" in conflict.sentence
+    assert "a commit on the draft has decided it since" in conflict.message
     assert "-  replicas: 7\n+  replicas: 4" in patch_of(content)
 
 

@@ -41,7 +41,7 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
     if selected.is_rollback and selected.earlier_publication is None:
         hold = selected.rollback_hold
         assert hold is not None, "a missing earlier publication has a hold"
-        raise Stopped(f"{spec.name} is held: {hold.sentence}", reason=hold.reason)
+        raise Stopped(f"{spec.name} is held: {hold.message}", reason=hold.reason)
     if not selected.is_rollback and (selected.package is None or selected.inputs is None):
         problem = f"{spec.name} has no candidate: its stage is {spec.stage or 'not given'}"
         raise InvalidInput(problem, reason="NoRevision", remedy="run `fanout explain`")
@@ -87,7 +87,7 @@ class VariantFiles(Value):
             problem = f"{place} has edits, and their base is missing"
             hold = hold or variant.selected.draft_hold or Hold(Reason.BASE_MISSING, problem)
         if hold is not None:
-            problem = f"{variant.spec.name} is held and has no next draft: {hold.sentence}"
+            problem = f"{variant.spec.name} is held and has no next draft: {hold.message}"
             raise Stopped(problem, reason=hold.reason)
 
     def read_upstream(self) -> Files:

@@ -55,18 +55,18 @@ def _decision_holds(subject: Mapping[str, str], decision: PolicyEvaluation) -> I
     for stage in decision.stages.values():
         own_subject = {"stage": stage.name} if stage.name else {}
         yield from _hold_entries({**subject, **own_subject}, stage.holds)
-        stage_holds[stage.name] = {(str(it.reason), it.sentence) for it in stage.holds}
+        stage_holds[stage.name] = {(str(it.reason), it.message) for it in stage.holds}
     for variant in decision.variants.values():
         own_subject = {"stage": variant.stage} if variant.stage else {}
         listed = stage_holds.get(variant.stage, set())
-        holds = [it for it in variant.holds if (str(it.reason), it.sentence) not in listed]
+        holds = [it for it in variant.holds if (str(it.reason), it.message) not in listed]
         yield from _hold_entries({**subject, **own_subject, "variant": variant.name}, holds)
 
 
 def _hold_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator[Plain]:
     for hold in holds:
-        entry = {**subject, "reason": str(hold.reason), "message": hold.sentence}
-        entry |= {"who": hold.actor} if hold.actor else {}
+        entry = {**subject, "reason": str(hold.reason), "message": hold.message}
+        entry |= {"who": hold.who} if hold.who else {}
         yield entry | ({"until": format_instant(hold.until)} if hold.until is not None else {})
 
 
@@ -109,7 +109,7 @@ def print_plan(
     """
     print_problems(observed, settings)
     variants = [variant for item in observed.policies for variant in item.variants]
-    notes = [f"{it.reason}: {it.sentence}" for it in list_unenforced(variants)]
+    notes = [f"{it.reason}: {it.message}" for it in list_unenforced(variants)]
     if settings.output.is_data:
         additions = {"notes": notes, "estimate": estimate.as_json()}
         print_value({**_serialize_planned(observed), **additions}, settings.output)
@@ -257,7 +257,7 @@ def _serialize_problem(problem: PassProblem) -> dict[str, str]:
         "policy": problem.policy,
         **subject,
         "reason": problem.reason,
-        "message": problem.sentence,
+        "message": problem.message,
     }
 
 

@@ -78,7 +78,7 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
     gate = evaluation.stage_gate(rule, revision)
     if gate.verdict is Verdict.PASSED:
         return f"drafts of {revision} are written when the stage is done with {candidate}"
-    reasons = "; ".join(dict.fromkeys(hold.sentence for hold in gate.holds))
+    reasons = "; ".join(dict.fromkeys(hold.message for hold in gate.holds))
     condition = f"drafts of {revision} are written when its gate opens"
     if gate.next is not None:
         return f"{condition} (at {format_instant(gate.next)}, if nothing else changes): {reasons}"

@@ -308,27 +308,27 @@ def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
     The number is left out if it is all of them.
     """
     count = Counter(
-        key for holds in holds_by_variant for key in {(it.reason, it.actor) for it in holds}
+        key for holds in holds_by_variant for key in {(it.reason, it.who) for it in holds}
     )
     first: dict[tuple[str, str], Hold] = {}
     for hold in chain.from_iterable(holds_by_variant):
-        first.setdefault((hold.reason, hold.actor), hold)
+        first.setdefault((hold.reason, hold.who), hold)
     for hold in first.values():
-        number = count[hold.reason, hold.actor]
+        number = count[hold.reason, hold.who]
         of_them = f"for {number} of them " if number < len(holds_by_variant) else ""
         yield f"{of_them}{_format_hold(hold)}"
 
 
 def _format_hold(hold: Hold) -> str:
     until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
-    actor = f"; unblocked by {hold.actor}" if hold.actor else ""
-    return f"{hold.sentence}{until}{actor}"
+    actor = f"; unblocked by {hold.who}" if hold.who else ""
+    return f"{hold.message}{until}{actor}"
 
 
 class DecisionEffect(Value):
     """Effect of a decision in the pass that followed it."""
 
-    sentence: str = ""  # for people; "" if a problem stopped the policy, which the pass reports
+    message: str = ""  # for people; "" if a problem stopped the policy, which the pass reports
     happened: bool = False  # something that was asked for happened, or was in force already
 
 

@@ -209,7 +209,7 @@ def write_record_traces(program: Program, items: Collection[PolicyResult]) -> No
     errors = write_traces(program.world, [trace for item in items for trace in item.traces])
     for item in items:
         for problem in replace(item, trace_errors=errors).unwritten_traces:
-            print_message(f"warning: {problem.sentence}", program.settings.color)
+            print_message(f"warning: {problem.message}", program.settings.color)
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
         recorded = format_recorded(settings, name, subject, is_repeated=earlier is not None)
         before = evaluate_without(item, earlier)
         effect = compare_evaluations(before, report, stage, revision, names)
-        print_decision(session.program, recorded, report, effect.sentence, notes)
+        print_decision(session.program, recorded, report, effect.message, notes)
         was_applied = (
             earlier is not None
             and item.decision_statuses(settings.now())[earlier_name] is DecisionStatus.APPLIED

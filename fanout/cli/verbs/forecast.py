@@ -151,7 +151,7 @@ def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
             passes=format_instant(reach.passes) if reach.passes else None,
             assumptions=reach.assumptions,
             holds=tuple(
-                HoldView(reason=str(hold.reason), message=hold.sentence, who=hold.actor)
+                HoldView(reason=str(hold.reason), message=hold.message, who=hold.who)
                 for hold in reach.holds
             ),
         ),

@@ -140,7 +140,7 @@ def command(
         *report_unpublished(report, stage, covered, candidate),
         selection.note,
     )
-    print_decision(session.program, recorded, report, effect.sentence, notes)
+    print_decision(session.program, recorded, report, effect.message, notes)
     # Variants that were left out need a person too, so all that were requested count.
     fix_count = report.fix_count_of(_names_of(requested))
     return exit_code_after(fix_count, effect=effect.happened and is_reached)

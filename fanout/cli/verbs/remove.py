@@ -189,7 +189,7 @@ def _select_orphaned(
     doubt = find_removal_doubt(declared, item.resolved_policy.upstream_policy, now)
     if doubt is not None:
         raise InvalidInput(
-            f"cannot determine the deleted targets of {item.title}: {doubt.sentence}",
+            f"cannot determine the deleted targets of {item.title}: {doubt.message}",
             reason="InvalidObject",
             remedy="run `fanout validate` and correct the error, or name a variant",
         )

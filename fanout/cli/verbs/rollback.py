@@ -252,7 +252,7 @@ def command(
     will_publish = settings.plans_only and has_drafted
     unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
     notes = (*lost_edits, *unpublished)
-    print_decision(session.program, recorded, report, effect.sentence, notes)
+    print_decision(session.program, recorded, report, effect.message, notes)
     has_effect = (effect.happened or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
 

@@ -274,7 +274,7 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     )
     if not edges:
         print_message(
-            f"nothing changes within five years: {compute_window_state(calendars, start).sentence}"
+            f"nothing changes within five years: {compute_window_state(calendars, start).message}"
         )
 
 
@@ -324,6 +324,6 @@ def _serialize_opening(at: datetime, opening_state: WindowState, zone: ZoneInfo)
             "until": format_instant(opening_state.until) if opening_state.until else None,
             "promotionPolicy": opening_state.calendar,
             "window": opening_state.window,
-            "message": opening_state.sentence,
+            "message": opening_state.message,
         },
     }

@@ -72,7 +72,7 @@ def read_check(
     if isinstance(answer, ProbeQuery):
         answer = get_response(answer, responses)
     if isinstance(answer, ProbeFailure):
-        return pending_reading(due_check, answer.sentence)
+        return pending_reading(due_check, answer.message)
     if problem := unusable_response(due_check, answer):
         return pending_reading(due_check, problem)
     machine_check = _machine_check_of(due_check)

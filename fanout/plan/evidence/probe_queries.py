@@ -26,4 +26,4 @@ class ProbeResponse(Value):
 class ProbeFailure(Value):
     """Failure of a query, as a sentence that shows no secret."""
 
-    sentence: str
+    message: str

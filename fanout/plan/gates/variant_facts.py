@@ -209,14 +209,14 @@ def _offline_unknown(spec: VariantSpec) -> Hold | None:
     if not spec.offline_error:
         return None
     actor = plan_wording.AUTHOR_OF_OFFLINE
-    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, actor=actor)
+    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, who=actor)
 
 
 def _render_failure(rendered: RenderedVariant) -> Hold | None:
     failure = rendered.render_failure
     if failure is None:
         return None
-    return Hold(failure.reason, str(failure), actor=plan_wording.UPSTREAM_MAINTAINER)
+    return Hold(failure.reason, str(failure), who=plan_wording.UPSTREAM_MAINTAINER)
 
 
 def _build_variant_facts(

@@ -122,7 +122,7 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
     return Hold(
         Reason.PATH_TAKEN,
         plan_wording.describe_shared_branch(branch, other_variant),
-        actor=plan_wording.NEXT_RUN,
+        who=plan_wording.NEXT_RUN,
     )
 
 
@@ -133,20 +133,20 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
         return Hold(
             Reason.PATH_TAKEN,
             plan_wording.describe_other_namespace(location, occupant.path),
-            actor=location_author(spec),
+            who=location_author(spec),
         )
     if occupant.variant == spec.name:
         return Hold(
             Reason.PATH_CHANGED,
             plan_wording.describe_nested_move(location, occupant.path),
-            actor=location_author(spec),
+            who=location_author(spec),
         )
     owner = f"variant {occupant.variant} ({occupant.policy})"
     if occupant.is_undeclared:
         return Hold(
             Reason.PATH_TAKEN,
             plan_wording.describe_undeclared_occupant(location, occupant.path, occupant.policy),
-            actor=location_author(spec),
+            who=location_author(spec),
         )
     if occupant.is_leaving:
         sentence = plan_wording.describe_leaving_occupant(location, occupant.path, owner)
@@ -159,5 +159,5 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     return Hold(
         Reason.PATH_TAKEN,
         sentence,
-        actor=plan_wording.format_promoter(f"variant {occupant.variant}"),
+        who=plan_wording.format_promoter(f"variant {occupant.variant}"),
     )

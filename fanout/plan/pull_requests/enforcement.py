@@ -17,7 +17,7 @@ class Enforcement(Value):
     """Answer whether a branch can change without the status of fanout, with a sentence."""
 
     not_enforced: ConditionStatus
-    sentence: str
+    message: str
 
 
 def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcement:

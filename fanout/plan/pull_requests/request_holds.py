@@ -57,7 +57,7 @@ def find_label_hold(facts: RequestFacts) -> Hold | None:
     if HOLD_LABEL not in facts.request.labels:
         return None
     sentence = plan_wording.describe_hold_label(facts.request.number, HOLD_LABEL)
-    return Hold(Reason.REQUEST_HELD, sentence, actor=plan_wording.LABEL_OWNER)
+    return Hold(Reason.REQUEST_HELD, sentence, who=plan_wording.LABEL_OWNER)
 
 
 def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:

@@ -105,7 +105,7 @@ def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestC
             f"{group.namespace}/{group.policy or group.variant}",
             group.stage,
             request.title,
-            f"{format_sentence(group.hold.sentence)} ({format_code(group.hold.reason)}).",
+            f"{format_sentence(group.hold.message)} ({format_code(group.hold.reason)}).",
         )
         if needs_update(request.text, text):
             edit = replace(edit, text=replace_own_text(request.text, text))
@@ -183,7 +183,7 @@ def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> Req
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     if hold is None:
         return RequestStatus(context, StatusState.SUCCESS, plan_wording.GATES_OPEN)
-    return RequestStatus(context, StatusState.PENDING, shorten_description(hold.sentence))
+    return RequestStatus(context, StatusState.PENDING, shorten_description(hold.message))
 
 
 def format_status(status: RequestStatus) -> str:

@@ -82,7 +82,7 @@ class RequestConflict(Value):
     """A merge conflict that packages have alike."""
 
     paths: tuple[str, ...]
-    sentence: str
+    message: str
     is_decided: bool
 
 
@@ -270,18 +270,18 @@ def _format_variant(variant: RequestVariant) -> str:
 def _format_conflicts(content: RequestContent, *, is_decided: bool) -> Iterator[str]:
     for conflict in content.conflicts:
         if conflict.is_decided == is_decided:
-            yield f"* {format_names(conflict.paths)}: {format_sentence(conflict.sentence)}"
+            yield f"* {format_names(conflict.paths)}: {format_sentence(conflict.message)}"
 
 
 def _format_holds(content: RequestContent) -> Iterator[str]:
     for item in content.holds:
         hold = item.hold
         subject = _format_subject(content, item.paths)
-        parts = [f"{subject}{format_sentence(hold.sentence)} ({format_code(hold.reason)})."]
+        parts = [f"{subject}{format_sentence(hold.message)} ({format_code(hold.reason)})."]
         if hold.until is not None:
             parts.append(f"Until {format_code(format_instant(hold.until))}.")
-        if hold.actor:
-            parts.append(f"Who can act: {format_sentence(hold.actor)}.")
+        if hold.who:
+            parts.append(f"Who can act: {format_sentence(hold.who)}.")
         yield f"* {' '.join(parts)}"
     if not content.holds:
         yield "* Nothing: the gates are open."
@@ -290,7 +290,7 @@ def _format_holds(content: RequestContent) -> Iterator[str]:
 def _format_checks(content: RequestContent) -> Iterator[str]:
     for item in content.checks:
         result = item.result
-        sentence = f": {format_sentence(result.sentence)}" if result.sentence else ""
+        sentence = f": {format_sentence(result.message)}" if result.message else ""
         since = f", since {format_code(format_instant(result.at))}" if result.at else ""
         subject = _format_subject(content, item.paths)
         yield f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}"

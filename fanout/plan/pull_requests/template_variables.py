@@ -53,14 +53,14 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
             {
                 "name": format_code(check.result.name),
                 "result": str(check.result.verdict),
-                "sentence": format_sentence(check.result.sentence),
+                "sentence": format_sentence(check.result.message),
                 "paths": _format_all(check.paths),
             }
             for check in content.checks
         ],
         "conflicts": [
             {
-                "sentence": format_sentence(conflict.sentence),
+                "sentence": format_sentence(conflict.message),
                 "decided": conflict.is_decided,
                 "paths": _format_all(conflict.paths),
             }
@@ -69,8 +69,8 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
         "holds": [
             {
                 "reason": format_code(item.hold.reason),
-                "sentence": format_sentence(item.hold.sentence),
-                "actor": format_sentence(item.hold.actor),
+                "sentence": format_sentence(item.hold.message),
+                "actor": format_sentence(item.hold.who),
                 "until": format_code(format_instant(item.hold.until)) if item.hold.until else "",
                 "paths": _format_all(item.paths),
             }

@@ -46,7 +46,7 @@ def _build_conditions(
             "type": EFFECTIVE,
             "status": _format_status(is_true=effect.is_effective),
             "reason": effect.reason.value,
-            "message": effect.sentence,
+            "message": effect.message,
             # No record tells when others took the effect away: since then at the latest.
             "lastTransitionTime": since,
         }

@@ -231,8 +231,8 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         elif permission.is_ready and permission.window_hold is not None:
             yield replace(
                 permission.window_hold,
-                sentence=plan_wording.describe_closed_cleanup(
-                    location, permission.window_hold.sentence
+                message=plan_wording.describe_closed_cleanup(
+                    location, permission.window_hold.message
                 ),
             )
 
@@ -354,7 +354,7 @@ def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
     return Hold(
         Reason.PATH_CHANGED,
         plan_wording.describe_remaining_draft(branch, misplaced.repository),
-        actor=plan_wording.NEXT_RUN,
+        who=plan_wording.NEXT_RUN,
     )
 
 
@@ -375,7 +375,7 @@ def _split_exchange_hold(variant: RenderedVariant, draft_refs: Mapping[str, str]
     return Hold(
         Reason.PATH_TAKEN,
         plan_wording.describe_split_exchange(location, others[0]),
-        actor=location_author(variant.spec),
+        who=location_author(variant.spec),
     )
 
 
@@ -391,5 +391,5 @@ def _exchange_hold(variant: RenderedVariant, publishable: set[str]) -> Hold | No
     return Hold(
         Reason.PATH_TAKEN,
         plan_wording.describe_exchange(location, waiting_partners),
-        actor=plan_wording.format_promoter(waiting_partners[0]),
+        who=plan_wording.format_promoter(waiting_partners[0]),
     )

@@ -123,7 +123,7 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> 
     ref = owner.find_ref(first.stage)
     foreign = find_foreign_branch(first.state, ref, first.repository)
     if foreign is not None:
-        raise InvalidInput(foreign.sentence, reason=foreign.reason)
+        raise InvalidInput(foreign.message, reason=foreign.reason)
     draft = first.state.removal_drafts.get(ref)
     paths = {removal.path for removal in wanted}
     present = [
@@ -193,7 +193,7 @@ def _plan_draft(
 
 def _all_restored_hold(repository: str) -> Hold:
     actor = plan_wording.format_maintainers(repository)
-    return Hold(Reason.EDITED_DOWNSTREAM, plan_wording.ALL_RESTORED, actor=actor)
+    return Hold(Reason.EDITED_DOWNSTREAM, plan_wording.ALL_RESTORED, who=actor)
 
 
 def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
@@ -204,7 +204,7 @@ def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Ho
     return Hold(
         Reason.PATH_TAKEN,
         plan_wording.describe_foreign_removal(branch, repository),
-        actor=plan_wording.format_maintainers(repository),
+        who=plan_wording.format_maintainers(repository),
     )
 
 

@@ -105,7 +105,7 @@ def reverted_hold(
     return Hold(
         Reason.EDITED_DOWNSTREAM,
         plan_wording.describe_reverted(location, reverted.description, published.revision, remedy),
-        actor=plan_wording.format_maintainers(spec.repository),
+        who=plan_wording.format_maintainers(spec.repository),
     )
 
 

@@ -64,7 +64,7 @@ def _pending_hold(other: VariantEvaluation) -> Hold:
     first = other.holds[0] if other.holds else None
     return Hold(
         Reason.STAGE_DRAFT_PENDING,
-        plan_wording.describe_shared_draft(other.name, first.sentence if first is not None else ""),
-        actor=first.actor if first is not None else "",
+        plan_wording.describe_shared_draft(other.name, first.message if first is not None else ""),
+        who=first.who if first is not None else "",
         until=first.until if first is not None else None,
     )

@@ -37,7 +37,7 @@ def find_origin(
             sentence = wording.describe_other_clone(
                 package_location, lock.directory, lock.repo, path, remote.url
             )
-            return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, actor=maintainers))
+            return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, who=maintainers))
         return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
     except FanoutError as error:
         return add_adoption_obstacle(variant, error)
@@ -48,9 +48,7 @@ def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> Obser
     spec = variant.spec
     sentence = wording.describe_unadoptable(f"{spec.repository}:{spec.path}", error)
     maintainers = format_maintainers(spec.repository)
-    return replace(
-        variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, actor=maintainers)
-    )
+    return replace(variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, who=maintainers))
 
 
 def find_upstream_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:

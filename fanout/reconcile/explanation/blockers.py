@@ -91,7 +91,7 @@ class _BlockerGroups:
 
     def add_problem(self, problem: PassProblem, stage: str, *, needs_person: bool) -> None:
         """Add a problem; variants of several stages have some together, such as a lost tag."""
-        hold = Hold(problem.reason, problem.sentence)
+        hold = Hold(problem.reason, problem.message)
         group = self._find_group(hold, "", problem.subject, "")
         group.blocker = replace(group.blocker, noun=problem.noun)
         group.stages.add(stage)
@@ -101,7 +101,7 @@ class _BlockerGroups:
         key = (stage, revision, str(hold.reason), self._anonymize(hold, name))
         if key not in self._groups:
             blocker = Blocker(
-                str(hold.reason), hold.sentence, stage, revision=revision, who=hold.actor
+                str(hold.reason), hold.message, stage, revision=revision, who=hold.who
             )
             self._groups[key] = _BlockerGroup(blocker)
         return self._groups[key]
@@ -111,7 +111,7 @@ class _BlockerGroups:
 
     def _anonymize(self, hold: Hold, name: str) -> str:
         """Return the sentence without the names of its variant and without its instants."""
-        shape = hold.sentence
+        shape = hold.message
         instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
         variant = self._variants.get(name)
         names = _names_of(variant) if variant is not None else (name,) if name else ()
@@ -161,7 +161,7 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
             groups.add(hold, needs_person=_needs_person(hold.reason))
     for name, stage_evaluation in () if is_deleted else decision.stages.items():
         _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
-    shared = {(str(it.reason), it.sentence) for it in decision.holds}
+    shared = {(str(it.reason), it.message) for it in decision.holds}
     conflicts = item.undecided_conflicts
     problems = [_shorten_conflict(it, conflicts) for it in problems]
     # An obstacle is a hold of the gates and a failure of the pass.
@@ -206,7 +206,7 @@ def _add_variant_holds(
     `failures`: names and reasons of what failed in the pass.
     """
     for hold in evaluation.holds:
-        if hold.reason in NOT_BLOCKING or (str(hold.reason), hold.sentence) in shared:
+        if hold.reason in NOT_BLOCKING or (str(hold.reason), hold.message) in shared:
             continue
         is_last = hold.reason in _PROMOTION_NEEDED and reasons <= _PROMOTION_NEEDED
         failed = (evaluation.name, str(hold.reason)) in failures
@@ -244,7 +244,7 @@ def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> Pas
     if problem.reason != Reason.MERGE_CONFLICT or not conflicts.get(problem.subject):
         return problem
     sentence = wording.describe_draft_conflicts(conflicts[problem.subject], "its draft")
-    return replace(problem, sentence=sentence)
+    return replace(problem, message=sentence)
 
 
 def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:

@@ -73,7 +73,7 @@ def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
     for name, evaluation in evaluations.items():
         for alternative in evaluation.alternatives if stage in ("", name) else ():
             for hold in alternative.holds if not alternative.newer else ():
-                yield ExplanationNote(str(hold.reason), hold.sentence, hold.actor, since=hold.since)
+                yield ExplanationNote(str(hold.reason), hold.message, hold.who, since=hold.since)
 
 
 def _excluded_notes(
@@ -88,11 +88,9 @@ def _excluded_notes(
             if hold.reason in (Reason.SKIPPED, Reason.OFFLINE):
                 excluded_by_hold.setdefault(hold, []).append(variant)
     for hold, excluded in excluded_by_hold.items():
-        sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.sentence}"
+        sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.message}"
         command = _retry_command(item, excluded) if hold.reason == Reason.SKIPPED else ""
-        yield ExplanationNote(
-            str(hold.reason), sentence, hold.actor, command, hold.since, hold.until
-        )
+        yield ExplanationNote(str(hold.reason), sentence, hold.who, command, hold.since, hold.until)
 
 
 def _retry_command(item: PolicyResult, skipped: Sequence[RenderedVariant]) -> str:
@@ -275,7 +273,7 @@ def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
         names = format_names(report.repositories)
         yield ExplanationNote(
             str(report.reason),
-            report.sentence,
+            report.message,
             f"the administrators of {names}",
         )
 

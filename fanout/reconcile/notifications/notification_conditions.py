@@ -49,17 +49,17 @@ def _list_conditions(decision: PolicyEvaluation) -> Iterator[tuple[NotificationC
 def _list_of_variant(variant: VariantEvaluation) -> Iterator[tuple[NotificationCondition, str]]:
     subject = (variant.stage, variant.candidate, variant.name)
     if variant.state is VariantState.FAILED:
-        sentence = variant.holds[0].sentence if variant.holds else ""
+        sentence = variant.holds[0].message if variant.holds else ""
         yield NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject), sentence
     for hold in variant.holds:
         event = _EVENT_BY_REASON.get(hold.reason)
         if event is not None and is_asked(hold.reason, [it.reason for it in variant.holds]):
-            yield NotificationCondition(event, *subject), hold.sentence
+            yield NotificationCondition(event, *subject), hold.message
 
 
 def _list_of_stage(stage: StageEvaluation) -> Iterator[tuple[NotificationCondition, str]]:
     if stage.halted:
-        sentence = next((it.sentence for it in stage.holds if _is_halt(it)), "")
+        sentence = next((it.message for it in stage.holds if _is_halt(it)), "")
         condition = NotificationCondition(
             NotificationEvent.STAGE_HALTED, stage.name, stage.candidate
         )

@@ -104,7 +104,7 @@ def _taken_hold(
         return Hold(
             Reason.PATH_TAKEN,
             wording.describe_other_tenant(f"{spec.repository}:{spec.path}", spec.name),
-            actor=location_author(spec),
+            who=location_author(spec),
         )
     sentence_start = wording.describe_other_publisher(
         f"{spec.repository}:{spec.path}", owner.rstrip("/")
@@ -123,12 +123,12 @@ def _taken_hold(
                         [own_repository.identity, other_repository.identity],
                         [repository_state.remote.url, other_repository.spec.url],
                     ),
-                    actor=location_author(spec),
+                    who=location_author(spec),
                 )
     return Hold(
         Reason.PATH_TAKEN,
         wording.describe_other_owner(sentence_start, spec.name),
-        actor=format_maintainers(spec.repository),
+        who=format_maintainers(spec.repository),
     )
 
 
@@ -147,5 +147,5 @@ def _find_clone_hold(
         wording.describe_foreign_clone(
             f"{spec.repository}:{spec.path}", lock.directory, lock.repo, spec.name
         ),
-        actor=format_maintainers(spec.repository),
+        who=format_maintainers(spec.repository),
     )

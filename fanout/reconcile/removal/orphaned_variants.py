@@ -508,12 +508,12 @@ def summarize_orphans(
     unreachable = [it for it in holds if it.reason == Reason.UNKNOWN_REPOSITORY]
     # No confirmation lets a package go whose repository is not declared.
     if len(unreachable) == len(orphans):
-        return Reason.UNKNOWN_REPOSITORY, f"{orphan_count}: {unreachable[0].sentence}", ""
+        return Reason.UNKNOWN_REPOSITORY, f"{orphan_count}: {unreachable[0].message}", ""
     if limit is None:
         return Reason.TARGET_GONE, orphan_count, ""
     edited = " --edited" if find_edited(removal_decision) else ""
     remedy = wording.advise_confirmation(format_removal_command(policy, f"--all-gone{edited}"))
-    return limit.reason, f"{orphan_count}: {limit.sentence}", remedy
+    return limit.reason, f"{orphan_count}: {limit.message}", remedy
 
 
 def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
@@ -532,7 +532,7 @@ def _describe_orphan(
 ) -> str:
     name, locations = orphan_locations.name, orphan_locations.locations
     holds = removal_decision.holds.get(name)
-    hold = wording.append_actor(describe_hold(holds[0]), holds[0].actor) if holds else ""
+    hold = wording.append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
     branches = [it.removal_branch for it in locations if it.removal_branch]
     if holds is None:
         consequence = wording.describe_kept_orphan(resolved_policy.name, name)

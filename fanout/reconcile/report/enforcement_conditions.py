@@ -35,9 +35,9 @@ class EnforcementReport(Value):
         return _REASONS[self.enforcement.not_enforced]
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """The repositories, and what their rules say."""
-        return f"{format_names(self.repositories)}: {self.enforcement.sentence}"
+        return f"{format_names(self.repositories)}: {self.enforcement.message}"
 
     def as_condition(self) -> dict[str, str]:
         """Return the condition NotEnforced."""
@@ -45,7 +45,7 @@ class EnforcementReport(Value):
             "type": str(Reason.NOT_ENFORCED),
             "status": self.enforcement.not_enforced.value,
             "reason": str(self.reason),
-            "message": self.sentence,
+            "message": self.message,
         }
 
 
@@ -69,7 +69,7 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
         EnforcementReport(found, tuple(sorted(names)))
         for found, names in sorted(
             names_by_enforcement.items(),
-            key=lambda it: (order.index(it[0].not_enforced), it[0].sentence),
+            key=lambda it: (order.index(it[0].not_enforced), it[0].message),
         )
     )
 

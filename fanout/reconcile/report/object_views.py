@@ -295,7 +295,7 @@ def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
                 {
                     "name": check.name,
                     "verdict": label_verdict(check.verdict),
-                    "message": check.sentence,
+                    "message": check.message,
                 }
                 for check in decision.checks
             ],
@@ -412,7 +412,7 @@ def _find_conditions(variant: RenderedVariant, undecided: int) -> Iterator[tuple
     if observed.has_edits_in_force:
         yield "Edited", "EditedDownstream", describe_edits(observed)
     if observed.revert_hold is not None:
-        yield "Reverted", observed.revert_hold.reason, observed.revert_hold.sentence
+        yield "Reverted", observed.revert_hold.reason, observed.revert_hold.message
     for reason, sentence in _find_tag_problems(variant).items():
         yield reason, reason, sentence
     if leftover_draft := describe_leftover_draft(variant):
@@ -548,8 +548,8 @@ def build_holds(holds: Iterable[Hold]) -> list[Plain]:
         without_none(
             {
                 "reason": str(hold.reason),
-                "message": hold.sentence,
-                "who": hold.actor,
+                "message": hold.message,
+                "who": hold.who,
                 "since": format_time(hold.since),
                 "until": format_time(hold.until),
             }

@@ -115,7 +115,7 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         variant, failure = unreadable[0]
         hold = unreadable_repository_hold(failure, "")
         summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
-        return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
+        return "False", hold.reason, f"{summary_text}: {hold.message}; {ready_sentence}"
     is_refused = any(it.reason == Reason.PUSH_REFUSED for it in holds[:1])
     if policy_result.orphans and not is_refused:
         reason, orphan_summary, remedy = summarize_orphans(

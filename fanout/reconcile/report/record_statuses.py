@@ -96,7 +96,7 @@ def find_record_statuses(
         statuses[name] = {
             "state": state,
             "reason": effect.reason.value,
-            "message": effect.sentence,
+            "message": effect.message,
         }
     return statuses
 

@@ -20,7 +20,7 @@ def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Fi
         if not state.open and state.until is None:
             yield Finding(
                 declared.where(promotion, "spec.windows"),
-                wording.describe_closed_windows(state.sentence),
+                wording.describe_closed_windows(state.message),
                 wording.WINDOWS_REMEDY,
                 "warning",
             )

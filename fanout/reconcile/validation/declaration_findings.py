@@ -99,7 +99,7 @@ def _find_policy_findings(
             policy=declaration.identity,
             subject=target_problem.target,
             reason=target_problem.reason,
-            sentence=target_problem.problem,
+            message=target_problem.problem,
             noun="target",
             names=aliases,
         )
@@ -119,12 +119,12 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
     """Format the targets of a group, the first of them with locations, and their problem."""
     names = sorted(group.subjects)
     if resolved_policy.upstream_policy is None:
-        return group.first.sentence
+        return group.first.message
     shown = [
         _locate_target(name, resolved_policy.targets.get(name), resolved_policy.namespace, locate)
         for name in names[:_MAX_SHOWN]
     ]
-    return wording.describe_targets(shown, len(names) - len(shown), group.first.sentence)
+    return wording.describe_targets(shown, len(names) - len(shown), group.first.message)
 
 
 def _locate_target(name: str, target: VariantTarget | None, namespace: str, locate: Locate) -> str:

@@ -463,7 +463,7 @@ class _ObjectDraft:
             self.edited.set(path, value)
         except BlockedPath as blocked:
             raise UnfitObject(
-                path[: blocked.depth], blocked.sentence, "correct the field path"
+                path[: blocked.depth], blocked.message, "correct the field path"
             ) from None
         self.changes.append((path, value))
 
