@@ -191,6 +191,8 @@ def build_status_schema(model: type[KRMObject]) -> dict[str, Any]:
     status = to_structural(schema, schema.get("$defs", {}))
     for _, node in _walk_schema(status, ()):
         node.pop("default", None)  # what fanout did not write is not known
+        if "pattern" not in node:
+            node.pop("format", None)  # of instants in views, which were texts
         for keyword, is_meant in (
             ("maxItems", node.get("type") == "array"),
             ("maxProperties", "additionalProperties" in node),

@@ -8,9 +8,10 @@ from typing import Annotated
 
 from fanout.api.durations import INSTANT_PATTERN
 from fanout.api.output_views import StageViewStatus
+from fanout.api.results import Hold
 from fanout.api.stages import LIST_MAP_BY_NAME
 from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME
-from fanout.api.view_base import ConditionStatuses, HoldView, ViewModel
+from fanout.api.view_base import ConditionStatuses, ViewModel
 from fanout.values import doc, field
 
 MAX_HOLDS = 5
@@ -128,7 +129,7 @@ class VariantStatus(ResourceStatus, kw_only=True):
     draft: Annotated[DraftStatus | None, doc("Open draft.")] = None
     published: Annotated[PublishedStatus | None, doc("Last publication.")] = None
     holds: Annotated[
-        tuple[HoldView, ...], doc("First reasons why it is blocked.", max_length=MAX_HOLDS)
+        tuple[Hold, ...], doc("First reasons why it is blocked.", max_length=MAX_HOLDS)
     ] = ()
     more_holds: Annotated[int, doc("Number of further reasons.")] = 0
     next: Annotated[

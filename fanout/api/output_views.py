@@ -10,9 +10,9 @@ from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
+from fanout.api.results import Hold
 from fanout.api.view_base import (
     DraftMeta,
-    HoldView,
     RequestView,
     Verdicts,
     View,
@@ -30,7 +30,7 @@ class OtherRevisionView(ViewModel):
     newer: Annotated[
         bool, doc("Whether the revision is queued behind the candidate; otherwise it was dropped.")
     ]
-    holds: Annotated[tuple[HoldView, ...], doc("Reasons why the revision is not the candidate.")]
+    holds: Annotated[tuple[Hold, ...], doc("Reasons why the revision is not the candidate.")]
 
 
 _POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
@@ -117,7 +117,7 @@ class StageViewStatus(ViewModel, kw_only=True):
             " `MergeConflict` if it has undecided conflicts."
         ),
     ] = ()
-    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
+    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
 class StageView(View, kw_only=True):
@@ -162,7 +162,7 @@ class TargetViewStatus(ViewModel):
     conditions: Annotated[
         tuple[ViewCondition, ...], doc("Conditions of the variant; the first one is `Ready`.")
     ] = ()
-    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
+    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
 class TargetView(View, kw_only=True):
@@ -219,7 +219,7 @@ class DraftViewStatus(ViewModel, kw_only=True):
     conditions: Annotated[
         tuple[ViewCondition, ...], doc("Conditions of the variant; the first one is `Ready`.")
     ] = ()
-    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
+    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
 class DraftView(View, kw_only=True):
@@ -265,7 +265,7 @@ class ForecastViewStatus(ViewModel):
             " durations taken from the past."
         ),
     ] = ()
-    holds: Annotated[tuple[HoldView, ...], doc(_HOLDS_DESCRIPTION)] = ()
+    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
 class ForecastView(View, kw_only=True):

@@ -126,20 +126,6 @@ class ViewCondition(ViewModel):
     ] = None
 
 
-class HoldView(ViewModel):
-    """Reason why a stage, target or draft is blocked."""
-
-    reason: Annotated[
-        str, doc("Reason as one CamelCase word; the index of reasons lists all values.")
-    ]
-    message: Annotated[str, doc("Explanation of the reason as one sentence.")]
-    who: Annotated[str, doc("Person or group that can resolve it.")] = ""
-    since: Annotated[str | None, doc("Time since which it applies, in RFC 3339.")] = None
-    until: Annotated[
-        str | None, doc("Time when it ends without action, in RFC 3339; null if it needs action.")
-    ] = None
-
-
 class RequestView(ViewModel):
     """Pull request with drafts."""
 

@@ -15,8 +15,9 @@ from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import DraftFacts, Hold, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Rollbacks
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import (
     AfterRule,
 )

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ApplicableDecision
 from fanout.gates.gate_evaluation import GateEvaluation
-from fanout.gates.gate_facts import DraftFacts, Hold
+from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin

@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_facts import DraftFacts, Hold
+from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.next_changes import expected_completion
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at

@@ -5,7 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.gates.gate_facts import CheckAnswer, Hold, RevisionHistory
+from fanout.api.results import Hold
+from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.pending_inputs import ExpressionRequest
 from fanout.values import Value, field
 

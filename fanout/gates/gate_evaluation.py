@@ -11,6 +11,7 @@ from functools import cached_property
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, combine_overrides, spec_suspension_hold
 from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
@@ -30,7 +31,7 @@ from fanout.gates.candidate_promotion import (
 from fanout.gates.control_flow import forward_verdicts
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import DraftFacts, Hold, PolicyFacts, RevisionHistory, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, PolicyFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.promotion_order import RevisionAges, sort_stages
 from fanout.gates.publication_windows import PublicationWindows

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
@@ -19,7 +20,7 @@ from fanout.gates.evaluation_results import (
     VariantState,
 )
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
-from fanout.gates.gate_facts import Hold, PolicyFacts, VariantFacts
+from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.stage_holds import (
     find_alternatives,

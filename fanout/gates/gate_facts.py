@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
@@ -32,16 +33,6 @@ class RevisionHistory(Value, forbid_unknown_fields=True):
     def stretch_start(self) -> datetime | None:
         """Return when the present stretch began, or the last one if the stage has moved on."""
         return self.since or self.passed
-
-
-class Hold(Value):
-    """A reason why a policy, stage or variant does not go on, in words for people."""
-
-    reason: str  # CamelCase, from fanout.api.reasons
-    message: str
-    who: str = ""  # who can unblock it
-    since: datetime | None = None
-    until: datetime | None = None  # when it ends without an event
 
 
 class Publication(Value):

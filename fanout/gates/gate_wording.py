@@ -10,8 +10,8 @@ from datetime import timedelta
 from fanout.api.durations import format_duration, format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.api.text_fields import join_words, pluralize
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import ApprovalRule
 
 _SHOWN = 3

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.evaluation_results import CheckResult, VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.gates.stage_tally import TalliedVariant
 from fanout.gates.timestamps import find_next
 

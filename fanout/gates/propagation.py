@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import Hold, VariantFacts
+from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import UNKNOWN, StageRule
 from fanout.pending_inputs import ExpressionRequest
 from fanout.selection.variant_spec import ExpressionFailure

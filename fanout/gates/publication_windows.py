@@ -8,9 +8,9 @@ closed calendar says `atClose: Finish`, a rollout that has begun goes on to its 
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import Hold
 
 
 class PublicationWindows:

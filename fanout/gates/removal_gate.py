@@ -11,10 +11,10 @@ from datetime import datetime
 from fractions import Fraction
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import (
     StageRule,
 )

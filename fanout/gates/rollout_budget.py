@@ -12,9 +12,9 @@ from math import floor
 
 from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import StageAggregates, VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import RolloutRule
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance

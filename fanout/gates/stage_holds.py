@@ -14,6 +14,7 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
@@ -23,7 +24,6 @@ from fanout.gates.evaluation_results import (
     VariantState,
 )
 from fanout.gates.gate_evaluation import GateEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally

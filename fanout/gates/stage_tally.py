@@ -9,10 +9,11 @@ from datetime import datetime
 from operator import attrgetter
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import CheckResult, VariantState
-from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Hold, RevisionHistory, VariantFacts
+from fanout.gates.gate_facts import CheckAnswer, DraftFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import (
     StageRule,
 )

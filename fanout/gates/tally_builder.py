@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, spec_suspension_hold
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
+from fanout.gates.gate_facts import CheckAnswer, Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.stage_tally import StageTally, TalliedVariant

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import OverridableGate, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -23,7 +24,7 @@ from fanout.gates.automatic_promotion import (
 )
 from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
 from fanout.gates.gate_evaluation import GateEvaluation
-from fanout.gates.gate_facts import DraftFacts, Grant, Hold
+from fanout.gates.gate_facts import DraftFacts, Grant
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.next_changes import (
     expected_completion,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 from fanout.api.reasons import Reason
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.selected_variant import SelectedVariant

@@ -1,8 +1,8 @@
 """First phase of a variant in a pass: what its repository and its records show."""
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import InvalidInput
-from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamOrigin

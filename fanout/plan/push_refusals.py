@@ -11,9 +11,9 @@ from datetime import datetime
 
 from fanout.api.durations import format_instant
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.gates.stage_holds import group_holds
 from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep

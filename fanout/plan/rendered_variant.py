@@ -1,7 +1,7 @@
 """Third phase of a variant in a pass: the content of its next draft."""
 
+from fanout.api.results import Hold
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import Hold
 from fanout.plan.edits.edit_merge import MergedRendering
 from fanout.plan.edits.merge_disputes import MergeDispute, build_disputes, parse_disputes
 from fanout.plan.observed_variant import ObservedVariant

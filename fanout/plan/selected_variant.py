@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rollback.earlier_publication import EarlierPublication

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import Hold
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices

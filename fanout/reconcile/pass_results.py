@@ -8,10 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.api.results import Hold
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
-from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.results import Hold
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import DependencyFacts, Hold
+from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.records.policy_records import PolicyRecords

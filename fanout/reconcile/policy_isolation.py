@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
@@ -17,7 +18,6 @@ from fanout.gates.evaluation_results import (
     VariantEvaluation,
     VariantState,
 )
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange

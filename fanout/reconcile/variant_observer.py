@@ -11,8 +11,8 @@ from datetime import datetime
 
 from fanout.api.package_variant import OnConflict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import Bug
-from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
 from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
 from fanout.plan.moves.move_locations import (

@@ -13,6 +13,7 @@ from typing import Any
 from fanout.api.gate_vocabulary import Action, CheckMethod, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
+from fanout.api.results import Hold
 from fanout.api.scenario import (
     CheckResultEvent,
     Scenario,
@@ -28,7 +29,7 @@ from fanout.api.scenario import (
 )
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.scenario_rules import compute_publication_time
-from fanout.gates.gate_facts import CheckReading, DraftFacts, Hold, Publication
+from fanout.gates.gate_facts import CheckReading, DraftFacts, Publication
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.plan.records.policy_records import RecordEntry, RecordSpec
 from fanout.scenarios.scenario_world import ScenarioAnswer, ScenarioVariant, ScenarioWorld

@@ -6,6 +6,7 @@ from datetime import datetime
 from fanout.api.durations import format_instant
 from fanout.api.field_errors import FieldPath
 from fanout.api.reasons import classify_reason
+from fanout.api.results import Hold
 from fanout.api.scenario import (
     ExpectedRevision,
     ExpectedStage,
@@ -14,7 +15,6 @@ from fanout.api.scenario import (
     ScenarioModel,
 )
 from fanout.gates.evaluation_results import StageEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.scenarios.scenario_player import PlayedPass
 from fanout.values import Value
 

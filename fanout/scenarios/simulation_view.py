@@ -14,10 +14,10 @@ from fanout.api.output_views import (
     StageMoment,
 )
 from fanout.api.reasons import classify_reason
+from fanout.api.results import Hold
 from fanout.api.scenario import Scenario
 from fanout.api.view_base import ViewMeta, label_verdict
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.scenarios.scenario_player import PlayedPass
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from gates.worlds import at
 
+from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks
@@ -19,7 +20,6 @@ from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates, find_
 from fanout.gates.gate_facts import (
     DraftFacts,
     Grant,
-    Hold,
     PolicyFacts,
     Publication,
     RevisionHistory,

@@ -22,9 +22,9 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.api.results import Hold
 from fanout.errors import Bug
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
-from fanout.gates.gate_facts import Hold
 from fanout.gates.record_facts import ReviewFacts
 from fanout.values import replace
 

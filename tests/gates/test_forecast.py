@@ -21,10 +21,10 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
+from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
 from fanout.gates.forecast import forecast_stages
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import CheckRule, RolloutRule
 from fanout.values import replace
 

@@ -9,8 +9,8 @@ import pytest
 from fanout.api.admission_policies import VERBS_BY_ACTION
 from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording as wording
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.plan import plan_wording
 

@@ -21,9 +21,9 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import Hold
 from fanout.values import replace
 
 DEV, PROD = stage("dev"), stage("prod", after("dev"))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import Hold
 from fanout.gates.removal_gate import (
     OrphanedVariant,
     RemovalConfirmation,

@@ -17,10 +17,10 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import Hold
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.values import replace
 

@@ -17,9 +17,10 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, CheckMethod
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import CheckAnswer, CheckReading, Hold
+from fanout.gates.gate_facts import CheckAnswer, CheckReading
 from fanout.gates.gate_rules import CheckRule
 from fanout.values import replace
 

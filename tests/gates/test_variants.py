@@ -25,9 +25,9 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import Hold
 from fanout.values import replace
 
 HELD = Hold("PathTaken", "somebody else's")

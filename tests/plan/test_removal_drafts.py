@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.observation.repository_state import (
     PathState,

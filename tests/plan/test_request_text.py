@@ -16,7 +16,7 @@ from request_contents import (
     build_removal,
 )
 
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan.pull_requests.markdown_text import (
     format_block,
     format_code,

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
 from fanout.gates.evaluation_results import (
@@ -11,7 +12,6 @@ from fanout.gates.evaluation_results import (
     VariantEvaluation,
     VariantState,
 )
-from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.cli.input.name_lookup import find_variant
 from fanout.cli.startup import Program
 from fanout.errors import InvalidInput, Stopped
-from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import Files
 from fanout.plan.observation.repository_state import Remote

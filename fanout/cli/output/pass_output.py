@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.durations import format_instant
+from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
@@ -11,7 +12,6 @@ from fanout.cli.terminal import complete_text, print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult

@@ -8,6 +8,7 @@ from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
+from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import select_variants
 from fanout.errors import InvalidInput
@@ -17,7 +18,7 @@ from fanout.gates.candidate_promotion import list_needed_overrides
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin

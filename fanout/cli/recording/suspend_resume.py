@@ -6,6 +6,7 @@ import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import are_policies_unread
 from fanout.cli.input.completion import complete_policies
@@ -32,7 +33,6 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_spec_suspension, format_names
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.gates.gate_records import build_gate_records

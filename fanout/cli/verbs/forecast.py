@@ -8,7 +8,7 @@ import click
 from fanout.api.durations import format_instant, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastViewStatus
-from fanout.api.view_base import HoldView, ViewMeta, dump_view
+from fanout.api.view_base import ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
@@ -24,6 +24,7 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.schedule.sweep_schedule import build_timetable
+from fanout.values import replace
 
 _SECOND = timedelta(seconds=1)
 _COLUMNS = (
@@ -150,10 +151,7 @@ def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
             begins=format_instant(reach.begins) if reach.begins else None,
             passes=format_instant(reach.passes) if reach.passes else None,
             assumptions=reach.assumptions,
-            holds=tuple(
-                HoldView(reason=str(hold.reason), message=hold.message, who=hold.who)
-                for hold in reach.holds
-            ),
+            holds=tuple(replace(hold, since=None, until=None) for hold in reach.holds),
         ),
     )
     return dump_view(view)

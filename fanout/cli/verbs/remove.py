@@ -9,6 +9,7 @@ import click
 from fanout.api.field_errors import suggest_name
 from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.api.results import Hold
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_policies, complete_variants
 from fanout.cli.input.name_lookup import (
@@ -33,7 +34,6 @@ from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.gates.policy_windows import build_calendars

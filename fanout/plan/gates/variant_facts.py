@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import (
     CheckReading,
     DependencyFacts,
     DraftFacts,
     Grant,
-    Hold,
     PolicyFacts,
     Publication,
     VariantFacts,

@@ -8,7 +8,7 @@ new one is ready (design §1 and §6, "Order and change").
 from collections.abc import Mapping
 
 from fanout.api.reasons import Reason
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,

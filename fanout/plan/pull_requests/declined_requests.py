@@ -10,7 +10,7 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts

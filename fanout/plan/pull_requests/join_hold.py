@@ -1,7 +1,7 @@
 """Hold of variants that would join a pull request which is ready, or which anybody approved."""
 
 from fanout.api.reasons import Reason
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.observed_request import RequestState

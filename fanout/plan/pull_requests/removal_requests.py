@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fanout.api.promotion_policy import MergeMethod
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.pull_requests.request_text import (

@@ -8,8 +8,8 @@ stage requests hold the request until the same person approves it or the review 
 from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording

@@ -5,8 +5,8 @@ from typing import Final, TypeVar
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import CheckResult, VariantEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.plan.draft_messages import find_next_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import (

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_trailers import NO_VALUE

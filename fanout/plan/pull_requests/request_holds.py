@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from fanout.api.promotion_policy import MergeMethod, MergeStyle
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction

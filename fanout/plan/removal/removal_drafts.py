@@ -8,8 +8,8 @@ until the target branch does not have its package any more.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import InvalidInput
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction

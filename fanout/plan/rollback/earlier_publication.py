@@ -6,7 +6,7 @@ published one.
 """
 
 from fanout.api.reasons import Reason
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.gates.rollback_pins import Pin
 from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamLock

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
     VariantEvaluation,
     VariantState,
 )
-from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace

@@ -1,8 +1,8 @@
 """Origin of an adopted package: the upstream state from which people cloned it."""
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.gate_facts import Hold
 from fanout.package.kptfile import KPTFILE_NAME
 from fanout.plan.adoption.adoption_base import (
     UpstreamLock,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
-from fanout.gates.gate_facts import Hold
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult

@@ -12,8 +12,8 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import ExplainedConflict, ExplanationNote
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts

@@ -6,13 +6,13 @@ from typing import NamedTuple
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
     StageEvaluation,
     VariantEvaluation,
     VariantState,
 )
-from fanout.gates.gate_facts import Hold
 from fanout.reconcile.pass_results import PolicyResult
 
 _EVENT_BY_REASON: Mapping[str, NotificationEvent] = {

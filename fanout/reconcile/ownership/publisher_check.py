@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
-from fanout.gates.gate_facts import Hold
+from fanout.api.results import Hold
 from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState

@@ -15,10 +15,11 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import GROUP
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
+from fanout.api.results import Hold
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_wording import describe_hold, format_removal_command
 from fanout.gates.percentages import Amount
 from fanout.gates.removal_gate import (

@@ -9,11 +9,11 @@ from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import Reason
-from fanout.api.view_base import RequestView, label_verdict
+from fanout.api.results import Hold
+from fanout.api.view_base import RequestView, dump_view, label_verdict
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
@@ -544,18 +544,7 @@ def _build_draft_view(policy_result: PolicyResult, entry: DecidedEntry, draft: O
 
 def build_holds(holds: Iterable[Hold]) -> list[Plain]:
     """Build the views of holds."""
-    return [
-        without_none(
-            {
-                "reason": str(hold.reason),
-                "message": hold.message,
-                "who": hold.who,
-                "since": format_time(hold.since),
-                "until": format_time(hold.until),
-            }
-        )
-        for hold in holds
-    ]
+    return list(map(dump_view, holds))
 
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant

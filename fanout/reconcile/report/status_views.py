@@ -14,9 +14,9 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
 from fanout.message_commands import MessageCommands, cluster_commands
 from fanout.plan.written_objects import (

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
-from fanout.gates.gate_facts import Hold
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.rendered_variant import RenderedVariant

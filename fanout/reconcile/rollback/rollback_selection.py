@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.gate_facts import Hold
 from fanout.gates.rollback_pins import Pin
 from fanout.package.package_limits import add_package
 from fanout.plan.edits.edit_merge import MergedRendering, PackageFiles
