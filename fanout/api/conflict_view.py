@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from fanout.api.view_base import View, ViewModel
-from fanout.values import doc
+from fanout.values import Instant, doc
 
 
 class ConflictViewSpec(ViewModel):
@@ -80,7 +80,7 @@ class ConflictViewStatus(ViewModel, kw_only=True):
     ] = None
     local: Annotated[str | None, doc("Value that it has downstream; null if not on record.")] = None
     since: Annotated[
-        str | None, doc("Time of the draft's commit, or of the publication, in RFC 3339.")
+        Instant | None, doc("Time of the draft's commit, or of the publication, in RFC 3339.")
     ] = None
     message: Annotated[str, doc("Summary of the conflict as one sentence.")]
 

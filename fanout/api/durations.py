@@ -55,6 +55,7 @@ def format_duration(value: timedelta) -> str:
     return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
 
 
+# One pass writes the same instant into the lines of thousands of variants.
 @lru_cache(4096)
 def format_instant(at: datetime) -> str:
     """Format an instant as it is shown and recorded: RFC 3339, UTC, whole seconds."""

@@ -10,28 +10,16 @@ from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
-from fanout.api.results import Hold
+from fanout.api.results import Condition, Hold, OtherRevision, StageAggregates
 from fanout.api.view_base import (
     DraftMeta,
     RequestView,
     Verdicts,
     View,
-    ViewCondition,
     ViewMeta,
     ViewModel,
 )
-from fanout.values import doc, field
-
-
-class OtherRevisionView(ViewModel):
-    """Revision that a stage might be expected to take instead of its candidate."""
-
-    revision: Annotated[str, doc("Name of the revision.")]
-    newer: Annotated[
-        bool, doc("Whether the revision is queued behind the candidate; otherwise it was dropped.")
-    ]
-    holds: Annotated[tuple[Hold, ...], doc("Reasons why the revision is not the candidate.")]
-
+from fanout.values import Instant, doc, field
 
 _POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
 _HOLDS_DESCRIPTION = "Reasons why it is blocked; empty if it is not."
@@ -73,7 +61,7 @@ class StageViewStatus(ViewModel, kw_only=True):
         doc("Number of variants that have each revision published, by name of the revision."),
     ] = field(default_factory=dict)
     published_since: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Time since which a variant of the stage has the candidate published, the"
             " earliest on record, in RFC 3339; null if none has it."
@@ -83,7 +71,7 @@ class StageViewStatus(ViewModel, kw_only=True):
         tuple[str, ...], doc("Names of newer revisions that are queued behind the candidate.")
     ] = ()
     others: Annotated[
-        tuple[OtherRevisionView, ...],
+        tuple[OtherRevision, ...],
         doc(
             "The newest queued revision and the last one that can no longer pass, with the reasons."
         ),
@@ -101,7 +89,7 @@ class StageViewStatus(ViewModel, kw_only=True):
         bool, doc("Whether the stage is halted because more variants failed than it tolerates.")
     ] = False
     next: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Next time when the state can change without action, in RFC 3339; null"
             " if there is none."
@@ -111,7 +99,7 @@ class StageViewStatus(ViewModel, kw_only=True):
         tuple[RequestView, ...], doc("Pull requests with drafts of the stage.")
     ] = ()
     conditions: Annotated[
-        tuple[ViewCondition, ...],
+        tuple[Condition, ...],
         doc(
             "Conditions of the stage: `Passed`, the verdict of the candidate, and"
             " `MergeConflict` if it has undecided conflicts."
@@ -160,7 +148,7 @@ class TargetViewStatus(ViewModel):
     ]
     request: Annotated[RequestView | None, doc(_REQUEST_DESCRIPTION)] = None
     conditions: Annotated[
-        tuple[ViewCondition, ...], doc("Conditions of the variant; the first one is `Ready`.")
+        tuple[Condition, ...], doc("Conditions of the variant; the first one is `Ready`.")
     ] = ()
     holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
@@ -217,7 +205,7 @@ class DraftViewStatus(ViewModel, kw_only=True):
     ]
     request: Annotated[RequestView | None, doc(_REQUEST_DESCRIPTION)] = None
     conditions: Annotated[
-        tuple[ViewCondition, ...], doc("Conditions of the variant; the first one is `Ready`.")
+        tuple[Condition, ...], doc("Conditions of the variant; the first one is `Ready`.")
     ] = ()
     holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
@@ -245,14 +233,14 @@ class ForecastViewStatus(ViewModel):
     """Earliest times of a revision in a stage."""
 
     begins: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Earliest time when the first variant can be published, in RFC 3339;"
             " null if that needs action."
         ),
     ] = None
     passes: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Earliest time when the stage can have passed the revision, in RFC"
             " 3339; null if that needs action."
@@ -316,7 +304,7 @@ class WindowViewStatus(InstantViewStatus, kw_only=True):
 
     open: Annotated[bool, doc("Whether publication is allowed from the instant on.")]
     until: Annotated[
-        str | None, doc("Time when `open` changes, in RFC 3339; null if not within five years.")
+        Instant | None, doc("Time when `open` changes, in RFC 3339; null if not within five years.")
     ] = None
     promotion_policy: Annotated[
         str, doc("Name of the PromotionPolicy whose window closes publication, now or at `until`.")
@@ -363,9 +351,10 @@ class ReasonView(ViewModel):
     ]
     message: Annotated[str, doc("Explanation of the reason as one sentence.")]
     who: Annotated[str, doc("Person or group that can resolve it.")] = ""
-    since: Annotated[str | None, doc("Time since which it applies, in RFC 3339.")] = None
+    since: Annotated[Instant | None, doc("Time since which it applies, in RFC 3339.")] = None
     until: Annotated[
-        str | None, doc("Time when it ends without action, in RFC 3339; null if it needs action.")
+        Instant | None,
+        doc("Time when it ends without action, in RFC 3339; null if it needs action."),
     ] = None
 
 
@@ -381,20 +370,6 @@ class HeldView(ViewModel):
         ),
     ]
     reasons: Annotated[tuple[ReasonView, ...], doc("Reasons why the variant is blocked.")]
-
-
-class AggregatesView(ViewModel):
-    """Counts of a stage's variants, as `propagateWhen` sees them."""
-
-    total: Annotated[int, doc("Number of variants that count for the candidate.")]
-    updated: Annotated[
-        int, doc("Number of variants that are released for the candidate or published at it.")
-    ]
-    ready: Annotated[int, doc("Number of variants that are ready at the candidate.")]
-    in_flight: Annotated[
-        int, doc("Number of variants that are released and neither ready nor failed.")
-    ]
-    failed: Annotated[int, doc("Number of variants that have failed at the candidate.")]
 
 
 class OtherRevisionMoment(ViewModel):
@@ -433,7 +408,7 @@ class StageMoment(ViewModel, kw_only=True):
         ),
     ]
     budget: Annotated[int | None, doc("Maximum number of variants in flight; null if not limited.")]
-    aggregates: Annotated[AggregatesView, doc("Counts of the variants of the stage.")]
+    aggregates: Annotated[StageAggregates, doc("Counts of the variants of the stage.")]
     counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")]
     released: Annotated[
         tuple[str, ...], doc("Names of the variants released in this pass, in order of release.")
@@ -454,7 +429,7 @@ class StageMoment(ViewModel, kw_only=True):
         ),
     ] = ()
     next: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Next time when the stage can change without action, in RFC 3339; null if"
             " there is none."
@@ -465,7 +440,7 @@ class StageMoment(ViewModel, kw_only=True):
 class MomentView(ViewModel):
     """Result of one pass of the gates."""
 
-    at: Annotated[str, doc("Time of the pass, in RFC 3339.")]
+    at: Annotated[Instant, doc("Time of the pass, in RFC 3339.")]
     carried_out: Annotated[
         bool, doc("Whether the releases and publications of this pass were carried out.")
     ]
@@ -476,7 +451,7 @@ class MomentView(ViewModel):
     ]
     holds: Annotated[tuple[ReasonView, ...], doc("Reasons why the policy as a whole is blocked.")]
     next: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Next time when the state can change without action, in RFC 3339; null"
             " if there is none."

@@ -1,6 +1,6 @@
 """Parts that all views share: metadata, holds, conditions, and words for verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION, yaml_name
-from fanout.api.text_fields import LABEL_VALUE
-from fanout.values import Value, build_schema, doc, field, list_fields
+from fanout.values import Instant, Value, build_schema, doc, field, list_fields
 
 
 class VerdictLabel(StrEnum):
@@ -47,28 +46,33 @@ class ViewModel(Value, rename=yaml_name, forbid_unknown_fields=True):
     """Base of views and their parts: snake_case attributes, camelCase on the wire."""
 
 
-def dump_view(view: ViewModel) -> dict[str, Any]:
-    """Return a view as plain data; fields that are None are left out."""
+def dump_view(view: ViewModel, *, nulls: bool = False) -> dict[str, Any]:
+    """Return a view as plain data; fields that are None are left out, unless `nulls`."""
     return {
-        shown: _dump(value)
+        shown: _dump(value, nulls=nulls)
         for name, shown in _list_shown(view.__class__)
-        if (value := getattr(view, name)) is not None
+        if (value := getattr(view, name)) is not None or nulls
     }
 
 
-def _dump(value: Any) -> Any:
+def dump_views(views: Iterable[ViewModel]) -> list[dict[str, Any]]:
+    """Return several views as plain data."""
+    return list(map(dump_view, views))
+
+
+def _dump(value: Any, *, nulls: bool) -> Any:
     match value:
-        case ViewModel():
-            return dump_view(value)
-        case datetime():
-            return format_instant(value)
-        case Mapping():
-            return {str(key): _dump(item) for key, item in value.items()}
-        case tuple() | list():
-            return [_dump(item) for item in value]
         case StrEnum():
             return value.value
-    return value
+        case str() | int() | None:
+            return value
+        case ViewModel():
+            return dump_view(value, nulls=nulls)
+        case datetime():
+            return format_instant(value)
+        case dict():
+            return {str(key): _dump(item, nulls=nulls) for key, item in value.items()}
+    return [_dump(item, nulls=nulls) for item in value]
 
 
 @cache
@@ -89,41 +93,6 @@ def build_view_schema(view: type[ViewModel]) -> dict[str, Any]:
             name: it for name, it in node.get("properties", {}).items() if "internal" not in it
         }
     return schema
-
-
-class ViewCondition(ViewModel):
-    """One condition, in the form of Kubernetes."""
-
-    type: Annotated[
-        str,
-        doc(
-            "Type of the condition: `Ready`, `Reconciling`, `Stalled` or another one of fanout.",
-            pattern=LABEL_VALUE,
-            max_length=63,
-        ),
-    ]
-    status: Annotated[
-        ConditionStatuses,
-        doc("Whether the condition holds: `True`, `False` or `Unknown`."),
-    ]
-    reason: Annotated[
-        str, doc("Reason as one CamelCase word; the index of reasons lists all values.")
-    ]
-    message: Annotated[str, doc("Explanation of the reason as one sentence.")] = ""
-    last_transition_time: Annotated[
-        str | None,
-        doc(
-            "Time since which the reason is on record, in RFC 3339; null if no record or commit"
-            " has it."
-        ),
-    ] = None
-    observed_generation: Annotated[
-        int | None,
-        doc(
-            "Generation of the object that the condition is about; absent for objects that no"
-            " API server stored."
-        ),
-    ] = None
 
 
 class RequestView(ViewModel):
@@ -154,7 +123,7 @@ class DraftMeta(ViewMeta):
     """Name, namespace, labels and time of the commit of a draft."""
 
     creation_timestamp: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Time of the draft's commit, in RFC 3339: that of the upstream commit,"
             " or of the branch's head if that is later; null before it is written."

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold
+from fanout.api.results import Hold, OtherRevision, StageAggregates
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.pending_inputs import ExpressionRequest
 from fanout.values import Value, field
@@ -72,34 +72,6 @@ class VariantEvaluation(Value):
     next: datetime | None = None  # next change without an event
 
 
-class StageAggregates(Value):
-    """Counts of a stage's variants as `propagateWhen` sees them when a pass begins."""
-
-    total: int = 0  # that count for the candidate
-    updated: int = 0  # released for the candidate, or published at it
-    ready: int = 0  # at the candidate with its current inputs
-    in_flight: int = 0  # released for any revision and neither ready nor failed
-    failed: int = 0  # at the candidate
-
-    def as_variables(self) -> Mapping[str, int]:
-        """Return the counts as expressions see them, below the variable `stage`."""
-        return {
-            "total": self.total,
-            "updated": self.updated,
-            "ready": self.ready,
-            "inFlight": self.in_flight,
-            "failed": self.failed,
-        }
-
-
-class AlternativeRevision(Value):
-    """A revision that a stage does not take although it might be expected to."""
-
-    revision: str
-    holds: tuple[Hold, ...]
-    newer: bool = True  # False: it cannot pass any more
-
-
 class StageEvaluation(Value):
     """Evaluation of one stage: candidate, verdict per revision, and what it waits for."""
 
@@ -112,7 +84,7 @@ class StageEvaluation(Value):
     counts: Mapping[VariantState, int] = field(default_factory=dict)
     queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
     # The newest queued revision, and the last that was dropped.
-    alternatives: tuple[AlternativeRevision, ...] = ()
+    alternatives: tuple[OtherRevision, ...] = ()
     eligible: tuple[str, ...] = ()  # revisions that are or can become the candidate
     released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
     halted: bool = False  # by too many failures

@@ -12,14 +12,14 @@ from math import floor
 
 from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageAggregates
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import StageAggregates, VariantState
+from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_rules import RolloutRule
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
-from fanout.values import replace
+from fanout.values import as_data, replace
 
 
 def compute_in_flight_limit(rollout_rule: RolloutRule, total: int, ready: int) -> int | None:
@@ -125,7 +125,7 @@ class RolloutBudget:
         # revision is superseded.
         if variant.in_flight:
             aggregates = replace(aggregates, in_flight=aggregates.in_flight - 1)
-        return aggregates.as_variables()
+        return as_data(aggregates)
 
     def _compute_aggregates(self) -> StageAggregates:
         total = updated = ready = in_flight = failed = 0

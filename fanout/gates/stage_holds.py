@@ -14,11 +14,10 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, OtherRevision
 from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
-    AlternativeRevision,
     StageEvaluation,
     VariantEvaluation,
     VariantState,
@@ -311,23 +310,23 @@ def _can_move(variant_evaluation: VariantEvaluation) -> bool:
 
 def find_alternatives(
     evaluation: GateEvaluation, stage_rule: StageRule
-) -> tuple[AlternativeRevision, ...]:
+) -> tuple[OtherRevision, ...]:
     """Find the newest revision queued behind the candidate, and the last dropped."""
     return (*_queued(evaluation, stage_rule), *_dropped(evaluation, stage_rule))
 
 
-def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:
+def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRevision, ...]:
     choice = evaluation.choices[stage_rule.name]
     if not choice.queued or stage_rule.control_flow:
         return ()
     newest, pin = choice.queued[-1], evaluation.pin(stage_rule)
     if pin is not None:
-        return (AlternativeRevision(newest, (_pinned_hold(stage_rule, newest, pin),)),)
+        return (OtherRevision(newest, newer=True, holds=(_pinned_hold(stage_rule, newest, pin),)),)
     gate = evaluation.stage_gate(stage_rule, newest)
     holds = gate.holds if gate.verdict is not Verdict.PASSED else ()
     if choice.kept_hold is not None:
         holds = (*holds, choice.kept_hold)
-    return (AlternativeRevision(newest, holds),) if holds else ()
+    return (OtherRevision(newest, newer=True, holds=holds),) if holds else ()
 
 
 def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
@@ -341,14 +340,14 @@ def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
     return Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at)
 
 
-def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:
+def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRevision, ...]:
     candidate, ages = evaluation.candidate(stage_rule.name), evaluation.ages
     if candidate in evaluation.tallies[stage_rule.name].published:
         return ()
     cut_holds = find_cut_short(evaluation, stage_rule)
     newest_dropped = ages.newest(name for name in cut_holds if ages.is_older(name, candidate))
     return (
-        (AlternativeRevision(newest_dropped, (cut_holds[newest_dropped],), newer=False),)
+        (OtherRevision(newest_dropped, newer=False, holds=(cut_holds[newest_dropped],)),)
         if newest_dropped
         else ()
     )

@@ -1,11 +1,8 @@
 """Played passes of a scenario as the data that `fanout test --show` prints."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
-from fanout.api.durations import format_instant
 from fanout.api.output_views import (
-    AggregatesView,
     HeldView,
     MomentView,
     OtherRevisionMoment,
@@ -39,7 +36,7 @@ def build_moment_view(played: PlayedPass) -> MomentView:
     for variant in decision.variants.values():
         variants_by_stage.get(variant.stage, variants_without_stage).append(variant)
     return MomentView(
-        at=format_instant(played.at),
+        at=played.at,
         carried_out=played.is_carried_out,
         stages=tuple(
             _build_stage_view(stage, variants_by_stage[name])
@@ -47,7 +44,7 @@ def build_moment_view(played: PlayedPass) -> MomentView:
         ),
         in_no_stage=tuple(_build_held_view(variant) for variant in variants_without_stage),
         holds=tuple(map(build_reason_view, decision.holds)),
-        next=_format_optional(decision.next),
+        next=decision.next,
     )
 
 
@@ -58,13 +55,12 @@ def build_reason_view(hold: Hold) -> ReasonView:
         reason=str(hold.reason),
         message=hold.message,
         who=hold.who,
-        since=_format_optional(hold.since),
-        until=_format_optional(hold.until),
+        since=hold.since,
+        until=hold.until,
     )
 
 
 def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluation]) -> StageMoment:
-    aggregates = stage.aggregates
     return StageMoment(
         stage=stage.name,
         candidate=stage.candidate,
@@ -73,13 +69,7 @@ def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluati
         verdicts={name: label_verdict(verdict) for name, verdict in stage.verdicts.items()},
         halted=stage.halted,
         budget=stage.budget,
-        aggregates=AggregatesView(
-            total=aggregates.total,
-            updated=aggregates.updated,
-            ready=aggregates.ready,
-            in_flight=aggregates.in_flight,
-            failed=aggregates.failed,
-        ),
+        aggregates=stage.aggregates,
         counts={state.value: number for state, number in stage.counts.items()},
         released=stage.released,
         published=tuple(variant.name for variant in variants if variant.publish),
@@ -94,7 +84,7 @@ def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluati
             )
             for other in stage.alternatives
         ),
-        next=_format_optional(stage.next),
+        next=stage.next,
     )
 
 
@@ -104,7 +94,3 @@ def _build_held_view(variant: VariantEvaluation) -> HeldView:
         state=variant.state.value,
         reasons=tuple(map(build_reason_view, variant.holds)),
     )
-
-
-def _format_optional(at: datetime | None) -> str | None:
-    return None if at is None else format_instant(at)

@@ -46,18 +46,28 @@ def pair_targets(assignment):
 
 
 def list_built_types(module):
-    """Yield the types of conditions that a module builds: in dicts, and in generators of parts."""
+    """Yield the types of conditions that a module builds: by calls, in dicts and in generators."""
     for function in (it for it in ast.walk(module) if isinstance(it, ast.FunctionDef)):
         for node in ast.walk(function):
-            if isinstance(node, ast.Dict):
-                keys = {
-                    it.value: i for i, it in enumerate(node.keys) if isinstance(it, ast.Constant)
-                }
-                if {"type", "status"} <= keys.keys():
-                    yield from words_of(node.values[keys["type"]], function, module)
-            parts = node.value if isinstance(node, ast.Yield) else None
-            if isinstance(parts, ast.Tuple) and "conditions" in function.name:
-                yield from words_of(parts.elts[0], function, module)
+            match node:
+                case ast.Call(func=ast.Name(id="build_ready")):
+                    yield "Ready"
+                case ast.Call(func=ast.Name(id="Condition" | "build_true"), args=[word, *_]):
+                    yield from words_of(word, function, module)
+                case ast.Call(
+                    func=ast.Name(id="replace"), keywords=[ast.keyword("type", word), *_]
+                ):
+                    yield from words_of(word, function, module)
+                case ast.Dict():
+                    keys = {it.value: i for i, it in enumerate(node.keys) if is_constant(it)}
+                    if {"type", "status"} <= keys.keys():
+                        yield from words_of(node.values[keys["type"]], function, module)
+                case ast.Yield(value=ast.Tuple(elts=[word, *_])) if "conditions" in function.name:
+                    yield from words_of(word, function, module)
+
+
+def is_constant(node):
+    return isinstance(node, ast.Constant)
 
 
 # Built from the reason of what failed: of the admission check, and of tags.

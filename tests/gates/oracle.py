@@ -33,20 +33,31 @@ class Oracle:
         """Return the verdict of a variant's publication; None without one."""
         if it.published is None:
             return None
+        return self._judge(facts, rule, it)[0]
+
+    def _judge(
+        self, facts: PolicyFacts, rule: StageRule, it: VariantFacts
+    ) -> tuple[Verdict, datetime]:
+        """Return the verdict of a publication, and since when it has it."""
+        assert it.published is not None
         retried = self._last(facts, Action.RETRY, it, it.published.revision)
         begun = it.published.at if retried is None else max(it.published.at, retried.at)
-        since = self._verified(facts, rule, it, retried) if rule.verification else it.published.at
-        if since is FAILED:
-            return FAILED
-        if since is None:
+        answer, since = PASSED, it.published.at
+        if rule.verification:
+            answer, since = self._verified(facts, rule, it, retried)
+        if answer is FAILED:
+            return FAILED, max(since, begun)
+        if answer is PENDING:
             deadline = rule.rollout.progress_deadline
-            return FAILED if deadline and facts.now >= begun + deadline else PENDING
-        return PASSED if facts.now >= since + rule.rollout.min_ready else PENDING
+            is_late = bool(deadline) and facts.now >= begun + deadline
+            return (FAILED, begun + deadline) if is_late else (PENDING, begun)
+        ready = max(since + rule.rollout.min_ready, begun)
+        return (PASSED, ready) if facts.now >= since + rule.rollout.min_ready else (PENDING, since)
 
     def _verified(
         self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: DecisionFacts | None
-    ) -> datetime | Verdict | None:
-        """Return since when all reporters agree that it passed, computed anew at each instant."""
+    ) -> tuple[Verdict, datetime]:
+        """Return what all reporters together say, and since when, computed after each report."""
         assert it.published is not None
         mine = [
             said
@@ -56,25 +67,24 @@ class Oracle:
             and (not said.variants or it.name in said.variants)
             and said.at >= it.published.at
         ]
-        since = None
+        answer, since = PENDING, it.published.at
         retry = retried.at if retried is not None else None
-        moments = sorted({said.at for said in mine} | ({retry} if retry is not None else set()))
-        for moment in moments:
-            says = {said.by: said for said in mine if said.at <= moment}
+        steps = [(said.at, mine[: number + 1]) for number, said in enumerate(mine)]
+        if retry is not None:
+            steps.append((retry, [said for said in mine if said.at <= retry]))
+        for moment, heard in sorted(steps, key=lambda step: step[0]):
+            says = {said.by: said for said in heard}
             forgets = retry is not None and retry <= moment
             counted = {
                 said.status
                 for said in says.values()
                 if not (forgets and said.status is FAILED and said.at <= retry)
             }
-            passed = counted == {PASSED}
-            if FAILED in counted:
-                since = FAILED
-            elif not passed:
-                since = None
-            elif since is None or since is FAILED:
-                since = moment
-        return since
+            found = PASSED if counted == {PASSED} else PENDING
+            found = FAILED if FAILED in counted else found
+            if found is not answer:
+                answer, since = found, moment
+        return answer, since
 
     def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
         """Return whether it is skipped in the rollout of the revision."""
@@ -141,7 +151,7 @@ class Oracle:
                     for kept in (self.since, self.left, self.begun, self.best):
                         kept.pop(key, None)
                 elif verdict is PASSED and key not in self.since:
-                    self.since[key] = self.begun[key] = facts.now
+                    self.since[key] = self.begun[key] = self._first_stretch(facts, rule, revision)
                     self.carry[key] = had
                 elif key in self.since:
                     self._go_on(facts, rule, key, had)
@@ -158,12 +168,40 @@ class Oracle:
         counting, ready, failed = self._stands(facts, rule, key[1])
         is_ready = stage_verdict(counting, ready, failed, borne(rule, len(counting))) is PASSED
         before = self.begun[key]
-        self.begun[key] = facts.now
-        if not is_ready or self._moved(facts, key, mine) is not None:
-            self.begun[key] = before
-            return
-        self.carry[key] = had
-        del self.left[key]
+        # A stretch that had ended as it begins would be none: it begins with the pass, or not yet.
+        for begun in (max(self._rests_on(facts, rule, key[1]), self.left[key]), facts.now):
+            self.begun[key] = begun
+            if is_ready and self._moved(facts, key, mine) is None:
+                self.carry[key] = had
+                del self.left[key]
+                return
+        self.begun[key] = before
+
+    def _first_stretch(self, facts: PolicyFacts, rule: StageRule, revision: str) -> datetime:
+        """Return when a stage that is ready with the revision for the first time became so."""
+        at = self._rests_on(facts, rule, revision)
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        others = [it for it in mine if it.published and it.published.revision != revision]
+        return facts.now if any(it.published.at >= at for it in others) else at
+
+    def _rests_on(self, facts: PolicyFacts, rule: StageRule, revision: str) -> datetime:
+        """Return the latest event without which the stage would not be ready (decision 0130)."""
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        events = [self._stands_since(facts, rule, it, revision) or facts.now for it in mine]
+        return min(max(events, default=facts.now), facts.now)
+
+    def _stands_since(
+        self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, revision: str
+    ) -> datetime | None:
+        """Return since when a variant counts as it does; None: nothing tells."""
+        if self.skipped(facts, it, revision):
+            return self._last(facts, Action.SKIP, it, revision).at
+        if not self.counts(facts, it, revision):
+            stop = self._suspension(facts, it)
+            return stop.at if stop is not None else None
+        if it.published is None or it.published.revision != revision:
+            return None
+        return self._judge(facts, rule, it)[1]
 
     def _moved(
         self, facts: PolicyFacts, key: tuple[str, str], mine: Collection[VariantFacts]
@@ -196,7 +234,10 @@ class Oracle:
 
     def _told(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Told:
         key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
-        if verdict is FAILED or key not in self.since:
+        if verdict is PASSED and key not in self.since:
+            begun = self._first_stretch(facts, rule, revision)
+            return Told(verdict, (facts.now - begun) / timedelta(minutes=1))
+        if key not in self.since or verdict is FAILED:
             return Told(verdict)
         best = self.best.get(key, timedelta(0))
         if key not in self.left:
@@ -282,12 +323,17 @@ class Oracle:
 
     def _suspended(self, facts: PolicyFacts, it: VariantFacts) -> bool:
         """Return whether the newest decision about it, its stage or the policy suspends it."""
-        last: dict[str, Action] = {}
+        return self._suspension(facts, it) is not None
+
+    def _suspension(self, facts: PolicyFacts, it: VariantFacts) -> DecisionFacts | None:
+        """Return the decision that suspends it, or its stage, and that nothing newer ends."""
+        last: dict[str, DecisionFacts] = {}
         for decision in facts.records.decisions:
             if decision.action in (Action.SUSPEND, Action.RESUME):
                 for about in decision.variants or [f"stage {decision.stage}"]:
-                    last[about] = decision.action
-        return Action.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
+                    last[about] = decision
+        found = [last[about] for about in (f"stage {it.stage}", it.name) if about in last]
+        return next((each for each in found if each.action is Action.SUSPEND), None)
 
 
 def mended(it: VariantFacts) -> bool:

@@ -55,7 +55,10 @@ class Running(Events):
             overridden = any(
                 it.action is Action.PUBLISH and it.overrides for it in self.system.decisions
             )
-            pinned = any(find_rollbacks(facts).get(it.name) for it in facts.variants)
+            # A stage without variants can be rolled back as well.
+            pinned = any(find_rollbacks(facts).get(it.name) for it in facts.variants) or any(
+                it.action is Action.ROLLBACK for it in self.system.decisions
+            )
             assert overridden or pinned or view.gate is wanted, (name, view, wanted)
 
     @invariant()

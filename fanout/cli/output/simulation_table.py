@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fanout.api.durations import format_instant
 from fanout.api.output_views import HeldView, MomentView, ReasonView, Simulation
+from fanout.api.view_base import dump_view
 from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout
 from fanout.cli.settings import OutputFormat
 from fanout.gates.gate_wording import format_names
-from fanout.values import as_data
 
 _HEADS = ("STAGE", "CANDIDATE", "GATE", "VERDICT", "RELEASED", "PUBLISHED", "HELD", "NEXT")
 _NAME_LIMIT = 8  # variants that a cell names
@@ -19,7 +20,7 @@ def print_simulations(
     if output is OutputFormat.TABLE:
         write_stdout("\n".join("".join(_format_simulation(it)) for it in simulations))
         return
-    plain = list(map(as_data, simulations))
+    plain = [dump_view(it, nulls=True) for it in simulations]
     if plain or not alone:
         print_value(plain[0] if alone else build_list(plain), output)
 
@@ -27,7 +28,8 @@ def print_simulations(
 def _format_simulation(simulation: Simulation) -> Iterator[str]:
     yield f"{simulation.metadata.name} (policy {simulation.policy})\n"
     for moment in simulation.moments:
-        yield f"\n{moment.at}{'' if moment.next is None else f', next {moment.next}'}\n"
+        further = f", next {format_instant(moment.next)}" if moment.next else ""
+        yield f"\n{format_instant(moment.at)}{further}\n"
         yield _format_stages(moment)
         for reason in (*moment.holds, *(it for variant in moment.stages for it in variant.holds)):
             yield f"  {reason.class_}: {reason.message}{_format_actor(reason)}\n"
@@ -57,7 +59,7 @@ def _format_stages(moment: MomentView) -> str:
             _format_names(stage.released),
             _format_names(stage.published),
             _format_hold_classes(stage.held),
-            stage.next or "-",
+            format_instant(stage.next) if stage.next else "-",
         )
         for stage in moment.stages
     ]

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import click
 
-from fanout.api.durations import format_instant, parse_duration
+from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastViewStatus
 from fanout.api.view_base import ViewMeta, dump_view
@@ -148,8 +148,8 @@ def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
             revision=reach.revision,
         ),
         status=ForecastViewStatus(
-            begins=format_instant(reach.begins) if reach.begins else None,
-            passes=format_instant(reach.passes) if reach.passes else None,
+            begins=reach.begins,
+            passes=reach.passes,
             assumptions=reach.assumptions,
             holds=tuple(replace(hold, since=None, until=None) for hold in reach.holds),
         ),

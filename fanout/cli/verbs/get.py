@@ -18,6 +18,7 @@ from fanout.api.durations import format_instant, parse_instant
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
+from fanout.api.view_base import ViewModel, dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import (
@@ -216,9 +217,7 @@ def _differs_by_elapsed(old: str, new: str, elapsed: timedelta) -> bool:
 
 
 _WATCH_SECONDS = 2.0  # seconds between two observations of --watch
-_OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
-    "policies": object_views.list_policies,
-    "variants": object_views.list_variants,
+_VIEW_BUILDERS: Mapping[str, Callable[[PassPlan], Sequence[ViewModel]]] = {
     "stages": object_views.list_stages,
     "drafts": object_views.list_drafts,
     "conflicts": conflict_views.list_conflicts,
@@ -322,16 +321,20 @@ def _read_items(
     if resource_type == "policies":
         for warning in observed.undeclared_warnings:
             print_message(f"warning: {warning}", program.settings.color, fg="yellow")
-    if resource_type == "targets":
-        return object_views.list_targets(observed, program.read_declared()), observed.now, False
-    if resource_type != "repositories":
-        items = _OBJECT_BUILDERS[resource_type](observed)
-        if resource_type == "variants" and names:
-            targets = object_views.list_targets(observed, program.read_declared())
-            refuse_orphaned(names, items, targets)
+    if resource_type in _VIEW_BUILDERS:
+        return dump_views(_VIEW_BUILDERS[resource_type](observed)), observed.now, False
+    if resource_type == "policies":
+        return object_views.list_policies(observed), observed.now, False
+    if resource_type == "repositories":
+        items = object_views.list_repositories(observed, program.read_declared())
+        items = [it for it in items if namespace in ("", it["metadata"]["namespace"])]
         return items, observed.now, False
-    items = object_views.list_repositories(observed, program.read_declared())
-    items = [it for it in items if namespace in ("", it["metadata"]["namespace"])]
+    items = object_views.list_variants(observed) if resource_type == "variants" else []
+    if resource_type == "targets" or names:
+        targets = dump_views(object_views.list_targets(observed, program.read_declared()))
+        if resource_type == "targets":
+            return targets, observed.now, False
+        refuse_orphaned(names, items, targets)
     return items, observed.now, False
 
 

@@ -10,7 +10,7 @@ from fanout.api.field_errors import format_path
 from fanout.api.output_views import DifferenceView, TestResult
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import pluralize
-from fanout.api.view_base import ViewMeta
+from fanout.api.view_base import ViewMeta, dump_views
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.junit_results import format_junit
@@ -26,7 +26,6 @@ from fanout.scenarios.scenario_expectations import (
     compare_expectations,
 )
 from fanout.scenarios.simulation_view import build_simulation
-from fanout.values import as_data
 
 _MAX_PATHS = 3  # of those that messages name
 _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "empty"}
@@ -185,7 +184,7 @@ def _print_results(results: Sequence[TestResult], faults: int, output: OutputFor
     if output is OutputFormat.TABLE:
         write_stdout(escape_control("".join(_format_results(results, faults))))
     else:
-        print_value(build_list(list(map(as_data, results))), output)
+        print_value(build_list(dump_views(results)), output)
 
 
 def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:

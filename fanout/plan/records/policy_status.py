@@ -9,7 +9,6 @@ classes are the keys in the records and must not change.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from fanout.api.durations import format_instant
@@ -296,8 +295,6 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
     }
 
 
-# One pass writes the same instant into the lines of thousands of variants.
-@lru_cache(4096)
 def _parse_claim(line: Mapping[str, Any]) -> VariantLine | None:
     """Return the places of a line of which another field is broken, or None."""
     places = {name: it for name, it in line.items() if name in ("repository", "path", "left")}

@@ -4,22 +4,22 @@
 is not on record is left out, so that the same observation always gives the same output.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.results import Condition
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.conflict_views import draft_time
 from fanout.reconcile.report.variant_conditions import find_undrafted_hold
-from fanout.reconcile.report.view_meta import Plain
+from fanout.values import replace
 
 
 def complete_conditions(
-    conditions: list[Plain], policy_result: PolicyResult, since: datetime | None = None
-) -> list[Plain]:
+    conditions: Sequence[Condition], policy_result: PolicyResult, since: datetime | None = None
+) -> tuple[Condition, ...]:
     """Return the conditions with the generation that was observed; `since` is of the first one.
 
     An object that no API server stored has no generation.
@@ -29,12 +29,8 @@ def complete_conditions(
         or policy_result.resolved_policy.package_variant
     )
     generation = declaration.metadata.generation if declaration is not None else None
-    observed = {} if generation is None else {"observedGeneration": generation}
-    first = {} if since is None else {"lastTransitionTime": format_instant(since)}
-    return [
-        {**condition, **(first if position == 0 else {}), **observed}
-        for position, condition in enumerate(conditions)
-    ]
+    first = replace(conditions[0], last_transition_time=since or conditions[0].last_transition_time)
+    return tuple(replace(it, observed_generation=generation) for it in (first, *conditions[1:]))
 
 
 def published_since(variant: RenderedVariant) -> datetime | None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Literal
 
+from fanout.api.conflict_view import ConflictView, ConflictViewSpec, ConflictViewStatus
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.conflict_outcome import (
@@ -15,24 +17,24 @@ from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.report.view_meta import (
-    Plain,
     build_meta,
-    build_view,
-    format_time,
     order_by_stage,
     policy_name,
     variant_labels,
 )
 
-_LABELS: Mapping[MergeSide, str] = {MergeSide.UPSTREAM: "Upstream", MergeSide.LOCAL: "Local"}
+_LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
+    MergeSide.UPSTREAM: "Upstream",
+    MergeSide.LOCAL: "Local",
+}
 
 
-def list_conflicts(pass_plan: PassPlan) -> list[Plain]:
+def list_conflicts(pass_plan: PassPlan) -> list[ConflictView]:
     """Return a ConflictView for every merge conflict of open drafts and of what is published.
 
     Of a conflict that both have at the same revision, the draft's is listed: it comes later.
     """
-    conflict_views: list[Plain] = []
+    conflict_views: list[ConflictView] = []
     for policy_result in pass_plan.policies:
         target_names = policy_result.target_names
         for variant in order_by_stage(policy_result):
@@ -61,7 +63,7 @@ def draft_time(draft: OpenDraft) -> datetime | None:
 
 def _build_views(
     policy_result: PolicyResult, variant: RenderedVariant, target_name: str
-) -> Iterator[Plain]:
+) -> Iterator[ConflictView]:
     draft, published = find_release_draft(variant), variant.observed.published
     drafted: set[tuple[str, str]] = set()
     if draft is not None:
@@ -81,7 +83,7 @@ def _build_view(
     target_name: str,
     outcome: ConflictOutcome,
     source: OpenDraft | PublishedLine,
-) -> Plain:
+) -> ConflictView:
     spec = variant.spec
     if isinstance(source, OpenDraft):
         revision, since = source.trailers.revision, draft_time(source)
@@ -90,31 +92,30 @@ def _build_view(
         is_recorded = not variant.observed.is_unrecorded
         revision, since = source.revision, source.at if is_recorded else None
     name = f"{spec.name}/{revision}/{outcome.key}"
-    return build_view(
-        "ConflictView",
-        build_meta(policy_result, name, variant_labels(policy_result, variant)),
-        {
-            "policy": policy_name(policy_result),
-            "stage": spec.stage,
-            "target": spec.target,
-            "targetName": target_name,
-            "variant": spec.name,
-            "repository": spec.repository,
-            "path": spec.path,
-            "key": outcome.key,
-            "file": outcome.file,
-            "object": outcome.object,
-            "field": outcome.field_path,
-        },
-        {
-            "place": "Draft" if isinstance(source, OpenDraft) else "Published",
-            "revision": revision,
-            "inForce": "Edited" if outcome.is_edited else _LABELS[outcome.winner],
-            "decided": outcome.is_decided,
-            "base": outcome.values.get("base"),
-            "upstream": outcome.values.get("upstream"),
-            "local": outcome.values.get("local"),
-            "since": format_time(since),
-            "message": outcome.line,
-        },
+    return ConflictView(
+        metadata=build_meta(policy_result, name, variant_labels(policy_result, variant)),
+        spec=ConflictViewSpec(
+            policy=policy_name(policy_result),
+            stage=spec.stage,
+            target=spec.target,
+            target_name=target_name,
+            variant=spec.name,
+            repository=spec.repository,
+            path=spec.path,
+            key=outcome.key,
+            file=outcome.file,
+            object=outcome.object,
+            field=outcome.field_path,
+        ),
+        status=ConflictViewStatus(
+            place="Draft" if isinstance(source, OpenDraft) else "Published",
+            revision=revision,
+            in_force="Edited" if outcome.is_edited else _LABELS[outcome.winner],
+            decided=outcome.is_decided,
+            base=outcome.values.get("base"),
+            upstream=outcome.values.get("upstream"),
+            local=outcome.values.get("local"),
+            since=since,
+            message=outcome.line,
+        ),
     )

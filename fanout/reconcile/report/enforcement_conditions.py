@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Condition
 from fanout.api.view_base import ConditionStatus
 from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.observed_request import RequestState
@@ -39,14 +40,10 @@ class EnforcementReport(Value):
         """The repositories, and what their rules say."""
         return f"{format_names(self.repositories)}: {self.enforcement.message}"
 
-    def as_condition(self) -> dict[str, str]:
+    def as_condition(self) -> Condition:
         """Return the condition NotEnforced."""
-        return {
-            "type": str(Reason.NOT_ENFORCED),
-            "status": self.enforcement.not_enforced.value,
-            "reason": str(self.reason),
-            "message": self.message,
-        }
+        status = self.enforcement.not_enforced
+        return Condition(Reason.NOT_ENFORCED, status, self.reason, self.message)
 
 
 def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[EnforcementReport, ...]:

@@ -8,9 +8,28 @@ from typing import Any
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
+from fanout.api.output_views import (
+    DraftView,
+    DraftViewSpec,
+    DraftViewStatus,
+    StageView,
+    StageViewSpec,
+    StageViewStatus,
+    TargetView,
+    TargetViewSpec,
+    TargetViewStatus,
+)
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
-from fanout.api.view_base import RequestView, dump_view, label_verdict
+from fanout.api.results import Condition, Hold, build_ready, build_true
+from fanout.api.view_base import (
+    ConditionStatus,
+    DraftMeta,
+    RequestView,
+    ViewMeta,
+    dump_view,
+    dump_views,
+    label_verdict,
+)
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantState
@@ -47,7 +66,6 @@ from fanout.reconcile.report.policy_conditions import (
     find_refusals,
 )
 from fanout.reconcile.report.request_views import (
-    build_request_views,
     find_request,
     group_requests_by_stage,
 )
@@ -58,28 +76,30 @@ from fanout.reconcile.report.variant_conditions import (
 )
 from fanout.reconcile.report.view_meta import (
     build_meta,
-    build_view,
     fanout_labels,
-    format_time,
     policy_labels,
     policy_name,
     stage_positions,
     variant_labels,
-    without_none,
 )
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure
 
 Plain = dict[str, Any]
+_STATUS_BY_VERDICT: Mapping[Verdict, ConditionStatus] = {
+    Verdict.PASSED: ConditionStatus.TRUE,
+    Verdict.FAILED: ConditionStatus.FALSE,
+    Verdict.PENDING: ConditionStatus.UNKNOWN,
+}
 
 
-def list_stages(pass_plan: PassPlan) -> list[Plain]:
+def list_stages(pass_plan: PassPlan) -> list[StageView]:
     """Return a StageView for every stage of every evaluated policy."""
     return [view for policy_result in pass_plan.policies for view in build_stages(policy_result)]
 
 
-def build_stages(policy_result: PolicyResult) -> list[Plain]:
+def build_stages(policy_result: PolicyResult) -> list[StageView]:
     """Return a StageView for every stage of a policy; none if it was not evaluated."""
     conflicts = _count_conflicts(policy_result)
     published = _count_published(policy_result)
@@ -135,46 +155,44 @@ def _build_stage(
     conflicts: int,
     published: Mapping[str, int],
     first_published: datetime | None,
-    requests: Iterable[RequestView],
-) -> Plain:
+    requests: tuple[RequestView, ...],
+) -> StageView:
     policy = policy_result.resolved_policy.name
     labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
-    return build_view(
-        "StageView",
-        build_meta(policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels),
-        {"policy": policy_name(policy_result), "stage": stage.name},
-        {
-            "candidate": stage.candidate,
-            "state": policy_result.stage_state(stage.name),
-            "verdict": label_verdict(stage.verdict).value,
-            "gate": label_verdict(stage.gate).value,
-            "verdicts": {rev: label_verdict(it).value for rev, it in stage.verdicts.items()},
-            "counts": {state.value: number for state, number in stage.counts.items() if number},
-            "published": dict(published),
-            "publishedSince": format_time(first_published),
-            "queued": list(stage.queued),
-            "others": [
-                {"revision": it.revision, "newer": it.newer, "holds": build_holds(it.holds)}
-                for it in stage.alternatives
-            ],
-            "conflicts": conflicts,
-            "inFlight": stage.aggregates.in_flight,
-            "budget": stage.budget,
-            "halted": stage.halted,
-            "next": format_time(stage.next),
-            "requests": build_request_views(requests),
-            "conditions": _build_stage_conditions(policy_result, stage, conflicts),
-            "holds": build_holds(stage.holds),
-        },
+    return StageView(
+        metadata=build_meta(
+            policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
+        ),
+        spec=StageViewSpec(policy_name(policy_result), stage.name),
+        status=StageViewStatus(
+            candidate=stage.candidate,
+            state=policy_result.stage_state(stage.name),
+            verdict=label_verdict(stage.verdict),
+            gate=label_verdict(stage.gate),
+            verdicts={rev: label_verdict(it) for rev, it in stage.verdicts.items()},
+            counts={state.value: number for state, number in stage.counts.items() if number},
+            published=dict(published),
+            published_since=first_published,
+            queued=stage.queued,
+            others=stage.alternatives,
+            conflicts=conflicts,
+            in_flight=stage.aggregates.in_flight,
+            budget=stage.budget,
+            halted=stage.halted,
+            next=stage.next,
+            requests=requests,
+            conditions=_build_stage_conditions(policy_result, stage, conflicts),
+            holds=stage.holds,
+        ),
     )
 
 
-def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
+def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetView]:
     """Return a TargetView for every target, including failed ones and orphaned variants.
 
     An orphaned variant shows where its package or draft still is.
     """
-    target_views: list[Plain] = []
+    target_views: list[TargetView] = []
     for policy_result in pass_plan.policies:
         policy = policy_result.resolved_policy
         place_by_variant = dict(find_places(policy_result)) if policy_result.orphans else {}
@@ -203,13 +221,11 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
             )
             views.append(orphan_view)
         positions = stage_positions(policy_result)
-        target_views += sorted(
-            views, key=lambda it: positions.get(it["spec"]["stage"], len(positions))
-        )
+        target_views += sorted(views, key=lambda it: positions.get(it.spec.stage, len(positions)))
     return target_views
 
 
-def list_drafts(pass_plan: PassPlan) -> list[Plain]:
+def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
     """Return a DraftView for every open draft of a declared variant."""
     return [
         _build_draft_view(policy_result, entry, entry.variant.observed.draft)
@@ -243,10 +259,12 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
     body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
     body["status"] = {
         "observedGeneration": policy.metadata.generation or 0,
-        "conditions": complete_conditions(
-            build_policy_conditions(policy_result, decision.holds if decision else ()),
-            policy_result,
-            policy_ready_since(policy_result),
+        "conditions": dump_views(
+            complete_conditions(
+                build_policy_conditions(policy_result, decision.holds if decision else ()),
+                policy_result,
+                policy_ready_since(policy_result),
+            )
         ),
         "variants": len(policy_result.variants),
         "failedTargets": len(policy_result.resolved_policy.failures),
@@ -271,6 +289,7 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
 
 def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
     variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
+    request = find_request(variant.observed)
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
@@ -289,7 +308,7 @@ def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
             "targetName": entry.target_name,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": build_variant_conditions(policy_result, entry),
+            "conditions": dump_views(build_variant_conditions(policy_result, entry)),
             "conflicts": list(find_undecided_keys(variant, entry.undecided)),
             "checks": [
                 {
@@ -300,7 +319,7 @@ def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
                 for check in decision.checks
             ],
             **_list_packages(variant.observed),
-            **without_none({"request": _build_request(variant)}),
+            **({"request": dump_view(request)} if request is not None else {}),
         },
     }
     if policy_result.resolved_policy.upstream_policy is not None:
@@ -336,7 +355,9 @@ def _list_packages(observed: ObservedVariant) -> Plain:
     return packages
 
 
-def build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -> list[Plain]:
+def build_variant_conditions(
+    policy_result: PolicyResult, entry: DecidedEntry
+) -> tuple[Condition, ...]:
     """Build the conditions of a variant: Ready, and those that are true beside it."""
     variant, decision = entry.variant, entry.decision
     hold = find_undrafted_hold(decision) or next(iter(decision.holds), None)
@@ -344,25 +365,16 @@ def build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -
     message = f"it is {state}"
     if decision.state is VariantState.READY and published is not None:
         message = wording.describe_ready_variant(published.revision)
-    conditions: list[Plain] = [
-        {
-            "type": "Ready",
-            "status": "True" if is_carried_out(decision) else "False",
-            "reason": str(hold.reason) if hold else state,
-            "message": describe_hold(hold) if hold else message,
-        }
-    ]
-    for name, reason, message in _find_conditions(variant, entry.undecided):
-        at = _find_condition_time(name, variant)
-        conditions.append(
-            {
-                "type": name,
-                "status": "True",
-                "reason": str(reason),
-                "message": message,
-                **({"lastTransitionTime": format_instant(at)} if at else {}),
-            }
+    conditions = [
+        build_ready(
+            hold.reason if hold else state,
+            describe_hold(hold) if hold else message,
+            is_ready=is_carried_out(decision),
         )
+    ]
+    for name, reason, text in _find_conditions(variant, entry.undecided):
+        at = _find_condition_time(name, variant)
+        conditions.append(Condition(name, ConditionStatus.TRUE, reason, text, at))
     return complete_conditions(conditions, policy_result, ready_since(variant, decision))
 
 
@@ -382,24 +394,22 @@ def _find_condition_time(name: str, variant: RenderedVariant) -> datetime | None
 
 def _build_stage_conditions(
     policy_result: PolicyResult, stage: StageEvaluation, conflicts: int
-) -> list[Plain]:
+) -> tuple[Condition, ...]:
     """Return the condition Passed, about the candidate, and those that are true beside it."""
     hold = stage.holds[0] if stage.holds else None
     label = label_verdict(stage.verdict)
-    statuses = {Verdict.PASSED: "True", Verdict.FAILED: "False", Verdict.PENDING: "Unknown"}
-    subject = stage.candidate or "no candidate"
+    message = f"{stage.candidate or 'no candidate'}: {label.value}"
     conditions = [
-        {
-            "type": "Passed",
-            "status": statuses[stage.verdict],
-            "reason": str(hold.reason) if hold else label.value,
-            "message": describe_hold(hold) if hold else f"{subject}: {label.value}",
-        }
+        Condition(
+            "Passed",
+            _STATUS_BY_VERDICT[stage.verdict],
+            hold.reason if hold else label.value,
+            describe_hold(hold) if hold else message,
+        )
     ]
     if conflicts:
         message = wording.describe_stage_conflicts(conflicts)
-        reason = str(Reason.MERGE_CONFLICT)
-        conditions.append({"type": reason, "status": "True", "reason": reason, "message": message})
+        conditions.append(build_true(Reason.MERGE_CONFLICT, message))
     return complete_conditions(conditions, policy_result, verdict_since(policy_result, stage))
 
 
@@ -434,32 +444,26 @@ def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
     return sentence_by_reason
 
 
-def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
+def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetView:
     spec, decision = entry.variant.spec, entry.decision
-    return build_view(
-        "TargetView",
-        _build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
-        {
-            "policy": policy_name(policy_result),
-            "target": spec.target,
-            "targetName": entry.target_name,
-            "variant": spec.name,
-            "stage": spec.stage,
-            "repository": spec.repository,
-            "path": spec.path,
-        },
-        {
-            "state": decision.state.value,
-            "request": _build_request(entry.variant),
-            "conditions": build_variant_conditions(policy_result, entry),
-            "holds": build_holds(decision.holds),
-        },
+    return TargetView(
+        metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
+        spec=TargetViewSpec(
+            policy_name(policy_result),
+            spec.target,
+            entry.target_name,
+            spec.name,
+            spec.stage,
+            spec.repository,
+            spec.path,
+        ),
+        status=TargetViewStatus(
+            decision.state.value,
+            find_request(entry.variant.observed),
+            build_variant_conditions(policy_result, entry),
+            decision.holds,
+        ),
     )
-
-
-def _build_request(variant: RenderedVariant) -> Plain | None:
-    request = find_request(variant.observed)
-    return build_request_views([request])[0] if request is not None else None
 
 
 def _build_target_without_variant(
@@ -470,81 +474,72 @@ def _build_target_without_variant(
     location: tuple[str, str] = ("", ""),
     stage: str = "",
     removal_holds: Iterable[Hold] = (),
-) -> Plain:
+) -> TargetView:
     """Build the view of a target without a variant, or of an orphaned variant.
 
     `location`: repository and path of what remains of it; `stage`: its last recorded stage.
     """
     repository, path = location
-    reason = str(failure.reason)
-    not_ready = {"type": "Ready", "status": "False", "reason": reason, "message": failure.problem}
-    return build_view(
-        "TargetView",
-        _build_target_meta(policy_result, failure.target, stage, repository),
-        {
-            "policy": policy_name(policy_result),
-            "target": failure.target,
-            "targetName": target_names[failure.target],
-            "variant": "",
-            "stage": stage,
-            "repository": repository,
-            "path": path,
-        },
-        {
-            "state": state.value,
-            "conditions": complete_conditions([not_ready], policy_result),
-            "holds": [
-                {"reason": reason, "message": failure.problem, "who": ""},
-                *build_holds(removal_holds),
-            ],
-        },
+    return TargetView(
+        metadata=_build_target_meta(policy_result, failure.target, stage, repository),
+        spec=TargetViewSpec(
+            policy_name(policy_result),
+            failure.target,
+            target_names[failure.target],
+            stage=stage,
+            repository=repository,
+            path=path,
+        ),
+        status=TargetViewStatus(
+            state.value,
+            conditions=complete_conditions(
+                [build_ready(failure.reason, failure.problem)], policy_result
+            ),
+            holds=(Hold(failure.reason, failure.problem), *removal_holds),
+        ),
     )
 
 
 def _build_target_meta(
     policy_result: PolicyResult, target: str, stage: str, repository: str
-) -> Plain:
+) -> ViewMeta:
     labels = policy_result.resolved_policy.labels_by_target.get(target, {})
     return build_meta(
         policy_result, target, {**labels, **fanout_labels(policy_result, stage, repository)}
     )
 
 
-def _build_draft_view(policy_result: PolicyResult, entry: DecidedEntry, draft: OpenDraft) -> Plain:
+def _build_draft_view(
+    policy_result: PolicyResult, entry: DecidedEntry, draft: OpenDraft
+) -> DraftView:
     variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
     meta = build_meta(policy_result, spec.name, variant_labels(policy_result, variant))
-    return build_view(
-        "DraftView",
-        without_none({**meta, "creationTimestamp": format_time(draft_time(draft))}),
-        {
-            "policy": policy_name(policy_result),
-            "target": spec.target,
-            "targetName": entry.target_name,
-            "variant": spec.name,
-            "stage": spec.stage,
-            "repository": spec.repository,
-            "path": spec.path,
-            "branch": variant.observed.draft_ref.removeprefix("refs/heads/"),
-        },
-        {
-            "commit": draft.commit,
-            "tree": draft.tree or "",
-            "revision": draft.trailers.revision,
-            "digest": draft.trailers.digest,
-            "conflicts": entry.undecided,
-            "edited": draft.is_edited,
-            "current": variant.selected.has_current_draft,
-            "state": decision.state.value,
-            "request": _build_request(variant),
-            "conditions": build_variant_conditions(policy_result, entry),
-            "holds": build_holds(decision.holds),
-        },
+    return DraftView(
+        metadata=DraftMeta(meta.name, meta.namespace, meta.labels, draft_time(draft)),
+        spec=DraftViewSpec(
+            policy=policy_name(policy_result),
+            target=spec.target,
+            target_name=entry.target_name,
+            variant=spec.name,
+            stage=spec.stage,
+            repository=spec.repository,
+            path=spec.path,
+            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
+        ),
+        status=DraftViewStatus(
+            commit=draft.commit,
+            tree=draft.tree or "",
+            revision=draft.trailers.revision,
+            digest=draft.trailers.digest,
+            conflicts=entry.undecided,
+            edited=draft.is_edited,
+            current=variant.selected.has_current_draft,
+            state=decision.state.value,
+            request=find_request(variant.observed),
+            conditions=build_variant_conditions(policy_result, entry),
+            holds=decision.holds,
+        ),
     )
-
-
-def build_holds(holds: Iterable[Hold]) -> list[Plain]:
-    """Build the views of holds."""
-    return list(map(dump_view, holds))
 
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
@@ -574,11 +569,11 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
         key = repository_key(repository)
         body["status"] = {"variants": counts[key]}
         if key in failures:
-            failure = failures[key]
-            condition = {"type": "Ready", "status": "False" if failure else "True"}
-            condition["reason"] = failure.reason if failure else "Listed"
-            condition["message"] = str(failure) if failure else wording.ANSWERED
-            conditions = [condition, *([reports[key].as_condition()] if key in reports else ())]
-            body["status"]["conditions"] = conditions
+            conditions = [build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)]
+            if failure := failures[key]:
+                conditions = [build_ready(failure.reason, str(failure))]
+            if key in reports:
+                conditions.append(reports[key].as_condition())
+            body["status"]["conditions"] = dump_views(conditions)
         bodies.append(body)
     return bodies

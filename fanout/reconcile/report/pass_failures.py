@@ -5,6 +5,7 @@ and the variants of policies, stay as the last pass left them.
 """
 
 from fanout.api.object_meta import KRMObject
+from fanout.api.view_base import dump_views
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
@@ -35,6 +36,6 @@ def build_unevaluated_status(declaration: KRMObject, failure: FanoutError) -> Wr
 
 
 def _build_conditions(failure: FanoutError, namespace: str) -> list[Plain]:
-    status = finish_status({"conditions": build_error_conditions(failure)}, namespace)
+    status = finish_status({"conditions": dump_views(build_error_conditions(failure))}, namespace)
     conditions: list[Plain] = status["conditions"]
     return conditions

@@ -1,10 +1,10 @@
 """Conditions of policies: readiness, enforcement, templates, and errors that stop them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import Condition, Hold, build_ready, build_true
+from fanout.api.view_base import ConditionStatus
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_wording import describe_hold
@@ -17,30 +17,26 @@ from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 from fanout.reconcile.report.enforcement_conditions import report_enforcement
 from fanout.reconcile.report.variant_conditions import find_undrafted_hold, is_carried_out
 
-Plain = dict[str, Any]
 
-
-def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Plain]:
+def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Condition]:
     """Build the conditions of a policy; `holds` are those of the policy itself."""
     if policy_result.error is not None:
         return build_error_conditions(policy_result.error)
-    ready, reason, sentence = _find_readiness(policy_result, holds)
     # A condition type occurs once: the least enforced repositories stand for all.
     enforcement = [it.as_condition() for it in report_enforcement(policy_result.variants)[:1]]
     return [
-        {"type": "Ready", "status": ready, "reason": reason, "message": sentence},
+        _build_readiness(policy_result, holds),
         *enforcement,
         *_build_template_conditions(policy_result),
     ]
 
 
-def build_error_conditions(error: FanoutError) -> list[Plain]:
+def build_error_conditions(error: FanoutError) -> list[Condition]:
     """Build the conditions of what an error stops."""
-    shared = {"reason": str(error.reason), "message": str(error)}
     kind = "Stalled" if needs_person(error) else "Reconciling"
     return [
-        {"type": "Ready", "status": "False", **shared},
-        {"type": kind, "status": "True", **shared},
+        build_ready(error.reason, str(error)),
+        Condition(kind, ConditionStatus.TRUE, error.reason, str(error)),
     ]
 
 
@@ -81,41 +77,39 @@ def _find_unreadable(
     return sorted(unreadable, key=lambda it: not needs_person(it[1]))
 
 
-def _build_template_conditions(policy_result: PolicyResult) -> list[Plain]:
+def _build_template_conditions(policy_result: PolicyResult) -> list[Condition]:
     """Build the condition about templates of pull requests that yield nothing."""
-    reason = str(Reason.EXPRESSION_ERROR)
     return [
-        {"type": reason, "status": "True", "reason": reason, "message": warning}
+        build_true(Reason.EXPRESSION_ERROR, warning)
         for warning in policy_result.template_warnings[:1]
     ]
 
 
-def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:
+def _build_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> Condition:
+    """Return the condition Ready: what a person must fix outranks what only waits."""
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
     ready_count = sum(map(is_carried_out, decisions))
     ready_sentence = wording.describe_readiness(ready_count, len(decisions))
-    # Most pressing first: a condition has one reason, and what a person must fix outranks what
-    # only waits.
     if failed_targets := policy_result.resolved_policy.failures:
         first = failed_targets[0]
         failed = wording.describe_failed_targets(len(failed_targets), first.target, first.problem)
-        return "False", Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}"
+        return build_ready(Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}")
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
         detail = f": {describe_hold(hold)}" if hold else ""
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
         summary_text = wording.describe_failed_variants(len(failures), failures[0].name)
-        return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
+        return build_ready(reason, f"{summary_text}{detail}; {ready_sentence}")
     if undrafted := [it for it in decisions if find_undrafted_hold(it) is not None]:
         hold = find_undrafted_hold(undrafted[0])
         assert hold is not None, "those were chosen"
         summary_text = wording.describe_undrafted_variants(len(undrafted), undrafted[0].name)
-        return "False", hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}"
+        return build_ready(hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}")
     if unreadable := _find_unreadable(policy_result.variants):
         variant, failure = unreadable[0]
         hold = unreadable_repository_hold(failure, "")
         summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
-        return "False", hold.reason, f"{summary_text}: {hold.message}; {ready_sentence}"
+        return build_ready(hold.reason, f"{summary_text}: {hold.message}; {ready_sentence}")
     is_refused = any(it.reason == Reason.PUSH_REFUSED for it in holds[:1])
     if policy_result.orphans and not is_refused:
         reason, orphan_summary, remedy = summarize_orphans(
@@ -123,15 +117,15 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         )
         # A policy that was deleted has no targets, of which any could be ready.
         parts = (orphan_summary, ready_sentence if decisions else "", remedy)
-        return "False", reason, "; ".join(filter(None, parts))
+        return build_ready(reason, "; ".join(filter(None, parts)))
     if decisions and ready_count == len(decisions) and not is_refused:
-        return "True", Reason.READY, ready_sentence
+        return build_ready(Reason.READY, ready_sentence, is_ready=True)
     if holds:
-        return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"
+        return build_ready(holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}")
     if not decisions:
         # All that is declared is carried out. Tools that wait for the policy would wait for ever.
-        return "True", Reason.NO_TARGETS, wording.NO_TARGETS
-    return "False", Reason.PROGRESSING, ready_sentence
+        return build_ready(Reason.NO_TARGETS, wording.NO_TARGETS, is_ready=True)
+    return build_ready(Reason.PROGRESSING, ready_sentence)
 
 
 def find_failed_variants(policy_result: PolicyResult) -> list[VariantEvaluation]:

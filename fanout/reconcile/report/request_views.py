@@ -1,12 +1,10 @@
 """Pull requests of variants in views and explanations, as the forge shows them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from fanout.api.view_base import RequestView
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import as_data
 
 
 def find_request(observed: ObservedVariant) -> RequestView | None:
@@ -38,8 +36,3 @@ def group_requests_by_stage(
     for variant in variants:
         by_stage.setdefault(variant.spec.stage, []).append(variant.observed)
     return {stage: list_requests(several) for stage, several in by_stage.items()}
-
-
-def build_request_views(requests: Iterable[RequestView]) -> list[dict[str, Any]]:
-    """Return the pull requests as plain data of RequestView."""
-    return [as_data(it) for it in requests]

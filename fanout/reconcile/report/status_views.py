@@ -4,7 +4,7 @@ All instants are from records and commits, or of the object itself. The clock is
 two processes that observe the same write the same bytes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +14,8 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.api.results import Hold
+from fanout.api.results import Condition, Hold, build_ready, build_true
+from fanout.api.view_base import ConditionStatus, dump_view, dump_views
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import describe_hold
@@ -33,7 +34,6 @@ from fanout.reconcile.report.conflict_views import draft_time
 from fanout.reconcile.report.decided_entry import DecidedEntry
 from fanout.reconcile.report.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.reconcile.report.object_views import (
-    build_holds,
     build_stages,
     build_variant_conditions,
 )
@@ -98,19 +98,13 @@ def build_repository_status(
     repository: Repository, uses: Iterable[RepositoryReport]
 ) -> WrittenObject:
     """Return a Repository with its status; `uses` are those of all policies."""
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": str(Reason.UNUSED),
-        "message": wording.UNUSED,
-    }
     enforcement = None
-    conditions = [ready]
+    conditions = [build_ready(Reason.UNUSED, wording.UNUSED, is_ready=True)]
     for use in uses:
         if use.failure is not None:
             conditions = build_error_conditions(use.failure)
             break
-        ready |= {"reason": str(Reason.LISTED), "message": wording.ANSWERED}
+        conditions = [build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)]
         enforcement = enforcement or use.enforcement
     if enforcement is not None:
         conditions.append(enforcement.as_condition())
@@ -119,12 +113,7 @@ def build_repository_status(
 
 def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
     """Return a PromotionPolicy with its status: it is in force as soon as it is valid."""
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": str(Reason.READY),
-        "message": wording.IN_FORCE,
-    }
+    ready = build_ready(Reason.READY, wording.IN_FORCE, is_ready=True)
     return _build_declared_status(promotion, {"conditions": _complete([ready], None)})
 
 
@@ -132,13 +121,10 @@ def build_broken_status(
     name: ObjectName, metadata: Mapping[str, Any], problems: Iterable[str]
 ) -> WrittenObject:
     """Return an object that is declared with errors, with all of them in its status."""
-    reason, message = str(Reason.INVALID_OBJECT), "\n".join(problems)
-    ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
-    conditions: list[Plain] = [ready, {**ready, "type": "Stalled", "status": "True"}]
-    generation = metadata.get("generation") or 0
-    return WrittenObject(
-        name, finish_status({"conditions": conditions}, name.namespace), generation=generation
-    )
+    ready = build_ready(Reason.INVALID_OBJECT, "\n".join(problems))
+    conditions = [ready, replace(ready, type="Stalled", status=ConditionStatus.TRUE)]
+    status = finish_status({"conditions": dump_views(conditions)}, name.namespace)
+    return WrittenObject(name, status, generation=metadata.get("generation") or 0)
 
 
 def with_declaration(
@@ -171,52 +157,36 @@ def build_policy_status(
     )
     conditions += _build_suspension(decision.holds if decision else ())
     if problem is not None:
-        reason = str(problem.reason)
-        shared = {"type": reason, "status": "True", "reason": reason, "message": str(problem)}
-        conditions = [*conditions, shared]
-    if policy_result.policy_state.outdated:
-        conditions = [*conditions, _build_outdated_condition(policy_result.policy_state.outdated)]
-    progress = [it for it in conditions if it["type"] in PROGRESS_TYPES]
-    others = [it for it in conditions if it["type"] not in PROGRESS_TYPES]
+        conditions.append(build_true(problem.reason, str(problem)))
+    if outdated := policy_result.policy_state.outdated:
+        message = wording.describe_outdated_records(outdated)
+        conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
+    progress = [it for it in conditions if it.type in PROGRESS_TYPES]
+    others = [it for it in conditions if it.type not in PROGRESS_TYPES]
     counts: dict[str, int] = {}
     stages = build_stages(policy_result)
     for stage in stages:
-        for state, number in stage["status"]["counts"].items():
+        for state, number in stage.status.counts.items():
             counts[state] = counts.get(state, 0) + number
     status = {
         "conditions": [
             *_complete(progress, policy_ready_since(policy_result)),
             *_complete(others, None),
         ],
-        "stages": [{"name": it["spec"]["stage"], **it["status"]} for it in stages],
+        "stages": [{"name": it.spec.stage, **dump_view(it.status)} for it in stages],
         "counts": counts,
         "next": format_time(decision.next) if decision else None,
     }
     return _build_declared_status(policy, without_none(status))
 
 
-def _build_suspension(holds: Iterable[Hold]) -> list[Plain]:
+def _build_suspension(holds: Iterable[Hold]) -> list[Condition]:
     """Return the condition Suspended of a policy that its spec or a person suspends."""
-    reason = str(Reason.SUSPENDED)
     return [
-        without_none(
-            {
-                "type": reason,
-                "status": "True",
-                "reason": reason,
-                "message": describe_hold(hold),
-                "lastTransitionTime": format_time(hold.since),
-            }
-        )
-        for hold in [it for it in holds if it.reason == Reason.SUSPENDED][:1]
-    ]
-
-
-def _build_outdated_condition(problem: str) -> Plain:
-    """Return the condition that a pass knew the records that were read last."""
-    reason = str(Reason.RECORDS_UNREADABLE)
-    message = wording.describe_outdated_records(problem)
-    return {"type": reason, "status": "True", "reason": reason, "message": message}
+        replace(build_true(Reason.SUSPENDED, describe_hold(it)), last_transition_time=it.since)
+        for it in holds
+        if it.reason == Reason.SUSPENDED
+    ][:1]
 
 
 def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> WrittenObject:
@@ -250,7 +220,7 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         "published": None
         if published is None
         else _build_published(published.revision, published.tag, published.merge),
-        "holds": build_holds(decision.holds[:MAX_HOLDS]),
+        "holds": dump_views(decision.holds[:MAX_HOLDS]),
         "moreHolds": max(len(decision.holds) - MAX_HOLDS, 0),
         "next": format_time(decision.next),
     }
@@ -318,8 +288,7 @@ def _build_orphan_status(
     holds = policy_result.removals.holds.get(orphan.name, ())
     # On record: without a target nothing of it is observed but where it is.
     published = orphan.status_line.published if orphan.status_line is not None else None
-    reason = str(holds[0].reason if holds else Reason.TARGET_GONE)
-    ready = {"type": "Ready", "status": "False", "reason": reason, "message": problem}
+    ready = build_ready(holds[0].reason if holds else Reason.TARGET_GONE, problem)
     since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
     status = {
         "conditions": _complete(_add_progress([ready]), since),
@@ -330,7 +299,7 @@ def _build_orphan_status(
         "published": None
         if published is None
         else _build_published(published.revision, published.tag, published.merge),
-        "holds": build_holds(holds[:MAX_HOLDS]),
+        "holds": dump_views(holds[:MAX_HOLDS]),
         "moreHolds": max(len(holds) - MAX_HOLDS, 0),
     }
     object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, orphan.name)
@@ -345,34 +314,34 @@ def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
     )
 
 
-def _add_progress(conditions: list[Plain], *, has_failed: bool = False) -> list[Plain]:
+def _add_progress(conditions: Sequence[Condition], *, has_failed: bool = False) -> list[Condition]:
     """Return the conditions with Stalled or Reconciling beside a Ready that is not true.
 
     kstatus takes the first for a failure, and the second for work that goes on by itself.
     """
     ready = conditions[0]
-    types = {it["type"] for it in conditions}
-    is_suspended = ready["reason"] in (Reason.SUSPENDED, VariantState.SUSPENDED.value)
-    if ready["status"] == "True" or "Stalled" in types or is_suspended:
-        return conditions
-    needs_person = has_failed or ready["reason"] in NEEDS_REPAIR
-    kind = "Stalled" if needs_person else "Reconciling"
-    return [ready, {**ready, "type": kind, "status": "True"}, *conditions[1:]]
+    is_stalled = any(it.type == "Stalled" for it in conditions)
+    is_suspended = ready.reason in (Reason.SUSPENDED, VariantState.SUSPENDED.value)
+    if ready.status is ConditionStatus.TRUE or is_stalled or is_suspended:
+        return [*conditions]
+    kind = "Stalled" if has_failed or ready.reason in NEEDS_REPAIR else "Reconciling"
+    return [ready, replace(ready, type=kind, status=ConditionStatus.TRUE), *conditions[1:]]
 
 
-def _complete(conditions: list[Plain], since: datetime | None) -> list[Plain]:
+def _complete(conditions: Iterable[Condition], since: datetime | None) -> list[Plain]:
     """Return the conditions as statuses have them.
 
     `since`: instant of those that have none of their own; None: it is on no record.
     """
-    instant = {} if since is None else {"lastTransitionTime": format_instant(since)}
     return [
-        {
-            **instant,
-            **{name: it for name, it in condition.items() if name != "observedGeneration"},
-            "reason": str(condition["reason"]),
-        }
-        for condition in conditions
+        dump_view(
+            replace(
+                it,
+                last_transition_time=it.last_transition_time or since,
+                observed_generation=None,
+            )
+        )
+        for it in conditions
     ]
 
 

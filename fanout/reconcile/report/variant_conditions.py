@@ -1,7 +1,6 @@
 """Conditions of variants about merge conflicts, and which variants are carried out."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
@@ -11,7 +10,6 @@ from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draf
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 
-Plain = dict[str, Any]
 # A variant with one of these has changed inputs of which no draft can be made, or written.
 _UNDRAFTED = frozenset(
     {Reason.BASE_MISSING, Reason.PUSH_REFUSED, Reason.REQUIRED_INJECTION_MISSING}
