@@ -1,32 +1,37 @@
 """Views of `fanout history`: publications of variants, and revisions of stages over time."""
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from fanout.api.object_meta import API_VERSION
 from fanout.api.view_base import VerdictLabel, ViewMeta, ViewModel
-from fanout.values import doc
+from fanout.values import Instant, doc
 
 
 class HistoryMeta(ViewMeta, kw_only=True):
     """Name, labels and time of an entry of a history."""
 
-    creation_timestamp: Annotated[str, doc("Time when it came into force, in RFC 3339.")]
+    creation_timestamp: Annotated[Instant, doc("Time when it came into force, in RFC 3339.")]
 
 
-class AdmissionView(ViewModel, kw_only=True):
+class AdmissionType(StrEnum):
+    """Way by which a publication came into force."""
+
+    AUTOMATIC = "Automatic"
+    PROMOTED = "Promoted"
+    ROLLED_BACK = "RolledBack"
+    PINNED = "Pinned"
+    MERGED = "Merged"
+    OUT_OF_BAND = "OutOfBand"
+    UNCHANGED = "Unchanged"
+    UNKNOWN = "Unknown"
+
+
+class Admission(ViewModel, kw_only=True):
     """Admission of a publication: the objects and the person that released it."""
 
     type: Annotated[
-        Literal[
-            "Automatic",
-            "Promoted",
-            "RolledBack",
-            "Pinned",
-            "Merged",
-            "OutOfBand",
-            "Unchanged",
-            "Unknown",
-        ],
+        AdmissionType,
         doc(
             "`Automatic`: by PromotionPolicies; `Promoted`, `RolledBack`: by a"
             " Decision; `Pinned`: by `spec.stages[].pin`; `Merged`: by a person on the forge, with"
@@ -37,8 +42,8 @@ class AdmissionView(ViewModel, kw_only=True):
     by: Annotated[
         str,
         doc(
-            "Person that admitted it, as `name <email>`; empty if there was none or"
-            " it is not known."
+            "Person that admitted it, as `name <email>`; empty if there was none or it is not"
+            " known."
         ),
     ] = ""
     decision: Annotated[
@@ -57,7 +62,7 @@ class ApprovalView(ViewModel):
 
     by: Annotated[str, doc("Person that approved.")]
     check: Annotated[str, doc("Name of the approval check; empty if not on record.")] = ""
-    at: Annotated[str | None, doc("Time of the approval, in RFC 3339.")] = None
+    at: Annotated[Instant | None, doc("Time of the approval, in RFC 3339.")] = None
     record: Annotated[str, doc("Name of the Approval record; empty for a review on the forge.")] = (
         ""
     )
@@ -68,7 +73,7 @@ class EvidenceView(ViewModel):
 
     check: Annotated[str, doc("Name of the check.")]
     result: Annotated[VerdictLabel, doc("Result of the check.")]
-    at: Annotated[str, doc("Time when the result was recorded, in RFC 3339.")]
+    at: Annotated[Instant, doc("Time when the result was recorded, in RFC 3339.")]
     by: Annotated[
         str, doc("Person or account that reported it; empty for a check that fanout runs itself.")
     ] = ""
@@ -105,7 +110,7 @@ class PublicationStatus(ViewModel, kw_only=True):
         ),
     ]
     until: Annotated[
-        str | None,
+        Instant | None,
         doc("Time when it was replaced or removed, in RFC 3339; null while it is in force."),
     ] = None
     tag: Annotated[str, doc("Tag of the publication; empty if there is none.")] = ""
@@ -113,7 +118,7 @@ class PublicationStatus(ViewModel, kw_only=True):
     tree: Annotated[str, doc("Git tree of the package.")]
     digest: Annotated[str, doc("Digest of the inputs that the package was rendered from.")]
     admission: Annotated[
-        AdmissionView, doc("Admission: the decision or automation by which it was published.")
+        Admission, doc("Admission: the decision or automation by which it was published.")
     ]
     approvals: Annotated[tuple[ApprovalView, ...], doc("Approvals that were given for it.")] = ()
     evidence: Annotated[tuple[EvidenceView, ...], doc("Results of the checks about it.")] = ()
@@ -158,10 +163,11 @@ class StageRevisionStatus(ViewModel, kw_only=True):
         doc("`InForce`: at least one variant of the stage has the revision; `Ended`: none has it."),
     ]
     passed: Annotated[
-        str | None, doc("Time when the stage passed the revision, in RFC 3339; null if it did not.")
+        Instant | None,
+        doc("Time when the stage passed the revision, in RFC 3339; null if it did not."),
     ] = None
     ended: Annotated[
-        str | None,
+        Instant | None,
         doc(
             "Time when the last variant left the revision, in RFC 3339; null while it is in force."
         ),
@@ -170,7 +176,7 @@ class StageRevisionStatus(ViewModel, kw_only=True):
     publications: Annotated[int, doc("Number of publications of the revision.")]
     dropped: Annotated[int, doc("Number of values that were dropped in merge conflicts.")] = 0
     admissions: Annotated[
-        tuple[AdmissionView, ...], doc("Distinct admissions of the publications.")
+        tuple[Admission, ...], doc("Distinct admissions of the publications.")
     ] = ()
 
 

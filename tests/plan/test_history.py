@@ -7,9 +7,9 @@ import pytest
 
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action
+from fanout.api.publication_view import AdmissionType
 from fanout.api.record_objects import DecisionSpec
-from fanout.plan.history.admission import Admission, AdmissionType, find_admission
-from fanout.plan.history.admission_wording import describe_admission, format_person
+from fanout.plan.history.admission import build_admission, find_admission, format_person
 from fanout.plan.history.history_entry import HistoryEntry, merge_publications
 from fanout.plan.history.publication_commit import PublicationCommit, parse_publication_commit
 from fanout.plan.history.recorded_publications import RecordedPublication, derive_history
@@ -181,29 +181,29 @@ def test_a_publication_without_a_release_is_not_on_record():
 
 def test_a_merge_without_the_gates_is_out_of_band():
     [only] = publications({"published": step("v1", 1, merge="m1", out_of_band=True)})
-    assert find_admission(only, HIS, DECISIONS) == Admission(AdmissionType.OUT_OF_BAND, BOB)
+    assert find_admission(only, HIS, DECISIONS) == build_admission(AdmissionType.OUT_OF_BAND, BOB)
 
 
 PHRASES = [
-    (Admission(AdmissionType.AUTOMATIC, promotion_policies=("x", "y")),
+    (build_admission(AdmissionType.AUTOMATIC, promotion_policies=("x", "y")),
      "automatic (x, y)"),
-    (Admission(AdmissionType.PROMOTED, ANN, BY_NAME["stage"]),
+    (build_admission(AdmissionType.PROMOTED, ANN, BY_NAME["stage"]),
      "Ann, promote: urgent"),
-    (Admission(AdmissionType.ROLLED_BACK, ANN, BY_NAME["back"]), "Ann, rollback"),
-    (Admission(AdmissionType.PINNED, policy="p"), "pinned in UpstreamPolicy p"),
-    (Admission(AdmissionType.MERGED, BOB), "merged on the forge by Bob"),
-    (Admission(AdmissionType.MERGED, BOB, BY_NAME["back"]),
+    (build_admission(AdmissionType.ROLLED_BACK, ANN, BY_NAME["back"]), "Ann, rollback"),
+    (build_admission(AdmissionType.PINNED, policy="p"), "pinned in UpstreamPolicy p"),
+    (build_admission(AdmissionType.MERGED, BOB), "merged on the forge by Bob"),
+    (build_admission(AdmissionType.MERGED, BOB, BY_NAME["back"]),
      "Ann, rollback (merged on the forge by Bob)"),
-    (Admission(AdmissionType.MERGED), "merged on the forge by a person"),
-    (Admission(AdmissionType.OUT_OF_BAND, BOB), "out of band: merged by Bob"),
-    (Admission(AdmissionType.UNCHANGED), "package unchanged"),
-    (Admission(AdmissionType.UNKNOWN), "not recorded"),
+    (build_admission(AdmissionType.MERGED), "merged on the forge by a person"),
+    (build_admission(AdmissionType.OUT_OF_BAND, BOB), "out of band: merged by Bob"),
+    (build_admission(AdmissionType.UNCHANGED), "package unchanged"),
+    (build_admission(AdmissionType.UNKNOWN), "not recorded"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("admission", "phrase"), PHRASES, ids=[row[1] for row in PHRASES])
 def test_the_phrase_of_an_admission(admission, phrase):
-    assert describe_admission(admission) == phrase
+    assert admission.message == phrase
 
 
 def test_a_person_without_a_name_has_an_address():
@@ -260,7 +260,7 @@ def published(variant: str, revision: str, minutes: int) -> RecordedPublication:
 def entry(
     publication: RecordedPublication, kind: AdmissionType = AdmissionType.AUTOMATIC
 ) -> HistoryEntry:
-    return HistoryEntry(publication, Admission(kind))
+    return HistoryEntry(publication, build_admission(kind))
 
 
 def test_publications_from_repositories_fill_gaps():

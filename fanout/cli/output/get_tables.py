@@ -8,6 +8,7 @@ from typing import Any
 from fanout.api.durations import format_instant, parse_instant
 from fanout.api.object_meta import API_VERSION
 from fanout.api.promotion_policy import normalize_person
+from fanout.api.view_base import dump_views
 from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
@@ -293,7 +294,7 @@ def _list_publications(
     except FanoutError as error:
         return [], [f"{item.title}: {error}"]
     views = HistoryViews(item)
-    publications = [views.publication(it) for it in history.entries]
+    publications = dump_views(views.publication(it) for it in history.entries)
     return publications, describe_unread(history)
 
 

@@ -7,6 +7,7 @@ import click
 
 from fanout.api.durations import format_duration, parse_duration, parse_instant
 from fanout.api.field_errors import InvalidValue
+from fanout.api.view_base import dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
@@ -141,10 +142,13 @@ def command(
     by_publication = variant or item.resolved_policy.upstream_policy is None
     if by_publication:
         entries = _select_entries(item, history, stage, variant)
-        objects = [views.publication(it) for it in entries if start is None or it.at >= start]
+        shown = [views.publication(it) for it in entries if start is None or it.at >= start]
+        objects = dump_views(shown)
     else:
         groups = _select_groups(history, stage)
-        objects = [views.stage_revision(it) for it in groups if start is None or it.began >= start]
+        objects = dump_views(
+            views.stage_revision(it) for it in groups if start is None or it.began >= start
+        )
     newest_first = objects[::-1][:limit]
     if newest_first or not settings.output.is_table:
         columns = _PUBLICATION_COLUMNS if by_publication else _STAGE_COLUMNS

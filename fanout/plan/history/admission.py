@@ -5,38 +5,14 @@ then the decision is found as the gates find it, and automation is not assumed.
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.publication_view import Admission, AdmissionType
 from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import GrantLine
-from fanout.values import Value
-
-
-class AdmissionType(StrEnum):
-    """Way by which a publication came into force."""
-
-    AUTOMATIC = "Automatic"
-    PROMOTED = "Promoted"  # by a Decision to publish
-    ROLLED_BACK = "RolledBack"  # by a Decision to roll back
-    PINNED = "Pinned"  # by a pin in the policy's spec
-    MERGED = "Merged"  # by a person on the forge, with open gates
-    OUT_OF_BAND = "OutOfBand"  # by a person, without the gates
-    UNCHANGED = "Unchanged"  # the package is the one that was published before
-    UNKNOWN = "Unknown"
-
-
-class Admission(Value):
-    """Objects and person that released a publication."""
-
-    type: AdmissionType
-    by: str = ""  # "name <email>"; "": no person, or unknown
-    decision: RecordEntry | None = None
-    promotion_policies: tuple[str, ...] = ()
-    policy: str = ""  # UpstreamPolicy with the pin
 
 
 def find_admission(
@@ -47,15 +23,15 @@ def find_admission(
     """Return what released a publication; `records` are all of its policy, in record order."""
     merged_by = commit.author if commit is not None else ""
     if publication.is_unchanged:
-        return Admission(AdmissionType.UNCHANGED)
+        return build_admission(AdmissionType.UNCHANGED)
     if publication.line.out_of_band:
-        return Admission(AdmissionType.OUT_OF_BAND, merged_by)
+        return build_admission(AdmissionType.OUT_OF_BAND, merged_by)
     grant = publication.grant
     released = _find_release(publication, grant, records) if grant is not None else None
     if commit is not None and not commit.is_own and not publication.is_recovered:
-        decision = released.decision if released is not None else None
-        return Admission(AdmissionType.MERGED, merged_by, decision)
-    return released or Admission(AdmissionType.UNKNOWN)
+        decision = next((it for it in records if released and it.name == released.decision), None)
+        return build_admission(AdmissionType.MERGED, merged_by, decision)
+    return released or build_admission(AdmissionType.UNKNOWN)
 
 
 def _find_release(
@@ -71,13 +47,13 @@ def _find_release(
         decision = decisions[-1]
         is_rollback = decision.action is Action.ROLLBACK
         kind = AdmissionType.ROLLED_BACK if is_rollback else AdmissionType.PROMOTED
-        return Admission(kind, decision.by, decision)
+        return build_admission(kind, decision.by, decision)
     pinning = [name for kind, name in names if kind == "UpstreamPolicy"]
     if pinning:
-        return Admission(AdmissionType.PINNED, policy=pinning[0])
+        return build_admission(AdmissionType.PINNED, policy=pinning[0])
     promotions = tuple(name for kind, name in names if kind == "PromotionPolicy")
     if promotions:
-        return Admission(AdmissionType.AUTOMATIC, promotion_policies=promotions)
+        return build_admission(AdmissionType.AUTOMATIC, promotion_policies=promotions)
     return None
 
 
@@ -118,3 +94,60 @@ def _covers(decision: RecordEntry, publication: RecordedPublication, grant: Gran
     previous = publication.previous
     is_applied = previous is not None and decision.at < previous.at
     return not is_applied and (not spec.trees or grant.tree in spec.trees)
+
+
+def build_admission(
+    kind: AdmissionType,
+    by: str = "",
+    decision: RecordEntry | None = None,
+    promotion_policies: tuple[str, ...] = (),
+    policy: str = "",
+) -> Admission:
+    """Build an admission by a person, a decision, PromotionPolicies or the pin of a policy.
+
+    `by`: "name <email>"; "": no person, or unknown.
+    """
+    person, spec, decided = format_person(by), None, ""
+    if decision is not None and isinstance(decision.spec, DecisionSpec):
+        spec, decided = decision.spec, _describe_decision(decision, decision.spec)
+    match kind:
+        case AdmissionType.AUTOMATIC:
+            message = f"automatic ({', '.join(promotion_policies)})"
+        case AdmissionType.PROMOTED | AdmissionType.ROLLED_BACK:
+            message = decided
+        case AdmissionType.PINNED:
+            message = f"pinned in UpstreamPolicy {policy}"
+        case AdmissionType.MERGED:
+            merged = f"merged on the forge by {person or 'a person'}"
+            message = f"{decided} ({merged})" if decided else merged
+        case AdmissionType.OUT_OF_BAND:
+            message = f"out of band: merged by {person or 'a person'}"
+        case AdmissionType.UNCHANGED:
+            message = "package unchanged"
+        case AdmissionType.UNKNOWN:
+            message = "not recorded"
+    return Admission(
+        type=kind,
+        by=by,
+        decision=decision.name if decision is not None else "",
+        reason=spec.reason if spec is not None else "",
+        overrides=spec.overrides if spec is not None else (),
+        promotion_policies=promotion_policies,
+        message=message,
+    )
+
+
+def _describe_decision(decision: RecordEntry, spec: DecisionSpec) -> str:
+    verb = "rollback" if spec.action is Action.ROLLBACK else "promote"
+    phrase = f"{format_person(decision.by)}, {verb}"
+    if spec.overrides:
+        phrase += f" with override {', '.join(spec.overrides)}"
+    if spec.accept_conflicts:
+        phrase += ", conflicts accepted"
+    return f"{phrase}: {spec.reason}" if spec.reason else phrase
+
+
+def format_person(author: str) -> str:
+    """Return the name of "name <email>", or the address if there is no name."""
+    name, _, address = author.partition(" <")
+    return name or address.rstrip(">")

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from fanout.plan.history.admission import Admission
+from fanout.api.publication_view import Admission, ApprovalView, EvidenceView
 from fanout.plan.history.publication_commit import PublicationCommit
-from fanout.plan.history.publication_evidence import ApprovalEntry, EvidenceEntry
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.values import Value, replace
 
@@ -16,8 +15,8 @@ class HistoryEntry(Value):
     recorded: RecordedPublication
     admission: Admission
     commit: PublicationCommit | None = None  # None: its repository cannot be read now
-    approvals: tuple[ApprovalEntry, ...] = ()
-    evidence: tuple[EvidenceEntry, ...] = ()
+    approvals: tuple[ApprovalView, ...] = ()
+    evidence: tuple[EvidenceView, ...] = ()
 
     @property
     def at(self) -> datetime:

@@ -3,33 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.publication_view import ApprovalView, EvidenceView
 from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
+from fanout.api.view_base import label_verdict
 from fanout.plan.evidence.review_approvals import parse_reviewer
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.values import Value
-
-
-class ApprovalEntry(Value):
-    """One approval that let a publication through."""
-
-    by: str
-    check: str = ""  # "": not on record, of a review or of a publication's message
-    at: datetime | None = None
-    record: str = ""
-
-
-class EvidenceEntry(Value):
-    """One answer to a check about a publication."""
-
-    check: str
-    verdict: Verdict
-    at: datetime
-    by: str = ""  # "": a machine check
-    record: str = ""
-    link: str = ""
 
 
 class RecordIndex(Value):
@@ -68,7 +49,7 @@ def index_records(records: Iterable[RecordEntry]) -> RecordIndex:
 
 def list_approvals(
     publication: RecordedPublication, commit: PublicationCommit | None, index: RecordIndex
-) -> tuple[ApprovalEntry, ...]:
+) -> tuple[ApprovalView, ...]:
     """Return the approvals that let a publication through, oldest first and reviews last.
 
     The release on record names them: who was entitled then, and what had expired, nothing else
@@ -76,7 +57,7 @@ def list_approvals(
     """
     if publication.grant is None:
         names = commit.approvers if commit is not None else ()
-        return tuple(ApprovalEntry(name) for name in names)
+        return tuple(ApprovalView(name) for name in names)
     counted = [
         name
         for kind, _, name in (it.partition("/") for it in publication.grant.by)
@@ -85,17 +66,17 @@ def list_approvals(
     recorded = [it for name in counted if (it := index.approvals.get(name)) is not None]
     return (
         *(
-            ApprovalEntry(it.by, it.spec.check, it.at, it.name)
+            ApprovalView(it.by, it.spec.check, it.at, it.name)
             for it in sorted(recorded, key=lambda it: it.at)
             if isinstance(it.spec, ApprovalSpec)
         ),
-        *(ApprovalEntry(person) for name in counted if (person := parse_reviewer(name))),
+        *(ApprovalView(person) for name in counted if (person := parse_reviewer(name))),
     )
 
 
 def list_evidence(
     publication: RecordedPublication, index: RecordIndex, commits: Collection[str] = ()
-) -> tuple[EvidenceEntry, ...]:
+) -> tuple[EvidenceView, ...]:
     """Return what was reported about a publication while it was in force, oldest first.
 
     `commits` are those of the branch, besides its own, at which the package was the same.
@@ -109,14 +90,18 @@ def list_evidence(
         for it in index.commit_evidence.get((publication.stage, commit), ())
     )
     recorded = [
-        EvidenceEntry(it.spec.check, it.spec.status, it.at, it.by, it.name, it.spec.link)
+        EvidenceView(
+            it.spec.check, label_verdict(it.spec.status), it.at, it.by, it.name, it.spec.link
+        )
         for it in (*by_revision, *by_commit)
         if isinstance(it.spec, EvidenceSpec)
         and (since is None or since <= it.at)
         and (publication.until is None or it.at < publication.until)
         and (not it.spec.variants or publication.variant in it.spec.variants)
     ]
-    answered = [EvidenceEntry(it.check, it.verdict, it.at) for it in publication.answers]
+    answered = [
+        EvidenceView(it.check, label_verdict(it.verdict), it.at) for it in publication.answers
+    ]
     return tuple(sorted([*recorded, *answered], key=lambda it: it.at))
 
 

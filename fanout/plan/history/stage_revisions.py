@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fanout.plan.history.admission import AdmissionType
+from fanout.api.publication_view import AdmissionType
 from fanout.plan.history.history_entry import HistoryEntry
 from fanout.plan.history.recorded_publications import VerdictChange
 from fanout.values import Value
