@@ -185,7 +185,7 @@ class Oracle:
         return facts.now if any(it.published.at >= at for it in others) else at
 
     def _rests_on(self, facts: PolicyFacts, rule: StageRule, revision: str) -> datetime:
-        """Return the latest event without which the stage would not be ready (decision 0130)."""
+        """Return the latest event without which the stage would not be ready (decision 0107)."""
         mine = [it for it in facts.variants if it.stage == rule.name]
         events = [self._stands_since(facts, rule, it, revision) or facts.now for it in mine]
         return min(max(events, default=facts.now), facts.now)
