@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fanout.api.durations import INSTANT_PATTERN
-from fanout.api.output_views import StageViewStatus
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.api.stages import LIST_MAP_BY_NAME
 from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME
 from fanout.api.view_base import ConditionStatuses, ViewModel
@@ -69,7 +68,7 @@ class ResourceStatus(ViewModel, kw_only=True):
     ]
 
 
-class PolicyStageStatus(StageViewStatus, kw_only=True):
+class PolicyStageStatus(StageResult, kw_only=True):
     """Observed state of one stage of a policy."""
 
     name: Annotated[str, doc("Name of the stage.", pattern=NAME, max_length=63)]

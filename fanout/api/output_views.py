@@ -8,18 +8,18 @@ from typing import Annotated, Literal
 from fanout.api.conflict_view import ConflictView
 from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
-from fanout.api.results import Condition, Hold, OtherRevision, StageAggregates
+from fanout.api.results import Condition, Hold, StageAggregates, StageResult
 from fanout.api.view_base import (
     DraftMeta,
     RequestView,
-    Verdicts,
     View,
     ViewMeta,
     ViewModel,
 )
-from fanout.values import Instant, doc, field
+from fanout.values import Instant, doc
 
 _POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
 _HOLDS_DESCRIPTION = "Reasons why it is blocked; empty if it is not."
@@ -33,81 +33,6 @@ class StageViewSpec(ViewModel):
     stage: Annotated[str, doc("Name of the stage.")]
 
 
-class StageViewStatus(ViewModel, kw_only=True):
-    """Observed state of a stage."""
-
-    candidate: Annotated[
-        str, doc("Name of the revision that the stage is to take next, or has taken.")
-    ]
-    state: Annotated[
-        str,
-        doc(
-            "State of the stage; the first that applies of `Stopped` with the whole"
-            " policy, `Halted` by too many failures, `Failed`, `Suspended`, `Passed` and `Pending`."
-            " For a variant written by hand, its own state."
-        ),
-    ] = ""
-    verdict: Annotated[Verdicts, doc("Verdict of this stage for its candidate.")]
-    gate: Annotated[Verdicts, doc("Result of `after` for the candidate, soak time included.")]
-    verdicts: Annotated[
-        dict[str, Verdicts],
-        doc("Verdict of the stage for each revision, by name of the revision."),
-    ] = field(default_factory=dict)
-    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")] = field(
-        default_factory=dict
-    )
-    published: Annotated[
-        dict[str, int],
-        doc("Number of variants that have each revision published, by name of the revision."),
-    ] = field(default_factory=dict)
-    published_since: Annotated[
-        Instant | None,
-        doc(
-            "Time since which a variant of the stage has the candidate published, the"
-            " earliest on record, in RFC 3339; null if none has it."
-        ),
-    ] = None
-    queued: Annotated[
-        tuple[str, ...], doc("Names of newer revisions that are queued behind the candidate.")
-    ] = ()
-    others: Annotated[
-        tuple[OtherRevision, ...],
-        doc(
-            "The newest queued revision and the last one that can no longer pass, with the reasons."
-        ),
-    ] = ()
-    conflicts: Annotated[
-        int, doc("Number of undecided merge conflicts in drafts of the stage.")
-    ] = 0
-    in_flight: Annotated[
-        int, doc("Number of variants that are released and neither ready nor failed.")
-    ] = 0
-    budget: Annotated[
-        int | None, doc("Maximum number of variants in flight; null if not limited.")
-    ] = None
-    halted: Annotated[
-        bool, doc("Whether the stage is halted because more variants failed than it tolerates.")
-    ] = False
-    next: Annotated[
-        Instant | None,
-        doc(
-            "Next time when the state can change without action, in RFC 3339; null"
-            " if there is none."
-        ),
-    ] = None
-    requests: Annotated[
-        tuple[RequestView, ...], doc("Pull requests with drafts of the stage.")
-    ] = ()
-    conditions: Annotated[
-        tuple[Condition, ...],
-        doc(
-            "Conditions of the stage: `Passed`, the verdict of the candidate, and"
-            " `MergeConflict` if it has undecided conflicts."
-        ),
-    ] = ()
-    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
-
-
 class StageView(View, kw_only=True):
     """Current state of one stage of a policy."""
 
@@ -115,7 +40,7 @@ class StageView(View, kw_only=True):
         "StageView"
     )
     spec: Annotated[StageViewSpec, doc("Policy and stage that the view describes.")]
-    status: Annotated[StageViewStatus, doc("Observed state.")]
+    status: Annotated[StageResult, doc("Observed state.")]
 
 
 class TargetViewSpec(ViewModel):
@@ -394,10 +319,10 @@ class StageMoment(ViewModel, kw_only=True):
     candidate: Annotated[
         str, doc("Name of the revision that the stage is to take next, or has taken.")
     ]
-    gate: Annotated[Verdicts, doc("Result of `after` for the candidate, soak time included.")]
-    verdict: Annotated[Verdicts, doc("Verdict of this stage for its candidate.")]
+    gate: Annotated[Verdict, doc("Result of `after` for the candidate, soak time included.")]
+    verdict: Annotated[Verdict, doc("Verdict of this stage for its candidate.")]
     verdicts: Annotated[
-        dict[str, Verdicts],
+        dict[str, Verdict],
         doc("Verdict of the stage for each revision, by name of the revision."),
     ]
     halted: Annotated[

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
-from fanout.api.view_base import VerdictLabel, ViewMeta, ViewModel
+from fanout.api.view_base import ViewMeta, ViewModel
 from fanout.values import Instant, doc
 
 
@@ -72,7 +73,7 @@ class EvidenceView(ViewModel):
     """Answer to a check about a publication."""
 
     check: Annotated[str, doc("Name of the check.")]
-    result: Annotated[VerdictLabel, doc("Result of the check.")]
+    result: Annotated[Verdict, doc("Result of the check.")]
     at: Annotated[Instant, doc("Time when the result was recorded, in RFC 3339.")]
     by: Annotated[
         str, doc("Person or account that reported it; empty for a check that fanout runs itself.")

@@ -2,9 +2,16 @@
 
 from typing import Annotated
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import LABEL_VALUE
-from fanout.api.view_base import ConditionStatus, ConditionStatuses, ViewModel
-from fanout.values import Instant, doc
+from fanout.api.view_base import (
+    INTERNAL,
+    ConditionStatus,
+    ConditionStatuses,
+    RequestView,
+    ViewModel,
+)
+from fanout.values import Instant, doc, field
 
 
 class Hold(ViewModel):
@@ -90,3 +97,85 @@ class StageAggregates(ViewModel):
         int, doc("Number of variants that are released and neither ready nor failed.")
     ] = 0
     failed: Annotated[int, doc("Number of variants that have failed at the candidate.")] = 0
+
+
+class StageResult(ViewModel, kw_only=True):
+    """State of one stage: what the gates find, and then what else a view of it shows."""
+
+    candidate: Annotated[
+        str, doc("Name of the revision that the stage is to take next, or has taken.")
+    ]
+    state: Annotated[
+        str,
+        doc(
+            "State of the stage; the first that applies of `Stopped` with the whole"
+            " policy, `Halted` by too many failures, `Failed`, `Suspended`, `Passed` and `Pending`."
+            " For a variant written by hand, its own state."
+        ),
+    ] = ""
+    verdict: Annotated[Verdict, doc("Verdict of this stage for its candidate.")]
+    gate: Annotated[Verdict, doc("Result of `after` for the candidate, soak time included.")]
+    verdicts: Annotated[
+        dict[str, Verdict],
+        doc("Verdict of the stage for each revision, by name of the revision."),
+    ] = field(default_factory=dict)
+    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")] = field(
+        default_factory=dict
+    )
+    published: Annotated[
+        dict[str, int],
+        doc("Number of variants that have each revision published, by name of the revision."),
+    ] = field(default_factory=dict)
+    published_since: Annotated[
+        Instant | None,
+        doc(
+            "Time since which a variant of the stage has the candidate published, the"
+            " earliest on record, in RFC 3339; null if none has it."
+        ),
+    ] = None
+    queued: Annotated[
+        tuple[str, ...], doc("Names of newer revisions that are queued behind the candidate.")
+    ] = ()
+    others: Annotated[
+        tuple[OtherRevision, ...],
+        doc(
+            "The newest queued revision and the last one that can no longer pass, with the reasons."
+        ),
+    ] = ()
+    conflicts: Annotated[
+        int, doc("Number of undecided merge conflicts in drafts of the stage.")
+    ] = 0
+    in_flight: Annotated[
+        int, doc("Number of variants that are released and neither ready nor failed.")
+    ] = 0
+    budget: Annotated[
+        int | None, doc("Maximum number of variants in flight; null if not limited.")
+    ] = None
+    halted: Annotated[
+        bool, doc("Whether the stage is halted because more variants failed than it tolerates.")
+    ] = False
+    next: Annotated[
+        Instant | None,
+        doc(
+            "Next time when the state can change without action, in RFC 3339; null"
+            " if there is none."
+        ),
+    ] = None
+    requests: Annotated[
+        tuple[RequestView, ...], doc("Pull requests with drafts of the stage.")
+    ] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        doc(
+            "Conditions of the stage: `Passed`, the verdict of the candidate, and"
+            " `MergeConflict` if it has undecided conflicts."
+        ),
+    ] = ()
+    holds: Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")] = ()
+    # The counts when the pass begins.
+    aggregates: Annotated[StageAggregates, INTERNAL] = StageAggregates()
+    # Revisions that are or can become the candidate.
+    eligible: Annotated[tuple[str, ...], INTERNAL] = ()
+    # Variants that this pass releases, in their order.
+    released: Annotated[tuple[str, ...], INTERNAL] = ()
+    name: Annotated[str, INTERNAL]

@@ -1,6 +1,6 @@
 """Parts that all views share: metadata, holds, conditions, and words for verdicts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -12,14 +12,6 @@ from fanout.api.object_meta import API_VERSION, yaml_name
 from fanout.values import Instant, Value, build_schema, doc, field, list_fields
 
 
-class VerdictLabel(StrEnum):
-    """Verdict as output shows it; files and records have it in lower case."""
-
-    PASSED = "Passed"
-    FAILED = "Failed"
-    PENDING = "Pending"
-
-
 class ConditionStatus(StrEnum):
     """Status of a condition, as in Kubernetes."""
 
@@ -29,13 +21,12 @@ class ConditionStatus(StrEnum):
 
 
 # Schemas list values in the order of meaning; derived ones would be in that of the alphabet.
-Verdicts = Annotated[VerdictLabel, doc(type="string", enum=[*VerdictLabel])]
 ConditionStatuses = Annotated[ConditionStatus, doc(type="string", enum=[*ConditionStatus])]
 
 
-def label_verdict(verdict: Verdict) -> VerdictLabel:
-    """Return the verdict as output shows it."""
-    return VerdictLabel[verdict.name]
+def label_verdict(verdict: Verdict) -> str:
+    """Return the verdict as output shows it; files and records have it in lower case."""
+    return verdict.name.capitalize()
 
 
 INTERNAL = doc(internal=True)
@@ -62,6 +53,8 @@ def dump_views(views: Iterable[ViewModel]) -> list[dict[str, Any]]:
 
 def _dump(value: Any, *, nulls: bool) -> Any:
     match value:
+        case Verdict():
+            return label_verdict(value)
         case StrEnum():
             return value.value
         case str() | int() | None:
@@ -85,13 +78,23 @@ def _list_shown(model: type[ViewModel]) -> tuple[tuple[str, str], ...]:
     )
 
 
+_VERDICT_SCHEMA: Mapping[str, Any] = {
+    "description": "Verdict as output shows it; files and records have it in lower case.",
+    "type": "string",
+    "enum": list(map(label_verdict, Verdict)),
+}
+
+
 def build_view_schema(view: type[ViewModel]) -> dict[str, Any]:
     """Return the JSON Schema of a view; classes of its fields are in `$defs`."""
     schema = build_schema(view)
+    if "Verdict" in schema["$defs"]:
+        schema["$defs"]["Verdict"] = _VERDICT_SCHEMA
     for node in (schema, *schema["$defs"].values()):
-        node["properties"] = {
-            name: it for name, it in node.get("properties", {}).items() if "internal" not in it
-        }
+        fields = node.get("properties", {})
+        for name in [it for it, kept in fields.items() if "internal" in kept]:
+            del fields[name]
+        node["required"] = [it for it in node.get("required", ()) if it in fields]
     return schema
 
 

@@ -5,10 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold, OtherRevision, StageAggregates
+from fanout.api.results import Hold, StageResult
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.pending_inputs import ExpressionRequest
-from fanout.values import Value, field
+from fanout.values import Value
 
 
 class VariantState(StrEnum):
@@ -72,43 +72,21 @@ class VariantEvaluation(Value):
     next: datetime | None = None  # next change without an event
 
 
-class StageEvaluation(Value):
-    """Evaluation of one stage: candidate, verdict per revision, and what it waits for."""
-
-    name: str
-    candidate: str  # "" when the policy's rule allows no revision
-    verdict: Verdict  # of the candidate in this stage
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)  # by revision
-    gate: Verdict = Verdict.PASSED  # `after` (soak included) for the candidate
-    holds: tuple[Hold, ...] = ()
-    counts: Mapping[VariantState, int] = field(default_factory=dict)
-    queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
-    # The newest queued revision, and the last that was dropped.
-    alternatives: tuple[OtherRevision, ...] = ()
-    eligible: tuple[str, ...] = ()  # revisions that are or can become the candidate
-    released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
-    halted: bool = False  # by too many failures
-    suspended: bool = False  # itself or its policy
-    aggregates: StageAggregates = StageAggregates()
-    budget: int | None = None  # in-flight limit; None: none
-    next: datetime | None = None  # when time alone changes something
-
-    @property
-    def state(self) -> StageState:
-        """State of the stage, the same word in all output."""
-        applies = {
-            StageState.HALTED: self.halted,
-            StageState.FAILED: self.verdict is Verdict.FAILED,
-            StageState.SUSPENDED: self.suspended,
-            StageState.PASSED: self.verdict is Verdict.PASSED,
-        }
-        return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
+def find_stage_state(verdict: Verdict, *, halted: bool, suspended: bool) -> StageState:
+    """Return the state of a stage; `suspended`: itself or its policy."""
+    applies = {
+        StageState.HALTED: halted,
+        StageState.FAILED: verdict is Verdict.FAILED,
+        StageState.SUSPENDED: suspended,
+        StageState.PASSED: verdict is Verdict.PASSED,
+    }
+    return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
 
 
 class PolicyEvaluation(Value):
     """Evaluation of one policy; `history` is what the status must remember from now on."""
 
-    stages: Mapping[str, StageEvaluation]
+    stages: Mapping[str, StageResult]
     variants: Mapping[str, VariantEvaluation]
     history: Mapping[tuple[str, str], RevisionHistory]
     holds: tuple[Hold, ...] = ()

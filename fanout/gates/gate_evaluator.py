@@ -11,19 +11,19 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
-    StageEvaluation,
     VariantEvaluation,
     VariantState,
+    find_stage_state,
 )
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.stage_holds import (
-    find_alternatives,
+    find_others,
     group_holds,
     list_stage_holds,
     next_soak_end,
@@ -36,8 +36,8 @@ from fanout.pending_inputs import ExpressionRequest
 from fanout.values import Value
 
 
-class _StageResult(Value):
-    stage: StageEvaluation
+class _EvaluatedStage(Value):
+    stage: StageResult
     variants: list[VariantEvaluation]
     timers: frozenset[datetime]  # instants at which its variants must be evaluated again
     unanswered: tuple[ExpressionRequest, ...]
@@ -129,7 +129,7 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
     )
 
 
-def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _StageResult:
+def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _EvaluatedStage:
     """Evaluate one stage after those before it."""
     tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
     release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
@@ -139,33 +139,36 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Stage
     if starvation is not None:
         holds = (*holds, starvation)
     evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
-    alternatives = find_alternatives(evaluation, stage_rule)
+    others = find_others(evaluation, stage_rule)
     instants = (
-        *(hold.until for alternative in alternatives for hold in alternative.holds),
+        *(hold.until for other in others for hold in other.holds),
         release_evaluator.next_change(),
         next_soak_end(evaluation, tally),
         evaluation.active_decisions.next_change(evaluation.now, stage_rule.name),
     )
     choice = evaluation.choices[stage_rule.name]
-    stage = StageEvaluation(
+    verdict, halted = verdicts.verdict(choice.revision), release_evaluator.halted is not None
+    aggregates = release_evaluator.initial_aggregates
+    stage = StageResult(
         name=stage_rule.name,
         candidate=choice.revision,
-        verdict=verdicts.verdict(choice.revision),
+        state=find_stage_state(verdict, halted=halted, suspended=tally.suspended is not None),
+        verdict=verdict,
         verdicts=dict(sorted(verdicts.by_revision.items())),
         gate=release_evaluator.gate.verdict,
         holds=holds,
         counts=_count_states(variants),
         queued=choice.queued,
-        alternatives=alternatives,
+        others=others,
         eligible=choice.eligible,
         released=tuple(release_evaluator.released),
-        halted=release_evaluator.halted is not None,
-        suspended=tally.suspended is not None,
-        aggregates=release_evaluator.initial_aggregates,
+        halted=halted,
+        aggregates=aggregates,
+        in_flight=aggregates.in_flight,
         budget=release_evaluator.budget.limit,
         next=find_next(instants, evaluation.now),
     )
-    return _StageResult(
+    return _EvaluatedStage(
         stage,
         variants,
         frozenset(release_evaluator.check_times | release_evaluator.expiry_times),
@@ -173,7 +176,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Stage
     )
 
 
-def _count_states(variants: list[VariantEvaluation]) -> dict[VariantState, int]:
+def _count_states(variants: list[VariantEvaluation]) -> dict[str, int]:
     counter = Counter(item.state for item in variants)
     return {state: counter[state] for state in VariantState if state in counter}
 
@@ -201,7 +204,7 @@ def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -
 
 def _policy_holds(
     evaluation: GateEvaluation,
-    stages: dict[str, StageEvaluation],
+    stages: dict[str, StageResult],
     variant_evaluations: list[VariantEvaluation],
     unstaged: list[VariantEvaluation],
     timer: datetime | None,

@@ -14,11 +14,10 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold, OtherRevision
+from fanout.api.results import Hold, OtherRevision, StageResult
 from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
-    StageEvaluation,
     VariantEvaluation,
     VariantState,
 )
@@ -198,7 +197,7 @@ _TOO_MANY = 2
 
 def stuck_hold(
     evaluation: GateEvaluation,
-    stages: Mapping[str, StageEvaluation],
+    stages: Mapping[str, StageResult],
     variant_evaluations: Iterable[VariantEvaluation],
     timer: datetime | None,
 ) -> Hold | None:
@@ -308,9 +307,7 @@ def _can_move(variant_evaluation: VariantEvaluation) -> bool:
     return Reason.NO_DRAFT in reasons or reasons <= _MAY_GO
 
 
-def find_alternatives(
-    evaluation: GateEvaluation, stage_rule: StageRule
-) -> tuple[OtherRevision, ...]:
+def find_others(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRevision, ...]:
     """Find the newest revision queued behind the candidate, and the last dropped."""
     return (*_queued(evaluation, stage_rule), *_dropped(evaluation, stage_rule))
 

@@ -121,7 +121,7 @@ class PolicyResult(Value, kw_only=True):
         variant = self.decision.variants.get(self.resolved_policy.name)
         if is_hand_written and variant is not None:
             return variant.state.value
-        return self.decision.stages[stage].state.value
+        return self.decision.stages[stage].state
 
     @property
     def failures(self) -> tuple[TargetFailure, ...]:

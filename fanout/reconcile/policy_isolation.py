@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
-    StageEvaluation,
+    StageState,
     VariantEvaluation,
     VariantState,
 )
@@ -52,11 +52,12 @@ def stop_policy(
 
 def _stop_stage(
     name: str, variants: dict[str, VariantEvaluation], status: RecordedStatus, hold: Hold
-) -> StageEvaluation:
+) -> StageResult:
     members = sum(variant.stage == name for variant in variants.values())
-    return StageEvaluation(
+    return StageResult(
         name=name,
         candidate="",
+        state=StageState.PENDING,
         verdict=Verdict.PENDING,
         verdicts={
             revision: Verdict.PASSED
@@ -65,7 +66,7 @@ def _stop_stage(
         },
         gate=Verdict.PENDING,
         holds=(hold,),
-        counts={VariantState.HELD: members} if members else {},
+        counts={VariantState.HELD.value: members} if members else {},
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from fanout.api.durations import format_instant
 from fanout.api.field_errors import FieldPath
 from fanout.api.reasons import classify_reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.api.scenario import (
     ExpectedRevision,
     ExpectedStage,
@@ -14,7 +14,6 @@ from fanout.api.scenario import (
     Scenario,
     ScenarioModel,
 )
-from fanout.gates.evaluation_results import StageEvaluation
 from fanout.scenarios.scenario_player import PlayedPass
 from fanout.values import Value
 
@@ -111,13 +110,13 @@ def _compare_stage(
 def _compare_other_revisions(
     scenario: Scenario,
     moment: PlayedPass,
-    stage: StageEvaluation,
+    stage: StageResult,
     expected: Sequence[ExpectedRevision],
     path: FieldPath,
 ) -> Iterator[ComparedValue]:
     """Compare the other revisions of a stage, and the holds of each expected one."""
-    by_revision = {other.revision: other for other in stage.alternatives}
-    explanation = _join_sentences(hold for other in stage.alternatives for hold in other.holds)
+    by_revision = {other.revision: other for other in stage.others}
+    explanation = _join_sentences(hold for other in stage.others for hold in other.holds)
     yield ComparedValue(
         ComparedSubject(moment.at, f"stage {stage.name}", explanation),
         path,

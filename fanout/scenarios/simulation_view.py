@@ -11,10 +11,10 @@ from fanout.api.output_views import (
     StageMoment,
 )
 from fanout.api.reasons import classify_reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.api.scenario import Scenario
-from fanout.api.view_base import ViewMeta, label_verdict
-from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
+from fanout.api.view_base import ViewMeta
+from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.scenarios.scenario_player import PlayedPass
 
 
@@ -60,17 +60,17 @@ def build_reason_view(hold: Hold) -> ReasonView:
     )
 
 
-def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluation]) -> StageMoment:
+def _build_stage_view(stage: StageResult, variants: Iterable[VariantEvaluation]) -> StageMoment:
     return StageMoment(
         stage=stage.name,
         candidate=stage.candidate,
-        gate=label_verdict(stage.gate),
-        verdict=label_verdict(stage.verdict),
-        verdicts={name: label_verdict(verdict) for name, verdict in stage.verdicts.items()},
+        gate=stage.gate,
+        verdict=stage.verdict,
+        verdicts=stage.verdicts,
         halted=stage.halted,
         budget=stage.budget,
         aggregates=stage.aggregates,
-        counts={state.value: number for state, number in stage.counts.items()},
+        counts=stage.counts,
         released=stage.released,
         published=tuple(variant.name for variant in variants if variant.publish),
         held=tuple(_build_held_view(variant) for variant in variants if variant.holds),
@@ -82,7 +82,7 @@ def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluati
                 newer=other.newer,
                 reasons=tuple(map(build_reason_view, other.holds)),
             )
-            for other in stage.alternatives
+            for other in stage.others
         ),
         next=stage.next,
     )

@@ -86,7 +86,7 @@ def _find_state(item: PolicyResult) -> str:
 def _list_stages(decision: PolicyEvaluation | None) -> Iterator[Labels]:
     """Yield name and state of each stage."""
     for name, stage in decision.stages.items() if decision is not None else ():
-        yield name, stage.state.value
+        yield name, stage.state
 
 
 def _list_variants(decision: PolicyEvaluation | None) -> Iterator[Labels]:

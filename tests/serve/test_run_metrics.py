@@ -3,12 +3,11 @@
 from datetime import UTC, datetime
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
-    StageEvaluation,
     VariantEvaluation,
     VariantState,
 )
@@ -47,8 +46,14 @@ def result(name, *variants, halted=False, error=None):
     resolved = ResolvedPolicy(
         namespace="platform", name=name, upstream_policy=None, package_variant=None, upstream=None
     )
-    stage = StageEvaluation(
-        "dev", "v1", Verdict.PENDING, holds=(Hold("Halted", ""),) * halted, halted=halted
+    stage = StageResult(
+        name="dev",
+        candidate="v1",
+        state="Halted" if halted else "Pending",
+        verdict=Verdict.PENDING,
+        gate=Verdict.PASSED,
+        holds=(Hold("Halted", ""),) * halted,
+        halted=halted,
     )
     decision = PolicyEvaluation({"dev": stage}, {it.name: it for it in variants}, {})
     return PolicyResult(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fanout.api.durations import format_instant
 from fanout.api.output_views import HeldView, MomentView, ReasonView, Simulation
-from fanout.api.view_base import dump_view
+from fanout.api.view_base import dump_view, label_verdict
 from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout
 from fanout.cli.settings import OutputFormat
 from fanout.gates.gate_wording import format_names
@@ -54,8 +54,8 @@ def _format_stages(moment: MomentView) -> str:
         (
             stage.stage,
             stage.candidate or "-",
-            stage.gate,
-            f"{stage.verdict}{', halted' if stage.halted else ''}",
+            label_verdict(stage.gate),
+            f"{label_verdict(stage.verdict)}{', halted' if stage.halted else ''}",
             _format_names(stage.released),
             _format_names(stage.published),
             _format_hold_classes(stage.held),

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from fanout.api.publication_view import ApprovalView, EvidenceView
 from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
-from fanout.api.view_base import label_verdict
 from fanout.plan.evidence.review_approvals import parse_reviewer
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
@@ -90,18 +89,14 @@ def list_evidence(
         for it in index.commit_evidence.get((publication.stage, commit), ())
     )
     recorded = [
-        EvidenceView(
-            it.spec.check, label_verdict(it.spec.status), it.at, it.by, it.name, it.spec.link
-        )
+        EvidenceView(it.spec.check, it.spec.status, it.at, it.by, it.name, it.spec.link)
         for it in (*by_revision, *by_commit)
         if isinstance(it.spec, EvidenceSpec)
         and (since is None or since <= it.at)
         and (publication.until is None or it.at < publication.until)
         and (not it.spec.variants or publication.variant in it.spec.variants)
     ]
-    answered = [
-        EvidenceView(it.check, label_verdict(it.verdict), it.at) for it in publication.answers
-    ]
+    answered = [EvidenceView(it.check, it.verdict, it.at) for it in publication.answers]
     return tuple(sorted([*recorded, *answered], key=lambda it: it.at))
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
-from fanout.api.results import Hold
-from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
+from fanout.api.results import Hold, StageResult
+from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
@@ -176,7 +176,7 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
 
 
 def _add_stage_holds(
-    groups: _BlockerGroups, evaluation: StageEvaluation, variant_reasons: set[str]
+    groups: _BlockerGroups, evaluation: StageResult, variant_reasons: set[str]
 ) -> None:
     """Add the holds of the stage that none of its variants has, and those of newer revisions."""
     stage_reasons = {str(it.reason) for it in evaluation.holds}
@@ -188,7 +188,7 @@ def _add_stage_holds(
                 revision=evaluation.candidate,
                 needs_person=_needs_person(hold.reason, stage_reasons),
             )
-    for alternative in evaluation.alternatives:
+    for alternative in evaluation.others:
         for hold in alternative.holds if alternative.newer else ():
             if hold.reason not in NOT_BLOCKING:
                 groups.add(hold, evaluation.name, revision=alternative.revision)

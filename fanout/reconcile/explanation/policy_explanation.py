@@ -11,8 +11,13 @@ from fanout.api.explanation_view import (
     ExplanationView,
 )
 from fanout.api.reasons import Reason
-from fanout.api.view_base import VerdictLabel, ViewMeta
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.api.view_base import ViewMeta
+from fanout.gates.evaluation_results import (
+    PolicyEvaluation,
+    StageState,
+    VariantEvaluation,
+    VariantState,
+)
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
@@ -213,7 +218,7 @@ def _policy_state(decision: PolicyEvaluation, blockers: Sequence[Blocker]) -> st
         return VariantState.READY.value
     holds = [*decision.holds, *(it for stage in decision.stages.values() for it in stage.holds)]
     reasons = {str(hold.reason) for hold in holds}
-    default = VariantState.HELD.value if in_no_stage else VerdictLabel.PENDING.value
+    default = VariantState.HELD.value if in_no_stage else StageState.PENDING.value
     return next((str(it) for it in _POLICY_STATES if it in reasons), default)
 
 

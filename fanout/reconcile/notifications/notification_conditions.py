@@ -6,10 +6,9 @@ from typing import NamedTuple
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
-from fanout.api.results import Hold
+from fanout.api.results import Hold, StageResult
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
-    StageEvaluation,
     VariantEvaluation,
     VariantState,
 )
@@ -57,7 +56,7 @@ def _list_of_variant(variant: VariantEvaluation) -> Iterator[tuple[NotificationC
             yield NotificationCondition(event, *subject), hold.message
 
 
-def _list_of_stage(stage: StageEvaluation) -> Iterator[tuple[NotificationCondition, str]]:
+def _list_of_stage(stage: StageResult) -> Iterator[tuple[NotificationCondition, str]]:
     if stage.halted:
         sentence = next((it.message for it in stage.holds if _is_halt(it)), "")
         condition = NotificationCondition(

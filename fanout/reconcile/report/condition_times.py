@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Condition
-from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
+from fanout.api.results import Condition, StageResult
+from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.conflict_views import draft_time
@@ -97,7 +97,7 @@ def _first(instants: Iterable[datetime | None]) -> datetime | None:
     return min((at for at in instants if at is not None), default=None)
 
 
-def verdict_since(policy_result: PolicyResult, stage: StageEvaluation) -> datetime | None:
+def verdict_since(policy_result: PolicyResult, stage: StageResult) -> datetime | None:
     """Return since when the candidate has its verdict in the stage, as far as is on record."""
     if stage.verdict is Verdict.PASSED:
         history = policy_result.status.history.get((stage.name, stage.candidate))

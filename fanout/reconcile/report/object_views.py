@@ -14,13 +14,12 @@ from fanout.api.output_views import (
     DraftViewStatus,
     StageView,
     StageViewSpec,
-    StageViewStatus,
     TargetView,
     TargetViewSpec,
     TargetViewStatus,
 )
 from fanout.api.reasons import Reason
-from fanout.api.results import Condition, Hold, build_ready, build_true
+from fanout.api.results import Condition, Hold, StageResult, build_ready, build_true
 from fanout.api.view_base import (
     ConditionStatus,
     DraftMeta,
@@ -32,7 +31,7 @@ from fanout.api.view_base import (
 )
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import StageEvaluation, VariantState
+from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
@@ -85,6 +84,7 @@ from fanout.reconcile.report.view_meta import (
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure
+from fanout.values import replace
 
 Plain = dict[str, Any]
 _STATUS_BY_VERDICT: Mapping[Verdict, ConditionStatus] = {
@@ -151,7 +151,7 @@ def _find_first_publications(policy_result: PolicyResult) -> dict[tuple[str, str
 
 def _build_stage(
     policy_result: PolicyResult,
-    stage: StageEvaluation,
+    stage: StageResult,
     conflicts: int,
     published: Mapping[str, int],
     first_published: datetime | None,
@@ -164,25 +164,14 @@ def _build_stage(
             policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
         ),
         spec=StageViewSpec(policy_name(policy_result), stage.name),
-        status=StageViewStatus(
-            candidate=stage.candidate,
+        status=replace(
+            stage,
             state=policy_result.stage_state(stage.name),
-            verdict=label_verdict(stage.verdict),
-            gate=label_verdict(stage.gate),
-            verdicts={rev: label_verdict(it) for rev, it in stage.verdicts.items()},
-            counts={state.value: number for state, number in stage.counts.items() if number},
             published=dict(published),
             published_since=first_published,
-            queued=stage.queued,
-            others=stage.alternatives,
             conflicts=conflicts,
-            in_flight=stage.aggregates.in_flight,
-            budget=stage.budget,
-            halted=stage.halted,
-            next=stage.next,
             requests=requests,
             conditions=_build_stage_conditions(policy_result, stage, conflicts),
-            holds=stage.holds,
         ),
     )
 
@@ -393,17 +382,17 @@ def _find_condition_time(name: str, variant: RenderedVariant) -> datetime | None
 
 
 def _build_stage_conditions(
-    policy_result: PolicyResult, stage: StageEvaluation, conflicts: int
+    policy_result: PolicyResult, stage: StageResult, conflicts: int
 ) -> tuple[Condition, ...]:
     """Return the condition Passed, about the candidate, and those that are true beside it."""
     hold = stage.holds[0] if stage.holds else None
     label = label_verdict(stage.verdict)
-    message = f"{stage.candidate or 'no candidate'}: {label.value}"
+    message = f"{stage.candidate or 'no candidate'}: {label}"
     conditions = [
         Condition(
             "Passed",
             _STATUS_BY_VERDICT[stage.verdict],
-            hold.reason if hold else label.value,
+            hold.reason if hold else label,
             describe_hold(hold) if hold else message,
         )
     ]

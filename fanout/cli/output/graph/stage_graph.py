@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from fanout.api.durations import format_duration
+from fanout.api.results import StageResult
 from fanout.cli.terminal import escape_control
 from fanout.gates.after_gate import format_requirement
-from fanout.gates.evaluation_results import StageEvaluation
 from fanout.gates.gate_rules import AfterRule
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value, field
@@ -70,7 +70,7 @@ def build_graph(item: PolicyResult) -> StageGraph:
     return StageGraph(item.resolved_policy.name, nodes, edges)
 
 
-def _build_node(name: str, state: str, evaluation: StageEvaluation | None) -> StageNode:
+def _build_node(name: str, state: str, evaluation: StageResult | None) -> StageNode:
     if evaluation is None:
         return StageNode(name, state)
     aggregates = evaluation.aggregates
