@@ -88,15 +88,18 @@ class OtherRevision(ViewModel):
 class StageAggregates(ViewModel):
     """Counts of a stage's variants, as `propagateWhen` sees them."""
 
-    total: Annotated[int, doc("Number of variants that count for the candidate.")] = 0
+    total: Annotated[int, doc("Number of variants that count for the candidate.")]
     updated: Annotated[
         int, doc("Number of variants that are released for the candidate or published at it.")
-    ] = 0
-    ready: Annotated[int, doc("Number of variants that are ready at the candidate.")] = 0
+    ]
+    ready: Annotated[int, doc("Number of variants that are ready at the candidate.")]
     in_flight: Annotated[
         int, doc("Number of variants that are released and neither ready nor failed.")
-    ] = 0
-    failed: Annotated[int, doc("Number of variants that have failed at the candidate.")] = 0
+    ]
+    failed: Annotated[int, doc("Number of variants that have failed at the candidate.")]
+
+
+NO_AGGREGATES = StageAggregates(0, 0, 0, 0, 0)
 
 
 class StageResult(ViewModel, kw_only=True):
@@ -173,7 +176,7 @@ class StageResult(ViewModel, kw_only=True):
     ] = ()
     holds: Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")] = ()
     # The counts when the pass begins.
-    aggregates: Annotated[StageAggregates, INTERNAL] = StageAggregates()
+    aggregates: Annotated[StageAggregates, INTERNAL] = NO_AGGREGATES
     # Revisions that are or can become the candidate.
     eligible: Annotated[tuple[str, ...], INTERNAL] = ()
     # Variants that this pass releases, in their order.

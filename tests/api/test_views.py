@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Condition, Hold, StageAggregates, StageResult, build_ready
+from fanout.api.results import NO_AGGREGATES, Condition, Hold, StageResult, build_ready
 from fanout.api.view_base import INTERNAL, ViewModel, build_view_schema, dump_view, dump_views
 from fanout.values import doc
 
@@ -65,7 +65,7 @@ def test_a_schema_accepts_what_is_shown_and_no_other_field():
         verdict=Verdict.PENDING,
         gate=Verdict.FAILED,
         verdicts={"v1": Verdict.PENDING},
-        aggregates=StageAggregates(1),
+        aggregates=NO_AGGREGATES,
         conditions=(build_ready("Halted", "it is"),),
         next=NOON,
     )

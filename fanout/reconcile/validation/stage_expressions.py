@@ -6,7 +6,7 @@ pass, and the pass reports it only once the variant is that far.
 
 from collections.abc import Iterator
 
-from fanout.api.results import StageAggregates
+from fanout.api.results import NO_AGGREGATES
 from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import format_value
 from fanout.plan.evaluation_budget import EvaluationBudget
@@ -14,7 +14,7 @@ from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import Value, as_data
+from fanout.values import Value, as_data, replace
 
 _CONDITION = "propagateWhen"
 
@@ -44,7 +44,7 @@ def find_stage_expression_failures(
         ]
         if not variants:
             continue
-        counts = as_data(StageAggregates(total=len(variants)))
+        counts = as_data(replace(NO_AGGREGATES, total=len(variants)))
         rows = [
             {"target": resolved_policy.expression_variables[it.name]["target"], "stage": counts}
             for it in variants
