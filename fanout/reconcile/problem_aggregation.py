@@ -153,7 +153,7 @@ def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[
         for variant in policy_result.variants:
             for result in variant.rendering.results if variant.rendering else ():
                 if result.severity == "warning":
-                    key = (policy_result.resolved_policy.name, result.message)
+                    key = (policy_result.resolved_policy.name, result.sentence)
                     variants_by_warning.setdefault(key, []).append(variant.spec.name)
     return [
         f"{policy}: {sentence} ({_list_names(variants)})"

@@ -28,7 +28,7 @@ def faults(files, reference):
 
 def validated(files):
     found = validate_package(package(files), RUNTIME)
-    return [str(it) for it in found.errors], [it.message for it in found.warnings]
+    return [str(it) for it in found.errors], [it.sentence for it in found.warnings]
 
 
 def test_functions_do_not_get_it():
@@ -37,7 +37,7 @@ def test_functions_do_not_get_it():
         "a.yaml",
         "templates/a.yaml",
     }
-    assert [it.message for it in rendered(BROKEN).results] == []
+    assert [it.sentence for it in rendered(BROKEN).results] == []
 
 
 def test_it_need_not_be_valid():

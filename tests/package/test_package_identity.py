@@ -36,11 +36,11 @@ def faults(files, reference):
 
 def validated(files):
     found = validate_package(package(files), RUNTIME)
-    return [str(it) for it in found.errors], [it.message for it in found.warnings]
+    return [str(it) for it in found.errors], [it.sentence for it in found.warnings]
 
 
 def rendering_warnings(files):
-    return [it.message for it in rendered(files).results if it.severity == "warning"]
+    return [it.sentence for it in rendered(files).results if it.severity == "warning"]
 
 
 def test_objects_of_one_name_in_two_subpackages_may_both_be_edited():

@@ -67,7 +67,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        return "p" + hashlib.sha256(self.message.encode()).hexdigest()[:8]
+        return "p" + hashlib.sha256(self.sentence.encode()).hexdigest()[:8]
 
 
 MERGED = [
@@ -235,7 +235,7 @@ def test_what_is_published_is_untouched(story: Story):
     story.fleet.repos["edge"].fsck()
 
 
-@pytest.mark.parametrize("row", MERGED, ids=lambda row: row.message)
+@pytest.mark.parametrize("row", MERGED, ids=lambda row: row.sentence)
 def test_it_is_merged(story: Story, row: Row):
     edge = story.fleet.repos["edge"]
     draft = f"drafts/default/{row.name}/ams/{row.name}"
@@ -248,7 +248,7 @@ def test_it_is_merged(story: Story, row: Row):
         assert kept == (None if to is None else stored(to))
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.message)
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.sentence)
 def test_it_is_refused_by_name(story: Story, row: Row):
     for site in ("ams", "ber"):
         target = story.targets[row.name, site]

@@ -205,7 +205,7 @@ def package(files: Files) -> dict[str, tuple[str, bytes]]:
     return {path: ("100644", text.encode()) for path, text in files.items()}
 
 
-@pytest.mark.parametrize("row", DEFECTS + ANSWERS, ids=lambda row: row.message)
+@pytest.mark.parametrize("row", DEFECTS + ANSWERS, ids=lambda row: row.sentence)
 def test_what_is_done_here(row: Row):
     sides = map(package, (row.origin, row.upstream, row.local))
     result = update_package(KptUpdateStrategy.RESOURCE_MERGE, *sides)
@@ -270,5 +270,5 @@ def test_copy_merge_reports_what_it_deletes():
 def test_the_page_has_a_line_for_each_row_and_no_other():
     text = PAGE.read_text(encoding="utf-8")
     lines = [match[1] for match in re.finditer(r"^\| (.+?) \| .+ \| .+ \|$", text, re.MULTILINE)]
-    named = {row.message for row in DEFECTS + ANSWERS}
+    named = {row.sentence for row in DEFECTS + ANSWERS}
     assert sorted(lines[1:]) == sorted(named | {FUNCTION, KPTFILES, FAST_FORWARD, COPY_MERGE})
