@@ -1,7 +1,7 @@
 """Oracle of a running system: `specification` applied to observations.
 
 Keeps its own clocks, from the passes that put something on record, and shares no rule with the
-evaluator.
+evaluator but one: which variants a rollback covers.
 """
 
 from collections.abc import Collection
@@ -12,6 +12,7 @@ from math import ceil, floor
 from gates.specification import FAILED, PASSED, PENDING, Told, gate, stage_verdict
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy, Verdict
+from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
@@ -136,7 +137,23 @@ class Oracle:
         by = {it.name: self.stand(facts, rule, it) for it in at_it}
         ready = {name for name, stand in by.items() if stand is PASSED}
         over = {it.name for it in at_it if mended(it)}  # a failure of other inputs
-        return counting, ready, {name for name, stand in by.items() if stand is FAILED} - over
+        failed = {name for name, stand in by.items() if stand is FAILED} - over
+        return counting, ready, failed | set(self._rolled_back(facts, rule, revision))
+
+    def _rolled_back(
+        self, facts: PolicyFacts, rule: StageRule, revision: str
+    ) -> dict[str, DecisionFacts]:
+        """Return those that went back without their stage, which count as failed, by name."""
+        pins = find_rollbacks(facts)
+        return {
+            it.name: pins[it.name].decision
+            for it in facts.variants
+            if it.stage == rule.name
+            and it.name in pins
+            and pins[it.name].is_by_variant
+            and pins[it.name].revision != revision
+            and revision not in {has.revision for has in (it.grant, it.published) if has}
+        }
 
     def record(self, facts: PolicyFacts) -> None:
         """A pass has put on record what it saw."""
@@ -200,7 +217,8 @@ class Oracle:
             stop = self._suspension(facts, it)
             return stop.at if stop is not None else None
         if it.published is None or it.published.revision != revision:
-            return None
+            back = self._rolled_back(facts, rule, revision).get(it.name)
+            return back.at if back is not None else None
         return self._judge(facts, rule, it)[1]
 
     def _moved(
