@@ -3,8 +3,10 @@
 Direction of imports is import-linter's business (`make lint`); this is what it cannot say.
 """
 
+import ast
 import re
 import tomllib
+from itertools import combinations
 
 from source_files import MODULES, ONE_PROCESS, PACKAGE, ROOT, name_of, read_source, text_of
 
@@ -12,6 +14,7 @@ pytestmark = ONE_PROCESS
 
 LONGEST_FILE = 600  # lines of code: one concept, one module
 LONGEST_FUNCTION = 60  # lines without its docstring and comments
+PAIRS_ALIKE = 101  # classes that share 60 % of their fields, and four at least
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
 # What is loaded when it is wanted is loaded by name here.
 LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
@@ -55,6 +58,32 @@ def test_sizes_do_not_count_what_explains():
     (size,) = [it.size for it in source.functions if it.name == "_take_docstrings"]
     assert size == 10
     assert size < source.size < len(text_of(ROOT / "tests" / "source_files.py").splitlines())
+
+
+def fields_of_classes() -> dict[str, set[str]]:
+    """The fields that each class of fanout declares itself, without the parts of an object."""
+    return {
+        f"{name_of(path)}: {it.name}": {
+            field.target.id
+            for field in it.body
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        }
+        - {"_", "kind", "spec", "status", "metadata"}
+        for path in MODULES
+        for it in ast.parse(text_of(path)).body
+        if isinstance(it, ast.ClassDef)
+    }
+
+
+def test_few_classes_say_the_same_as_another_one():
+    """One fact has one shape: the number of pairs with most fields in common only falls."""
+    fields = {name: own for name, own in fields_of_classes().items() if len(own) >= 4}
+    alike = [
+        f"{one}, {other}"
+        for (one, mine), (other, theirs) in combinations(fields.items(), 2)
+        if len(mine & theirs) >= max(4, 0.6 * min(len(mine), len(theirs)))
+    ]
+    assert len(alike) <= PAIRS_ALIKE, "\n".join(alike)
 
 
 def test_a_module_says_what_it_is_for():

@@ -11,7 +11,7 @@ from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
-from fanout.api.results import Condition, Hold, StageAggregates, StageResult
+from fanout.api.results import Condition, ForecastResult, Hold, StageAggregates, StageResult
 from fanout.api.view_base import (
     DraftMeta,
     RequestView,
@@ -154,33 +154,6 @@ class ForecastViewSpec(ViewModel):
     revision: Annotated[str, doc("Name of the upstream revision.")]
 
 
-class ForecastViewStatus(ViewModel):
-    """Earliest times of a revision in a stage."""
-
-    begins: Annotated[
-        Instant | None,
-        doc(
-            "Earliest time when the first variant can be published, in RFC 3339;"
-            " null if that needs action."
-        ),
-    ] = None
-    passes: Annotated[
-        Instant | None,
-        doc(
-            "Earliest time when the stage can have passed the revision, in RFC"
-            " 3339; null if that needs action."
-        ),
-    ] = None
-    assumptions: Annotated[
-        tuple[str, ...],
-        doc(
-            "Assumptions of the forecast: actions taken to happen at once, and"
-            " durations taken from the past."
-        ),
-    ] = ()
-    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
-
-
 class ForecastView(View, kw_only=True):
     """Earliest times of a revision in a stage, as `fanout forecast` prints them."""
 
@@ -188,7 +161,7 @@ class ForecastView(View, kw_only=True):
         "ForecastView"
     )
     spec: Annotated[ForecastViewSpec, doc("Stage and revision that the forecast is about.")]
-    status: Annotated[ForecastViewStatus, doc("Computed times, and the assumptions behind them.")]
+    status: Annotated[ForecastResult, doc("Computed times, and the assumptions behind them.")]
 
 
 class InstantMeta(ViewModel):

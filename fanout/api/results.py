@@ -182,3 +182,30 @@ class StageResult(ViewModel, kw_only=True):
     # Variants that this pass releases, in their order.
     released: Annotated[tuple[str, ...], INTERNAL] = ()
     name: Annotated[str, INTERNAL]
+
+
+class ForecastResult(ViewModel):
+    """Earliest times of a revision in a stage."""
+
+    begins: Annotated[
+        Instant | None,
+        doc(
+            "Earliest time when the first variant can be published, in RFC 3339;"
+            " null if that needs action."
+        ),
+    ] = None
+    passes: Annotated[
+        Instant | None,
+        doc(
+            "Earliest time when the stage can have passed the revision, in RFC"
+            " 3339; null if that needs action."
+        ),
+    ] = None
+    assumptions: Annotated[
+        tuple[str, ...],
+        doc(
+            "Assumptions of the forecast: actions taken to happen at once, and"
+            " durations taken from the past."
+        ),
+    ] = ()
+    holds: Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")] = ()

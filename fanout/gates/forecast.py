@@ -13,7 +13,7 @@ from statistics import median
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import ForecastResult, Hold
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import compute_quorum
@@ -28,22 +28,10 @@ from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import compute_in_flight_limit
 from fanout.gates.soak import compute_soak
 from fanout.gates.stage_tally import StageTally, TalliedVariant
-from fanout.values import Value
 
 NextSweep = Callable[[datetime], datetime | None]
 """Time at which automation publishes next, at or after a given one; None: never."""
 _NO_TIME = timedelta(0)
-
-
-class StageForecast(Value):
-    """Earliest begin and end of a revision's rollout in one stage."""
-
-    stage: str
-    revision: str
-    begins: datetime | None  # first publication; None: not without a person
-    passes: datetime | None  # the stage has passed
-    assumptions: tuple[str, ...] = ()
-    holds: tuple[Hold, ...] = ()  # why the stage never passes
 
 
 @dataclass(slots=True)
@@ -101,10 +89,8 @@ class _ForecastState:
     assumptions: list[str] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
 
-    def to_forecast(self, begins_at: datetime | None, passes_at: datetime | None) -> StageForecast:
-        return StageForecast(
-            self.stage_rule.name,
-            self.revision,
+    def to_forecast(self, begins_at: datetime | None, passes_at: datetime | None) -> ForecastResult:
+        return ForecastResult(
             begins_at,
             passes_at if not self.holds else None,
             tuple(dict.fromkeys(self.assumptions)),
@@ -117,8 +103,8 @@ def forecast_stages(
     revision: str,
     next_sweep: NextSweep,
     ready_after: Mapping[str, timedelta],
-) -> tuple[StageForecast, ...]:
-    """Forecast every stage for one revision, in the order written.
+) -> Mapping[str, ForecastResult]:
+    """Forecast every stage for one revision: by name, in the order written.
 
     `ready_after` maps stages to the time their variants take to become ready; for others it
     is the median of what was observed.
@@ -126,23 +112,23 @@ def forecast_stages(
     evaluation = start_evaluation(policy_facts)
     evaluation.apply_candidates()
     clock = _PublicationClock(policy_facts, next_sweep)
-    forecasts: dict[str, StageForecast] = {}
+    forecasts: dict[str, ForecastResult] = {}
     # In the order of promotion, since a stage's forecast begins where those before it pass.
     for stage_rule in evaluation.stages:
         forecasts[stage_rule.name] = _forecast_stage(
             evaluation, stage_rule, revision, forecasts, clock, ready_after
         )
-    return tuple(forecasts[stage_rule.name] for stage_rule in policy_facts.stages)
+    return {stage_rule.name: forecasts[stage_rule.name] for stage_rule in policy_facts.stages}
 
 
 def _forecast_stage(
     evaluation: GateEvaluation,
     stage_rule: StageRule,
     revision: str,
-    upstream_forecasts: Mapping[str, StageForecast],
+    upstream_forecasts: Mapping[str, ForecastResult],
     clock: _PublicationClock,
     ready_after: Mapping[str, timedelta],
-) -> StageForecast:
+) -> ForecastResult:
     tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
     pin = evaluation.pin(stage_rule)
     active_pin = pin if pin is not None and pin.revision == revision else None
@@ -187,7 +173,7 @@ def _first_publication(
 def _gate_opens_at(
     evaluation: GateEvaluation,
     stage: _ForecastState,
-    upstream_forecasts: Mapping[str, StageForecast],
+    upstream_forecasts: Mapping[str, ForecastResult],
 ) -> datetime | None:
     """Return when enough upstream stages have passed and soaked. None, with a hold noted: never."""
     after_rule = stage.stage_rule.after
@@ -377,7 +363,7 @@ def _time_to_ready(variant: TalliedVariant) -> timedelta | None:
 
 def _simulate_rollout(
     stage: _ForecastState, gate_opens_at: datetime, clock: _PublicationClock
-) -> StageForecast:
+) -> ForecastResult:
     """Simulate the rollout in waves, each after the previous one is ready.
 
     A wave is as big as the budget allows.

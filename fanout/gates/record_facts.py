@@ -12,12 +12,17 @@ from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.values import Value, field
 
 
-class EvidenceFacts(Value):
-    """An answer to a check from one reporter, about a stage or some of its variants."""
+class RecordFact(Value):
+    """A record: its name, and who recorded it when."""
 
     name: str
     at: datetime
     by: str
+
+
+class EvidenceFacts(RecordFact):
+    """An answer to a check from one reporter, about a stage or some of its variants."""
+
     stage: str
     check: str
     status: Verdict
@@ -28,12 +33,9 @@ class EvidenceFacts(Value):
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
-class ApprovalFacts(Value):
+class ApprovalFacts(RecordFact):
     """One person's approval of draft trees. `revokes` names an earlier approval that is revoked."""
 
-    name: str
-    at: datetime
-    by: str
     stage: str
     check: str
     revision: str
@@ -55,12 +57,9 @@ class ReviewFacts(Value):
     link: str
 
 
-class DecisionFacts(Value):
+class DecisionFacts(RecordFact):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
-    name: str
-    at: datetime
-    by: str
     action: Action
     stage: str = ""
     variants: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_pipeline_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
-from fanout.values import Value, replace
+from fanout.values import Value, asdict, replace
 from fanout.variants.function_registry import find_function, resolve_function
 from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import (
@@ -101,16 +101,21 @@ _MUTATORS, _VALIDATORS = _SECTIONS = ("mutators", "validators")
 _Files = Mapping[str, Manifest]
 
 
-class FunctionStep(Value):
-    """A function with its configuration, ready to run on the files below a directory."""
+class PipelineEntry(Value, kw_only=True):
+    """A function of a pipeline, and the objects that it gets of the files below a directory."""
 
     function: CatalogFunction | ExternalFunction
-    config: Hashable
     directory_prefix: str = ""  # "" or a directory with its slash
     selection: ObjectSelection = ALL_OBJECTS
     where: ErrorLocation = NOWHERE  # of its entry, for errors
     validates: bool = False  # its changes are discarded
     config_file: str = ""  # "": configured in its entry
+
+
+class FunctionStep(PipelineEntry, kw_only=True):
+    """A function with its configuration, ready to run."""
+
+    config: Hashable
 
     @property
     def key(self) -> Hashable:
@@ -125,32 +130,19 @@ class FunctionStep(Value):
         )
 
 
-class DeclaredFunction(Value):
+class DeclaredFunction(PipelineEntry, kw_only=True):
     """A function whose configuration may be a file of the package.
 
     Such a file can differ between targets; often it is the package context.
     """
 
-    function: CatalogFunction | ExternalFunction
-    directory_prefix: str
-    selection: ObjectSelection
-    where: ErrorLocation
     config: Object | None  # None: in a file
-    config_file: str = ""
-    validates: bool = False
 
     def build_step(self, read: Callable[[str], Object]) -> FunctionStep:
         """Return the configured step; `read` returns a file's object as the variant has it."""
         config = read(self.config_file) if self.config is None else self.config
-        return FunctionStep(
-            self.function,
-            configure_function(self.function, config, self.where),
-            self.directory_prefix,
-            self.selection,
-            self.where,
-            self.validates,
-            self.config_file,
-        )
+        configured = configure_function(self.function, config, self.where)
+        return FunctionStep(**(asdict(self) | {"config": configured}))
 
 
 Pipeline = tuple[FunctionStep | DeclaredFunction, ...]
@@ -226,7 +218,7 @@ def _policy_step(
 def _build_step(image: str, config: tuple[tuple[str, str], ...]) -> FunctionStep:
     function = resolve_function({"image": image}, NO_PROGRAMS, NOWHERE)
     item = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(config)}
-    return FunctionStep(function, configure_function(function, item, NOWHERE))
+    return FunctionStep(function=function, config=configure_function(function, item, NOWHERE))
 
 
 def read_pipelines(
@@ -305,9 +297,19 @@ def _declare_function(
                 remedy="correct configPath, or the file",
                 where=where,
             )
-        return DeclaredFunction(function, directory, selection, where, None, file, validates)
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "data": mapping(entry.get("configMap"))}
-    return DeclaredFunction(function, directory, selection, where, config, validates=validates)
+        config: Object | None = None
+    else:
+        file, data = "", mapping(entry.get("configMap"))
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+    return DeclaredFunction(
+        function=function,
+        directory_prefix=directory,
+        selection=selection,
+        where=where,
+        validates=validates,
+        config_file=file,
+        config=config,
+    )
 
 
 def _with_place(problem: InvalidInput, where: ErrorLocation) -> InvalidInput:

@@ -42,8 +42,7 @@ def on_the_hour(instant: datetime) -> datetime:
 
 def told(it, *, sweeps=whenever, takes=None, revision="v2"):
     declared = {name: timedelta(minutes=number) for name, number in (takes or {}).items()}
-    found = forecast_stages(it, revision, sweeps, declared)
-    return {reach.stage: reach for reach in found}
+    return forecast_stages(it, revision, sweeps, declared)
 
 
 def minutes(instant):

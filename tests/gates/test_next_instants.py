@@ -179,7 +179,7 @@ def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
     view = evaluate_gates(facts(stages, (d, p), *good, history=history, revisions="v1 v2")).stages[
         "prod"
     ]
-    [other] = view.alternatives
+    [other] = view.others
     [hold] = other.holds
     assert (other.revision, hold.reason) == ("v2", "AfterPending")
     assert (hold.who, hold.until) == (gate_wording.TIME_ALONE, at(35))

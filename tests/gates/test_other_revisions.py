@@ -75,8 +75,8 @@ def test_the_newest_revision_in_the_queue_says_what_it_waits_for(_, it, wanted):
     decision = evaluate_gates(it)
     view = decision.stages["prod"]
     assert view.candidate == "v1"
-    holds = [hold for other in view.alternatives for hold in other.holds]
-    assert {other.revision for other in view.alternatives} <= {"v2"}
+    holds = [hold for other in view.others for hold in other.holds]
+    assert {other.revision for other in view.others} <= {"v2"}
     assert [(str(it.reason), it.until) for it in holds] == [(row[0], row[3]) for row in wanted]
     assert [(it.message, it.who) for it in holds] == [row[1:3] for row in wanted]
     assert view.next == next((row[3] for row in wanted), None)
@@ -89,7 +89,7 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
     history = {("dev", "v1"): passed(5)}
     beside = {"history": history, "revisions": "v1 v2", "serialize": True}
     view = evaluate_gates(facts(stages, (d, p), said("dev", PASSED, "v1"), **beside)).stages["dev"]
-    [hold] = view.alternatives[0].holds
+    [hold] = view.others[0].holds
     assert hold.message == gate_wording.describe_serialized_soak("v2", "v1", ["prod"])
     assert (hold.reason, hold.until) == ("Serialized", at(65))
 
@@ -104,13 +104,11 @@ def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
     it = facts(stages, (d, old), GOOD[0], good, **beside)
     view = evaluate_gates(it).stages["prod"]
     assert (view.candidate, view.queued) == ("v3", ())
-    [dropped] = view.alternatives
+    [dropped] = view.others
     assert (dropped.revision, dropped.newer) == ("v2", False)
     assert dropped.holds[0].reason == "SoakCutShort"
     assert dropped.holds[0].message == gate_wording.describe_ended_soak(
         "v2", "dev", timedelta(minutes=4), HOUR, is_returning=False
     )
     taken = variant("p", "prod", published("v3", 9))
-    assert (
-        evaluate_gates(facts(stages, (d, taken), good, **beside)).stages["prod"].alternatives == ()
-    )
+    assert evaluate_gates(facts(stages, (d, taken), good, **beside)).stages["prod"].others == ()

@@ -7,7 +7,8 @@ import click
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastViewStatus
+from fanout.api.output_views import ForecastView, ForecastViewSpec
+from fanout.api.results import ForecastResult
 from fanout.api.view_base import ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
@@ -19,7 +20,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.gates.forecast import NextSweep, StageForecast, forecast_stages
+from fanout.gates.forecast import NextSweep, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
@@ -68,11 +69,13 @@ def command(
     with open_program(settings, check=False) as program:
         faults = report_input_errors(program.check_input(), settings.namespace)
         item = _find_policy(program, policy)
-        reaches = _forecast_stages(program.read_declared(), item, revision, takes)
-    print_objects([_serialize_reach(item, reach) for reach in reaches], _COLUMNS, settings)
+        target = _choose_revision(item, revision)
+        forecasts = _forecast_stages(program.read_declared(), item, target, takes)
+    views = [_serialize_forecast(item, stage, target, it) for stage, it in forecasts.items()]
+    print_objects(views, _COLUMNS, settings)
     if faults:
         return ExitCode.SOME_FAILED
-    reached = all(reach.passes is not None for reach in reaches)
+    reached = all(it.passes is not None for it in forecasts.values())
     return ExitCode.OK if reached else ExitCode.SOME_FAILED
 
 
@@ -92,17 +95,23 @@ def _find_policy(program: Program, policy: str) -> PolicyResult:
     return policies[0]
 
 
+def _choose_revision(item: PolicyResult, revision: str | None) -> str:
+    """Return the revision, by default the newest. Raises InvalidInput for an unknown one."""
+    revisions = item.facts.revisions if item.facts is not None else ()
+    chosen = revision or next(reversed(revisions), "")
+    if chosen not in revisions:
+        raise build_not_found("revision", [chosen or "at all"], revisions)
+    return chosen
+
+
 def _forecast_stages(
-    declared: DeclaredObjects, item: PolicyResult, revision: str | None, takes: Sequence[str]
-) -> tuple[StageForecast, ...]:
+    declared: DeclaredObjects, item: PolicyResult, revision: str, takes: Sequence[str]
+) -> Mapping[str, ForecastResult]:
     facts = item.facts
     assert facts is not None, "a policy without a problem was judged"
-    target_revision = revision or next(reversed(facts.revisions), "")
-    if target_revision not in facts.revisions:
-        raise build_not_found("revision", [target_revision or "at all"], facts.revisions)
     subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
     durations = _parse_durations(takes, facts)
-    return forecast_stages(facts, target_revision, _find_next_sweep(declared, subject), durations)
+    return forecast_stages(facts, revision, _find_next_sweep(declared, subject), durations)
 
 
 def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:
@@ -135,23 +144,16 @@ def _find_next_sweep(declared: DeclaredObjects, subject: PassSubject) -> NextSwe
     return lambda at: min(timed.next_start(at - _SECOND) for timed in schedules)
 
 
-def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
+def _serialize_forecast(
+    item: PolicyResult, stage: str, revision: str, forecast: ForecastResult
+) -> Object:
     name = item.resolved_policy.name
+    holds = tuple(replace(hold, since=None, until=None) for hold in forecast.holds)
     view = ForecastView(
-        metadata=ViewMeta(
-            name=f"{name}/{reach.stage}" if reach.stage else name,
-            namespace=item.resolved_policy.namespace,
-        ),
+        metadata=ViewMeta(f"{name}/{stage}" if stage else name, item.resolved_policy.namespace),
         spec=ForecastViewSpec(
-            policy=name if item.resolved_policy.upstream_policy is not None else "",
-            stage=reach.stage,
-            revision=reach.revision,
+            name if item.resolved_policy.upstream_policy is not None else "", stage, revision
         ),
-        status=ForecastViewStatus(
-            begins=reach.begins,
-            passes=reach.passes,
-            assumptions=reach.assumptions,
-            holds=tuple(replace(hold, since=None, until=None) for hold in reach.holds),
-        ),
+        status=replace(forecast, holds=holds),
     )
     return dump_view(view)

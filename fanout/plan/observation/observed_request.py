@@ -171,11 +171,14 @@ class RepositoryFacts(Value):
 
 
 class GuardedMerge(Value):
-    """Merge of a pull request, guarded by the head that was judged."""
+    """Merge of a pull request, guarded by the head that was judged.
+
+    Its message is written when all merges of a pass are known.
+    """
 
     number: int
     head_commit: str
     style: MergeStyle
-    subject: str
-    body: str
+    subject: str = ""
+    body: str = ""
     deletes_branch: bool = True

@@ -132,13 +132,18 @@ class DraftCommit(Value, kw_only=True):
     more_parents: tuple[str, ...] = ()
 
 
-class StageDraftCommit(Value, kw_only=True):
-    """One commit of a stage draft: packages put in, by path, and packages taken out."""
+class TreeCommit(Value, kw_only=True):
+    """A commit that puts in packages by path, and takes packages out."""
 
-    trees_by_path: Mapping[str, str]  # directory → tree id
+    trees_by_path: Mapping[str, str] = field(default_factory=dict)  # directory → tree id
     dropped_paths: tuple[str, ...] = ()  # directories
     message: str
     timestamp: int
+
+
+class StageDraftCommit(TreeCommit, kw_only=True):
+    """One commit of a stage draft."""
+
     more_parents: tuple[str, ...] = ()  # after the commit before it
 
 
@@ -187,38 +192,31 @@ class PublicationMerge(Value):
     dropped_paths: tuple[str, ...] = ()
 
 
-class VendorCommit(Value, kw_only=True):
+class VendorCommit(TreeCommit, kw_only=True):
     """The next commit of fanout's own branch with the pristine renderings.
 
-    `statements` are about the publications of the same push; those that it merges itself
-    have no commit yet. `last_statements` is the newest vendor commit so far that has statements.
+    `message` is without its statements. `statements` are about the publications of the same push;
+    those that it merges itself have no commit yet. `last_statements` is the newest vendor commit so
+    far that has statements.
     """
 
     ref: str
     parent: str  # "": the branch's first commit
-    trees_by_path: Mapping[str, str]  # directory → tree id
-    dropped_paths: tuple[str, ...]  # directories
-    message: str  # without its statements
-    timestamp: int
     statements: tuple[PublicationStatement, ...] = ()
     last_statements: str = ""
 
 
-class FileCommit(Value, kw_only=True):
+class FileCommit(TreeCommit, kw_only=True):
     """A commit that writes and removes single files, as for records.
 
-    Of several of a change for one branch each is the parent of the next.
+    Its trees are put in before the files, after what is dropped. Of several of a change for one
+    branch each is the parent of the next.
     """
 
     ref: str
     parent: str  # head of the branch before the change; "": it has none
     content_by_path: Mapping[str, bytes]
-    dropped_paths: tuple[str, ...]
-    message: str
-    timestamp: int
     identity: CommitIdentity | None = None  # None: that of the change
-    # directory → tree id; put in before the files, after what is dropped
-    trees_by_path: Mapping[str, str] = field(default_factory=dict)
 
 
 class RepositoryChange(Value, kw_only=True):

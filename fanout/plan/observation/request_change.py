@@ -1,7 +1,7 @@
 """Changes of a pass in one pull request, as data."""
 
-from fanout.api.promotion_policy import MergeStyle
 from fanout.plan.observation.observed_request import (
+    GuardedMerge,
     ObservedRequest,
     RequestDraft,
     RequestEdit,
@@ -17,15 +17,6 @@ class RequestStatus(Value):
     context: str  # "fanout", or "fanout/<install>"
     state: StatusState
     description: str
-
-
-class RequestMerge(Value):
-    """Merge of a pull request by the forge, guarded by the head that the pass observed."""
-
-    head_commit: str
-    style: MergeStyle
-    subject: str
-    body: str
 
 
 class RequestChange(Value, kw_only=True):
@@ -46,5 +37,5 @@ class RequestChange(Value, kw_only=True):
     added_labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()  # logins, or "team/NAME"
     status: RequestStatus | None = None
-    merge: RequestMerge | None = None
+    merge: GuardedMerge | None = None
     closes: bool = False

@@ -6,12 +6,13 @@ from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
+    GuardedMerge,
     RequestDraft,
     RequestEdit,
     RequestState,
     StatusState,
 )
-from fanout.plan.observation.request_change import RequestChange, RequestMerge, RequestStatus
+from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import find_label_hold
@@ -159,12 +160,12 @@ def _plan_edit(
     return edit if edit != RequestEdit() else None
 
 
-def _plan_merge(group: RequestGroup, settings: RequestSettings) -> RequestMerge | None:
+def _plan_merge(group: RequestGroup, settings: RequestSettings) -> GuardedMerge | None:
     """Plan the merge, guarded by the observed head; its message is filled in later."""
-    if not group.is_merged:
+    if not group.is_merged or group.open_request is None:
         return None
-    style = settings.choose_style(group.state, group.head_ref)
-    return RequestMerge(head_commit=_head_commit(group), style=style, subject="", body="")
+    number, head = group.open_request.request.number, _head_commit(group)
+    return GuardedMerge(number, head, settings.choose_style(group.state, group.head_ref))
 
 
 def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus | None:

@@ -21,18 +21,14 @@ from fanout.values import Value, replace
 OPENING_PATIENCE = timedelta(minutes=1)
 
 
-class RequestResult(Value, kw_only=True):
-    """Result of the calls about one pull request; fields of calls not made have their defaults."""
+class RequestResult(Value):
+    """Result of the calls about one pull request: what to record of it.
 
-    number: int
-    url: str = ""
-    head: str = ""  # commit at which the status was set; "": it was not
-    status: str = ""
-    is_merged: bool = False
+    `line` has a head and a status if the status was set, and a refusal if a merge was refused.
+    """
+
+    line: RequestLine
     is_closed: bool = False
-    refused: datetime | None = None
-    refusal_reason: str = ""
-    refusal: str = ""
 
 
 def observe_request_lines(
@@ -133,17 +129,15 @@ def without_finished(
 
 def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine | None:
     """Return the line about a request after the calls of a pass; None: it is forgotten."""
+    found = result.line
     if result.is_closed:
         return None
-    if line is None or line.number != result.number:
-        line = RequestLine(number=result.number, state=RequestState.OPEN.value, url=result.url)
-    if result.head:
-        line = replace(line, head=result.head, status=result.status)
-    if result.is_merged:
-        return replace(line, state=RequestState.MERGED.value)
+    if line is None or line.number != found.number:
+        line = RequestLine(number=found.number, state=RequestState.OPEN.value, url=found.url)
+    if found.head:
+        line = replace(line, head=found.head, status=found.status)
+    if found.state == RequestState.MERGED:
+        return replace(line, state=found.state)
     return replace(
-        line,
-        refused=result.refused,
-        refusal_reason=result.refusal_reason,
-        refusal=result.refusal,
+        line, refused=found.refused, refusal_reason=found.refusal_reason, refusal=found.refusal
     )

@@ -16,15 +16,16 @@ from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiti
 from fanout.plan.actions import ActionKind
 from fanout.plan.observation.observed_request import (
     CommitStatus,
-    GuardedMerge,
     ObservedRequest,
     RepositoryName,
+    RequestState,
 )
 from fanout.plan.observation.repository_state import PushedChange
 from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.pull_requests.request_records import RequestResult
+from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
 from fanout.reconcile import reconcile_wording as wording
 from fanout.telemetry.error_isolation import run_isolated
@@ -242,19 +243,9 @@ class _RequestRun:
     def _merge(self, forge: Forge, repository: RepositoryName) -> None:
         merge = self.change.merge
         assert merge is not None, "it is to be merged"
-        assert self._request is not None, "what is merged was observed"
         if not isinstance(forge, RequestMerger):
             raise Unavailable(wording.FORGE_WITHOUT_MERGES, reason="ForgeRefuses")
-        forge.merge_request(
-            repository,
-            GuardedMerge(
-                number=self._request.number,
-                head_commit=merge.head_commit,
-                style=merge.style,
-                subject=merge.subject,
-                body=merge.body,
-            ),
-        )
+        forge.merge_request(repository, merge)
 
     def _note(
         self, *, is_merged: bool = False, is_closed: bool = False, refusal: Waiting | None = None
@@ -262,14 +253,14 @@ class _RequestRun:
         if self._request is None:
             return
         status = self.change.status
-        self.outcome.result = RequestResult(
+        line = RequestLine(
             number=self._request.number,
+            state=(RequestState.MERGED if is_merged else RequestState.OPEN).value,
             url=self._request.url,
             head=self._status_head,
             status=format_status(status) if status is not None and self._status_head else "",
-            is_merged=is_merged,
-            is_closed=is_closed,
             refused=self.now if refusal is not None else None,
             refusal_reason=str(refusal.reason) if refusal is not None else "",
             refusal=refusal.problem if refusal is not None else "",
         )
+        self.outcome.result = RequestResult(line, is_closed=is_closed)
