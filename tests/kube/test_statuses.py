@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from fleet import PACKAGE
 from kube.record_fleet import granted
@@ -15,9 +16,9 @@ from kube_server import KubeServer
 
 from fanout.api.durations import format_instant
 from fanout.api.object_statuses import STATUSES, ResourceStatus
+from fanout.api.view_base import build_view_schema
 from fanout.errors import Denied, Unavailable
 from fanout.kube.object_digest import digest_object
-from fanout.values import convert
 
 pytestmark = pytest.mark.kube
 
@@ -344,16 +345,17 @@ def test_a_status_is_valid_and_about_the_present_generation(world: StatusWorld):
         world.settle()
     for kind in ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy"):
         for item in world.server.list("fanout.dev/v1alpha1", kind, world.namespace):
-            status = convert(item["status"], STATUSES.get(kind, ResourceStatus))
-            assert status.observed_generation == item["metadata"]["generation"]
-            types = [it.type for it in status.conditions]
+            status = item["status"]
+            jsonschema.validate(status, build_view_schema(STATUSES.get(kind, ResourceStatus)))
+            assert status["observedGeneration"] == item["metadata"]["generation"]
+            types = [it["type"] for it in status["conditions"]]
             assert types[0] == "Ready"
             # kstatus: one of them, and only beside a Ready that is not true.
             marks = {"Reconciling", "Stalled"} & set(types)
-            assert len(marks) == (status.conditions[0].status != "True")
-            for condition in status.conditions:
-                assert condition.observed_generation == item["metadata"]["generation"]
-                assert condition.message
+            assert len(marks) == (status["conditions"][0]["status"] != "True")
+            for condition in status["conditions"]:
+                assert condition["observedGeneration"] == item["metadata"]["generation"]
+                assert condition["message"]
 
 
 def test_a_failed_check_is_stalled(world: StatusWorld):
