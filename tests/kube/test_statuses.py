@@ -7,16 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from fleet import PACKAGE
+from fleet import PACKAGE, check_status
 from kube.record_fleet import granted
 from kube.status_world import WRITES, StatusWorld, count_requests, count_writes
 from kube_server import KubeServer
 
 from fanout.api.durations import format_instant
-from fanout.api.object_statuses import STATUSES, ResourceStatus
-from fanout.api.view_base import build_view_schema
 from fanout.errors import Denied, Unavailable
 from fanout.kube.object_digest import digest_object
 
@@ -346,7 +343,7 @@ def test_a_status_is_valid_and_about_the_present_generation(world: StatusWorld):
     for kind in ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy"):
         for item in world.server.list("fanout.dev/v1alpha1", kind, world.namespace):
             status = item["status"]
-            jsonschema.validate(status, build_view_schema(STATUSES.get(kind, ResourceStatus)))
+            check_status(kind, status)
             assert status["observedGeneration"] == item["metadata"]["generation"]
             types = [it["type"] for it in status["conditions"]]
             assert types[0] == "Ready"
