@@ -87,7 +87,7 @@ TECHNICAL = """
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation option options outcome output oversize parameter parameterized parameters
     parse parsed patterns percentages
-    period permission placeholder point points pool ports position preparation prepared
+    period permission placeholder point points pool ports position preparation prepared present
     previous printer problem process program programs progress protocol queue range reader
     receiver
     reading readings rearranged rearrangement recovery recurring redaction redactor regex

@@ -10,6 +10,7 @@ from fanout.api.view_base import (
     ConditionStatuses,
     RequestView,
     ViewModel,
+    status_of,
 )
 from fanout.values import Instant, doc, field
 
@@ -66,8 +67,7 @@ class Condition(ViewModel):
 
 def build_ready(reason: str, message: str, *, is_ready: bool = False) -> Condition:
     """Return the condition Ready."""
-    status = ConditionStatus.TRUE if is_ready else ConditionStatus.FALSE
-    return Condition("Ready", status, reason, message)
+    return Condition("Ready", status_of(is_true=is_ready), reason, message)
 
 
 def build_true(reason: str, message: str) -> Condition:

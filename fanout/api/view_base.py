@@ -20,6 +20,11 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
+def status_of(*, is_true: bool) -> ConditionStatus:
+    """Return the status of a condition that is known to hold, or not to."""
+    return ConditionStatus.TRUE if is_true else ConditionStatus.FALSE
+
+
 # Schemas list values in the order of meaning; derived ones would be in that of the alphabet.
 ConditionStatuses = Annotated[ConditionStatus, doc(type="string", enum=[*ConditionStatus])]
 

@@ -12,7 +12,7 @@ from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.values import Value, field
 
 
-class RecordFact(Value):
+class _Record(Value):
     """A record: its name, and who recorded it when."""
 
     name: str
@@ -20,7 +20,7 @@ class RecordFact(Value):
     by: str
 
 
-class EvidenceFacts(RecordFact):
+class EvidenceFacts(_Record):
     """An answer to a check from one reporter, about a stage or some of its variants."""
 
     stage: str
@@ -33,7 +33,7 @@ class EvidenceFacts(RecordFact):
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
-class ApprovalFacts(RecordFact):
+class ApprovalFacts(_Record):
     """One person's approval of draft trees. `revokes` names an earlier approval that is revoked."""
 
     stage: str
@@ -57,7 +57,7 @@ class ReviewFacts(Value):
     link: str
 
 
-class DecisionFacts(RecordFact):
+class DecisionFacts(_Record):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
     action: Action

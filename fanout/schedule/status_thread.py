@@ -11,7 +11,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.ports import StatusWriter
-from fanout.reconcile.report.status_queue import StatusBatch, StatusQueue
+from fanout.present.status_queue import StatusBatch, StatusQueue
 from fanout.reconcile.validation.object_findings import ErrorsByObject
 from fanout.schedule.loop_health import ScheduledPass
 from fanout.telemetry.error_isolation import run_isolated

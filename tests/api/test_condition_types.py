@@ -9,7 +9,7 @@ from fanout.api.reasons import Reason
 
 ROOT = Path(__file__).parents[2]
 BUILDERS = [
-    *sorted((ROOT / "fanout" / "reconcile" / "report").glob("*.py")),
+    *sorted((ROOT / "fanout" / "present").rglob("*.py")),
     ROOT / "fanout" / "plan" / "records" / "record_conditions.py",
 ]
 

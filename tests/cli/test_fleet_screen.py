@@ -15,7 +15,7 @@ from fanout.api.fleet_status_view import FleetStageView
 from fanout.api.view_base import ViewMeta
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
-from fanout.reconcile.explanation.fleet_status import FleetStatus
+from fanout.present.explanation.fleet_status import FleetStatus
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 

@@ -17,10 +17,10 @@ from fanout.api.explanation_view import (
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.text_layout import format_until, wrap_command, wrap_rows, wrap_text
 from fanout.message_commands import MessageCommands
-from fanout.reconcile.explanation.display_names import format_display_names
-from fanout.reconcile.explanation.fleet_status import list_blockers
-from fanout.reconcile.explanation.policy_explanation import list_commands
-from fanout.reconcile.explanation.unblock_commands import AFTER_OTHERS
+from fanout.present.explanation.display_names import format_display_names
+from fanout.present.explanation.fleet_status import list_blockers
+from fanout.present.explanation.policy_explanation import list_commands
+from fanout.present.explanation.unblock_commands import AFTER_OTHERS
 from fanout.values import Value
 
 _INDENT = "  "

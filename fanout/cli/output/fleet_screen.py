@@ -18,8 +18,8 @@ from fanout.cli.output.text_layout import (
     wrap_text,
 )
 from fanout.cli.terminal import escape_control
-from fanout.reconcile.explanation.display_names import format_display_names
-from fanout.reconcile.explanation.fleet_status import FleetStatus
+from fanout.present.explanation.display_names import format_display_names
+from fanout.present.explanation.fleet_status import FleetStatus
 from fanout.values import replace
 
 _INDENT = "  "

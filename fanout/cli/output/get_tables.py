@@ -15,11 +15,11 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
 from fanout.errors import FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
+from fanout.present.history_views import HistoryViews
+from fanout.present.record_statuses import find_record_statuses, is_owner
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
-from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.report.record_statuses import find_record_statuses, is_owner
 from fanout.values import replace
 
 

@@ -14,6 +14,7 @@ from fanout.declared.finding import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
+from fanout.present.enforcement_conditions import list_unenforced
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult
 from fanout.reconcile.problem_aggregation import (
     count_failures,
@@ -22,7 +23,6 @@ from fanout.reconcile.problem_aggregation import (
     format_lines,
     group_problems,
 )
-from fanout.reconcile.report.enforcement_conditions import list_unenforced
 
 Plain = dict[str, str]
 

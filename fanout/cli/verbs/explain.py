@@ -35,11 +35,11 @@ from fanout.cli.terminal import is_colored
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.explanation.explanation_notes import describe_conflicts, has_conflicts
-from fanout.reconcile.explanation.policy_explanation import PolicyExplainer, open_explainers
+from fanout.present.explanation.explanation_notes import describe_conflicts, has_conflicts
+from fanout.present.explanation.policy_explanation import PolicyExplainer, open_explainers
+from fanout.present.view_meta import select_policies
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.report.view_meta import select_policies
 from fanout.selection.label_selector import FlagSelector, parse_selector
 from fanout.values import replace
 

@@ -43,9 +43,9 @@ from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
+from fanout.present import conflict_views, object_views
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.report import conflict_views, object_views
 from fanout.selection.label_selector import FlagSelector, matches, parse_selector
 from fanout.values import Value
 

@@ -22,8 +22,8 @@ from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.plan.history.history_entry import HistoryEntry
 from fanout.plan.history.stage_revisions import StageRevision, group_by_stage
+from fanout.present.history_views import HistoryViews
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
-from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult
 
 _SHORT_DIGITS = 8  # digits of a commit id in a cell

@@ -15,9 +15,9 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import accepts_escapes, is_colored
-from fanout.reconcile.explanation.fleet_status import build_fleet_status, dump_fleet_status
+from fanout.present.explanation.fleet_status import build_fleet_status, dump_fleet_status
+from fanout.present.view_meta import select_policies
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.report.view_meta import select_policies
 from fanout.selection.label_selector import FlagSelector, parse_selector
 
 _FORMATS = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.YAML)

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from fanout.api.durations import format_instant
+from fanout.api.results import Condition
+from fanout.api.view_base import ConditionStatus, dump_views, status_of
 from fanout.gates.record_effect import RecordEffect
 from fanout.plan.records.record_listing import RecordState
+from fanout.values import replace
 
 RECORDED, EFFECTIVE, READY, STALLED = "Recorded", "Effective", "Ready", "Stalled"
 
@@ -23,34 +25,26 @@ def build_record_status(
     `at`: since when, where the state does not tell. `effect`: of a record that a pass has seen.
     """
     return {
-        "conditions": list(_build_conditions(state, format_instant(state.at or at), effect)),
+        "conditions": dump_views(_build_conditions(state, state.at or at, effect)),
         **({"record": state.record} if state.record else {}),
     }
 
 
 def _build_conditions(
-    state: RecordState, since: str, effect: RecordEffect | None
-) -> Iterator[dict[str, Any]]:
-    shared = {
-        "reason": state.reason or RECORDED,
-        "message": state.message,
-        "lastTransitionTime": since,
-    }
-    is_recorded = _format_status(is_true=bool(state.record))
-    yield {"type": RECORDED, "status": is_recorded, **shared}
-    yield {"type": READY, "status": is_recorded, **shared}
+    state: RecordState, since: datetime, effect: RecordEffect | None
+) -> Iterator[Condition]:
+    recorded = Condition(
+        RECORDED,
+        status_of(is_true=bool(state.record)),
+        state.reason or RECORDED,
+        state.message,
+        since,
+    )
+    yield recorded
+    yield replace(recorded, type=READY)
     if state.is_refused:
-        yield {"type": STALLED, "status": "True", **shared}
+        yield replace(recorded, type=STALLED, status=ConditionStatus.TRUE)
     if effect is not None:
-        yield {
-            "type": EFFECTIVE,
-            "status": _format_status(is_true=effect.is_effective),
-            "reason": effect.reason.value,
-            "message": effect.message,
-            # No record tells when others took the effect away: since then at the latest.
-            "lastTransitionTime": since,
-        }
-
-
-def _format_status(*, is_true: bool) -> str:
-    return "True" if is_true else "False"
+        # No record tells when others took the effect away: since then at the latest.
+        effective = status_of(is_true=effect.is_effective)
+        yield Condition(EFFECTIVE, effective, effect.reason, effect.message, since)

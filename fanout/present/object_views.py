@@ -36,6 +36,41 @@ from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.present.condition_times import (
+    complete_conditions,
+    policy_ready_since,
+    published_since,
+    ready_since,
+    verdict_since,
+)
+from fanout.present.conflict_views import draft_time, find_undecided_keys
+from fanout.present.decided_entry import DecidedEntry, list_decisions
+from fanout.present.enforcement_conditions import (
+    EnforcementReport,
+    report_enforcement,
+)
+from fanout.present.policy_conditions import (
+    build_policy_conditions,
+    find_failed_variants,
+    find_refusals,
+)
+from fanout.present.request_views import (
+    find_request,
+    group_requests_by_stage,
+)
+from fanout.present.variant_conditions import (
+    build_conflict_conditions,
+    find_undrafted_hold,
+    is_carried_out,
+)
+from fanout.present.view_meta import (
+    build_meta,
+    fanout_labels,
+    policy_labels,
+    policy_name,
+    stage_positions,
+    variant_labels,
+)
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import (
     describe_edits,
@@ -46,41 +81,6 @@ from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
-from fanout.reconcile.report.condition_times import (
-    complete_conditions,
-    policy_ready_since,
-    published_since,
-    ready_since,
-    verdict_since,
-)
-from fanout.reconcile.report.conflict_views import draft_time, find_undecided_keys
-from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
-from fanout.reconcile.report.enforcement_conditions import (
-    EnforcementReport,
-    report_enforcement,
-)
-from fanout.reconcile.report.policy_conditions import (
-    build_policy_conditions,
-    find_failed_variants,
-    find_refusals,
-)
-from fanout.reconcile.report.request_views import (
-    find_request,
-    group_requests_by_stage,
-)
-from fanout.reconcile.report.variant_conditions import (
-    build_conflict_conditions,
-    find_undrafted_hold,
-    is_carried_out,
-)
-from fanout.reconcile.report.view_meta import (
-    build_meta,
-    fanout_labels,
-    policy_labels,
-    policy_name,
-    stage_positions,
-    variant_labels,
-)
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fanout.api.reasons import Reason
 from fanout.plan.written_objects import PROGRESS_TYPES, WrittenObject
-from fanout.reconcile.report.view_meta import Plain
+from fanout.present.view_meta import Plain
 from fanout.values import replace
 
 

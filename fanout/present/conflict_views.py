@@ -15,13 +15,13 @@ from fanout.plan.edits.conflict_outcome import (
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.pass_results import PassPlan, PolicyResult
-from fanout.reconcile.report.view_meta import (
+from fanout.present.view_meta import (
     build_meta,
     order_by_stage,
     policy_name,
     variant_labels,
 )
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
 
 _LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
     MergeSide.UPSTREAM: "Upstream",

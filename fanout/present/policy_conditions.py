@@ -11,11 +11,11 @@ from fanout.gates.gate_wording import describe_hold
 from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
+from fanout.present.enforcement_conditions import report_enforcement
+from fanout.present.variant_conditions import find_undrafted_hold, is_carried_out
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
-from fanout.reconcile.report.enforcement_conditions import report_enforcement
-from fanout.reconcile.report.variant_conditions import find_undrafted_hold, is_carried_out
 
 
 def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Condition]:

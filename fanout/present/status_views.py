@@ -26,26 +26,26 @@ from fanout.plan.written_objects import (
     TransitionTimes,
     WrittenObject,
 )
-from fanout.reconcile import reconcile_wording as wording
-from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
-from fanout.reconcile.report.condition_times import policy_ready_since, published_since
-from fanout.reconcile.report.conflict_views import draft_time
-from fanout.reconcile.report.decided_entry import DecidedEntry
-from fanout.reconcile.report.enforcement_conditions import EnforcementReport, report_enforcement
-from fanout.reconcile.report.object_views import (
+from fanout.present.condition_times import policy_ready_since, published_since
+from fanout.present.conflict_views import draft_time
+from fanout.present.decided_entry import DecidedEntry
+from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
+from fanout.present.object_views import (
     build_stages,
     build_variant_conditions,
 )
-from fanout.reconcile.report.policy_conditions import (
+from fanout.present.policy_conditions import (
     build_error_conditions,
     build_policy_conditions,
     find_failed_variants,
     find_refusals,
     has_unusable_repository,
 )
-from fanout.reconcile.report.variant_content import build_content
-from fanout.reconcile.report.view_meta import Plain, format_time, without_none
+from fanout.present.variant_content import build_content
+from fanout.present.view_meta import Plain, format_time, without_none
+from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import repository_key
 from fanout.values import Value, replace
 

@@ -6,8 +6,8 @@ from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
+from fanout.present.view_meta import order_by_stage
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.report.view_meta import order_by_stage
 from fanout.values import Value, replace
 
 

@@ -27,10 +27,10 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.present.enforcement_conditions import list_unenforced
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.report.enforcement_conditions import list_unenforced
 
 _MAX_NAMED = 10  # variants named in one command
 

@@ -11,9 +11,9 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.api.results import Condition, StageResult
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.present.conflict_views import draft_time
+from fanout.present.variant_conditions import find_undrafted_hold
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.report.conflict_views import draft_time
-from fanout.reconcile.report.variant_conditions import find_undrafted_hold
 from fanout.values import replace
 
 

@@ -22,19 +22,19 @@ from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.explanation.blockers import (
+from fanout.present.explanation.blockers import (
     find_blockers,
     select_blockers,
     sort_by_urgency,
 )
-from fanout.reconcile.explanation.display_names import build_display_names
-from fanout.reconcile.explanation.explanation_notes import (
+from fanout.present.explanation.display_names import build_display_names
+from fanout.present.explanation.explanation_notes import (
     build_notes,
     list_conflicts,
 )
-from fanout.reconcile.explanation.unblock_commands import CommandBuilder
+from fanout.present.explanation.unblock_commands import CommandBuilder
+from fanout.present.request_views import list_requests
 from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult
-from fanout.reconcile.report.request_views import list_requests
 from fanout.values import astuple, replace
 
 _POLICY_STATES = (Reason.STUCK, Reason.HALTED, Reason.SUSPENDED)  # the first that applies

@@ -6,8 +6,8 @@ from typing import Any
 from fanout.api.git_repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.present.view_meta import Plain, variant_labels, without_none
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.report.view_meta import Plain, variant_labels, without_none
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 
 

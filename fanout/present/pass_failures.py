@@ -9,9 +9,9 @@ from fanout.api.view_base import dump_views
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
-from fanout.reconcile.report.policy_conditions import build_error_conditions
-from fanout.reconcile.report.status_views import finish_status
-from fanout.reconcile.report.view_meta import Plain
+from fanout.present.policy_conditions import build_error_conditions
+from fanout.present.status_views import finish_status
+from fanout.present.view_meta import Plain
 from fanout.values import replace
 
 _DEFAULTS: dict[str, Plain] = {"PackageVariant": {"state": VariantState.HELD.value}}

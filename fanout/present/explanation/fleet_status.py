@@ -15,13 +15,13 @@ from fanout.api.fleet_status_view import (
 from fanout.api.view_base import ViewMeta, dump_view
 from fanout.gates.evaluation_results import VariantState
 from fanout.message_commands import MessageCommands
-from fanout.reconcile.explanation.blockers import rank_urgency, sort_by_urgency
-from fanout.reconcile.explanation.policy_explanation import (
+from fanout.present.explanation.blockers import rank_urgency, sort_by_urgency
+from fanout.present.explanation.policy_explanation import (
     PolicyExplainer,
     open_explainers,
 )
+from fanout.present.request_views import group_requests_by_stage
 from fanout.reconcile.pass_results import PassPlan
-from fanout.reconcile.report.request_views import group_requests_by_stage
 from fanout.values import Value, asdict
 
 

@@ -12,9 +12,9 @@ from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import Denied
 from fanout.plan.written_objects import ObjectName, WrittenObject, add_transition_times
+from fanout.present.status_queue import MAX_PUT_OFF, StatusBatch, StatusQueue
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.report.status_queue import MAX_PUT_OFF, StatusBatch, StatusQueue
 from fanout.values import replace
 
 

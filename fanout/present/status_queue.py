@@ -19,22 +19,16 @@ from fanout.errors import Conflict, FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
-from fanout.reconcile.notifications.notification_conditions import (
-    NotificationCondition,
-    find_conditions,
-)
-from fanout.reconcile.pass_results import PassReport, PolicyResult
-from fanout.reconcile.pass_scope import PassSubject, list_requests
-from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
-from fanout.reconcile.report.declaration_error_conditions import with_errors
-from fanout.reconcile.report.pass_failures import build_unevaluated_status, with_failure
-from fanout.reconcile.report.policy_events import (
+from fanout.present.decided_entry import DecidedEntry, list_decisions
+from fanout.present.declaration_error_conditions import with_errors
+from fanout.present.pass_failures import build_unevaluated_status, with_failure
+from fanout.present.policy_events import (
     find_changed_variants,
     list_action_events,
     list_condition_events,
 )
-from fanout.reconcile.report.record_statuses import build_record_statuses
-from fanout.reconcile.report.status_views import (
+from fanout.present.record_statuses import build_record_statuses
+from fanout.present.status_views import (
     VARIANT_KIND,
     RepositoryReport,
     build_broken_status,
@@ -47,6 +41,12 @@ from fanout.reconcile.report.status_views import (
     summarize_repositories,
     with_declaration,
 )
+from fanout.reconcile.notifications.notification_conditions import (
+    NotificationCondition,
+    find_conditions,
+)
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
 from fanout.reconcile.validation.object_findings import ErrorsByObject
 from fanout.selection.variant_naming import variant_digest

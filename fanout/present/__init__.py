@@ -1,0 +1,1 @@
+"""Results of a pass as people and programs see them: conditions, statuses, views, explanations."""

@@ -1,1 +1,0 @@
-"""Results of a pass for people and machines: problems, conditions, object views."""
