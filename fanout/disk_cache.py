@@ -45,7 +45,7 @@ def read_cache_value(
     content = read_cache_file(path, writer_version)
     try:
         return read_json_as(content, type=value_type) if content is not None else None
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return None
 
 

@@ -5,13 +5,10 @@ of its own. Each entry is a commit on top of the previous one, so that servers w
 refuse forced pushes accept it. (Design §3.)
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
-from fanout.api.durations import parse_instant
-from fanout.api.field_errors import InvalidValue
+from fanout.api.durations import format_instant
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
@@ -20,6 +17,7 @@ from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import ObjectReader
 from fanout.retries import retry_conflicts
+from fanout.values import DecodeError, as_data, read_json_as
 
 LOG_FILE = "sweeps.json"
 
@@ -73,8 +71,8 @@ class SweepLogStore:
 
     def _parse(self, data: bytes) -> dict[str, LoggedSweep]:
         try:
-            return {name: _parse_entry(line) for name, line in json.loads(data).items()}
-        except (InvalidValue, ValueError, AttributeError, KeyError, TypeError) as error:
+            return read_json_as(data, type=dict[str, LoggedSweep])
+        except DecodeError as error:
             branch = self._ref.removeprefix("refs/heads/")
             location = f"{LOG_FILE} on branch {branch} of {self._repository.remote.url}"
             raise InvalidInput(
@@ -84,7 +82,10 @@ class SweepLogStore:
             ) from error
 
     def _append(self, head: str, entries: Mapping[str, LoggedSweep], at: datetime) -> None:
-        lines = {name: _encode_entry(entry) for name, entry in sorted(entries.items())}
+        lines = {
+            name: {**as_data(entry), "at": format_instant(entry.at)}
+            for name, entry in sorted(entries.items())
+        }
         commit = FileCommit(
             ref=self._ref,
             parent=head,
@@ -113,15 +114,3 @@ def _merge_entries(
 def _read_content(reader: ObjectReader, head: str) -> bytes:
     entry = reader.entry(reader.commit(head).tree, LOG_FILE)
     return reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""
-
-
-def _encode_entry(entry: LoggedSweep) -> dict[str, Any]:
-    return {
-        "at": f"{entry.at:%Y-%m-%dT%H:%M:%SZ}",
-        "schedule": entry.schedule,
-        "timeZone": entry.time_zone,
-    }
-
-
-def _parse_entry(line: Mapping[str, Any]) -> LoggedSweep:
-    return LoggedSweep(parse_instant(line["at"]), str(line["schedule"]), str(line["timeZone"]))

@@ -8,14 +8,13 @@ read. Expressions whose shape bounds their cost are computed in process, from th
 that a worker serialized (design §9, §12).
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from fanout.disk_cache import installed_version, read_cache_file, write_cache_file
+from fanout.disk_cache import installed_version, read_cache_value, write_cache_file
 from fanout.errors import Bug
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.expression_closures import ASK, build_closure
@@ -30,9 +29,9 @@ from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
-from fanout.values import Value
+from fanout.values import Value, write_json
 
-AST_FORMAT = 2  # changed where a cached AST would no longer be valid
+AST_FORMAT = 3  # changed where a cached AST would no longer be valid
 MAX_ENTRIES = 4096  # expressions; beyond, the file is started anew
 
 
@@ -48,42 +47,29 @@ class SerializedAstCache:
     def __init__(self, path: Path | None) -> None:
         """Use the file at `path`; None caches nothing."""
         self._path = path
-        self._entries: dict[str, Any] | None = None
+        self._entries: dict[str, ParsedText] | None = None
 
     def find(self, texts: Iterable[str]) -> dict[str, ParsedText]:
         """Return the cached texts among these."""
         entries = self._read_entries()
-        return {
-            text: ParsedText(entries[text]["reads"], entries[text]["outline"])
-            for text in texts
-            if text in entries
-        }
+        return {text: entries[text] for text in texts if text in entries}
 
     def store(self, parsed: Mapping[str, ParsedText]) -> None:
         """Add to the file. A failed write is ignored: the next command parses again."""
         if self._path is None or not parsed:
             return
-        new_entries = {
-            text: {"reads": it.free_variables, "outline": it.ast} for text, it in parsed.items()
-        }
         entries = self._read_entries()
-        self._entries = (
-            entries | new_entries if len(entries) + len(new_entries) <= MAX_ENTRIES else new_entries
-        )
-        write_cache_file(self._path, json.dumps(self._entries).encode(), _cache_version())
+        is_full = len(entries) + len(parsed) > MAX_ENTRIES
+        self._entries = {**({} if is_full else entries), **parsed}
+        write_cache_file(self._path, write_json(self._entries), _cache_version())
 
-    def _read_entries(self) -> dict[str, Any]:
+    def _read_entries(self) -> dict[str, ParsedText]:
         if self._entries is None:
-            self._entries = {} if self._path is None else _load_entries(self._path)
+            found = None
+            if self._path is not None:
+                found = read_cache_value(self._path, _cache_version(), dict[str, ParsedText])
+            self._entries = found or {}
         return self._entries
-
-
-def _load_entries(path: Path) -> dict[str, Any]:
-    try:
-        entries = json.loads(read_cache_file(path, _cache_version()) or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    return entries if isinstance(entries, dict) else {}
 
 
 def _cache_version() -> str:

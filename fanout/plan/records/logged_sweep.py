@@ -3,13 +3,16 @@
 from datetime import datetime
 
 from fanout.gates.timestamps import is_from_the_future
-from fanout.values import Value
+from fanout.values import Instant, Value
 
 
-class LoggedSweep(Value):
-    """Instant up to which the sweeps of a schedule are done, and that schedule."""
+class LoggedSweep(Value, rename="camel"):
+    """Instant up to which the sweeps of a schedule are done, and that schedule.
 
-    at: datetime
+    The fields are names of the log, in camelCase.
+    """
+
+    at: Instant
     schedule: str
     time_zone: str
 
