@@ -1,4 +1,4 @@
-"""Parts that all views share: metadata, holds, conditions, and words for verdicts."""
+"""Base of views and statuses: values that become plain data, and the parts that all share."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -93,13 +93,14 @@ _VERDICT_SCHEMA: Mapping[str, Any] = {
 def build_view_schema(view: type[ViewModel]) -> dict[str, Any]:
     """Return the JSON Schema of a view; classes of its fields are in `$defs`."""
     schema = build_schema(view)
-    if "Verdict" in schema["$defs"]:
-        schema["$defs"]["Verdict"] = _VERDICT_SCHEMA
     for node in (schema, *schema["$defs"].values()):
         fields = node.get("properties", {})
         for name in [it for it, kept in fields.items() if "internal" in kept]:
             del fields[name]
-        node["required"] = [it for it in node.get("required", ()) if it in fields]
+        if "required" in node:
+            node["required"] = [it for it in node["required"] if it in fields]
+    if "Verdict" in schema["$defs"]:
+        schema["$defs"]["Verdict"] = _VERDICT_SCHEMA
     return schema
 
 
