@@ -11,7 +11,7 @@ from fanout.plan.edits.merge_disputes import (
     rejected_lines_of_draft,
 )
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.values import Value, field
+from fanout.values import field
 
 # A line of `MergeConflict.resolution`; older lines have no base, and some have no values.
 _LINE = re.compile(
@@ -21,17 +21,13 @@ _LINE = re.compile(
 _BASE = "base "
 
 
-class ConflictOutcome(Value, kw_only=True):
+class ConflictOutcome(MergeDispute, kw_only=True):
     """One merge conflict: its place, its values as text, and the side whose value is in force.
 
     `values` are by side, with the common one as `base`; a value that is not on record is left out.
     """
 
-    key: str
-    winner: MergeSide
-    is_decided: bool
     is_edited: bool = False  # a commit on the draft decided it, with whatever value
-    file: str = ""
     object: str = ""  # "Deployment/web"; "" for a plain file
     field_path: str = ""  # "spec.replicas"; "" for the whole object or file
     values: Mapping[str, str] = field(default_factory=dict)
