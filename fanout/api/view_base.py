@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
+from types import NoneType
 from typing import Annotated, Any, Literal
 
 from fanout.api.durations import format_instant
@@ -44,11 +45,12 @@ class ViewModel(Value, rename=yaml_name, forbid_unknown_fields=True):
 
 def dump_view(view: ViewModel, *, nulls: bool = False) -> dict[str, Any]:
     """Return a view as plain data; fields that are None are left out, unless `nulls`."""
-    return {
-        shown: _dump(value, nulls=nulls)
-        for name, shown in _list_shown(view.__class__)
-        if (value := getattr(view, name)) is not None or nulls
-    }
+    data = {}
+    for name, shown in _list_shown(view.__class__):
+        value = getattr(view, name)
+        if value is not None or nulls:
+            data[shown] = value if value.__class__ in _PLAIN else _dump(value, nulls=nulls)
+    return data
 
 
 def dump_views(views: Iterable[ViewModel]) -> list[dict[str, Any]]:
@@ -56,21 +58,25 @@ def dump_views(views: Iterable[ViewModel]) -> list[dict[str, Any]]:
     return list(map(dump_view, views))
 
 
+# Most values of a view: lists of a large fleet have some hundred thousand of them.
+_PLAIN = frozenset({str, int, bool, NoneType})
+
+
 def _dump(value: Any, *, nulls: bool) -> Any:
     match value:
-        case Verdict():
-            return label_verdict(value)
-        case StrEnum():
-            return value.value
-        case str() | int() | None:
+        case _ if value.__class__ in _PLAIN:
             return value
         case ViewModel():
             return dump_view(value, nulls=nulls)
-        case datetime():
-            return format_instant(value)
+        case tuple() | list():
+            return [_dump(item, nulls=nulls) for item in value]
         case dict():
             return {str(key): _dump(item, nulls=nulls) for key, item in value.items()}
-    return [_dump(item, nulls=nulls) for item in value]
+        case Verdict():
+            return label_verdict(value)
+        case datetime():
+            return format_instant(value)
+    return str(value)  # of an enumeration
 
 
 @cache
