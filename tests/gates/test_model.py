@@ -122,6 +122,8 @@ class Running(Events):
         # For each wave one pass publishes and one sees that it is ready; each stage writes drafts
         # first, and then waits for a soak or a window.
         rounds = len(system.rules) * 2 * (WAVES + 2)
+        if system.serialize:  # each revision waits until the one before it is through
+            rounds *= len(system.revisions)
         for _ in range(rounds):
             self.all_evidence_passes()
             self.approve("ann", False)
