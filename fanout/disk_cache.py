@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from fanout.message_commands import DISTRIBUTION
-from fanout.values import DecodeError, read_json_as
+from fanout.values import read_json_as
 
 CachedValue = TypeVar("CachedValue")
 HEADER_SIZE: Final = 65  # bytes of the first line: the digest
@@ -45,7 +45,7 @@ def read_cache_value(
     content = read_cache_file(path, writer_version)
     try:
         return read_json_as(content, type=value_type) if content is not None else None
-    except (DecodeError, RecursionError):
+    except (ValueError, RecursionError):  # of JSON, of UTF-8, or of its depth
         return None
 
 

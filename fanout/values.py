@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, dataclass_transform
 
-from msgspec import DecodeError, Meta, Struct, convert, field, to_builtins
+from msgspec import Meta, Struct, convert, field, to_builtins
 from msgspec.json import decode as read_json_as
 from msgspec.json import encode as write_json
 from msgspec.json import schema_components
@@ -12,7 +12,6 @@ from msgspec.structs import asdict, astuple, replace
 from msgspec.structs import fields as list_fields
 
 __all__ = [
-    "DecodeError",
     "Instant",
     "KeyedValue",
     "Value",

@@ -17,7 +17,7 @@ from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import ObjectReader
 from fanout.retries import retry_conflicts
-from fanout.values import DecodeError, as_data, read_json_as
+from fanout.values import as_data, read_json_as
 
 LOG_FILE = "sweeps.json"
 
@@ -72,7 +72,7 @@ class SweepLogStore:
     def _parse(self, data: bytes) -> dict[str, LoggedSweep]:
         try:
             return read_json_as(data, type=dict[str, LoggedSweep])
-        except DecodeError as error:
+        except (ValueError, RecursionError) as error:
             branch = self._ref.removeprefix("refs/heads/")
             location = f"{LOG_FILE} on branch {branch} of {self._repository.remote.url}"
             raise InvalidInput(

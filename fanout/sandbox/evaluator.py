@@ -65,10 +65,10 @@ class SerializedAstCache:
 
     def _read_entries(self) -> dict[str, ParsedText]:
         if self._entries is None:
-            found = None
+            cached = None
             if self._path is not None:
-                found = read_cache_value(self._path, _cache_version(), dict[str, ParsedText])
-            self._entries = found or {}
+                cached = read_cache_value(self._path, _cache_version(), dict[str, ParsedText])
+            self._entries = cached or {}
         return self._entries
 
 

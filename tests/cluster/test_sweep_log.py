@@ -109,7 +109,16 @@ def test_a_time_from_the_future_does_not_stay_for_ever(world):
 
 
 @pytest.mark.parametrize(
-    "content", [b"no json", b"[1]", b'{"a/b": {}}', b'{"a/b": {"at": "yesterday"}}'], ids=repr
+    "content",
+    [
+        b"no json",
+        b"[1]",
+        b'{"a/b": {}}',
+        b'{"a/b": {"at": "yesterday"}}',
+        b'{"a/\xff": {}}',
+        b'{"a/b": ' * 10_000,
+    ],
+    ids=range(6),
 )
 def test_what_is_not_understood_is_said_and_replaced_by_the_next_write(world, content):
     world.commit(REF, {"sweeps.json": content}, JO, NOON)

@@ -329,13 +329,14 @@ def _read_items(
         items = object_views.list_repositories(observed, program.read_declared())
         items = [it for it in items if namespace in ("", it["metadata"]["namespace"])]
         return items, observed.now, False
-    items = object_views.list_variants(observed) if resource_type == "variants" else []
-    if resource_type == "targets" or names:
-        targets = dump_views(object_views.list_targets(observed, program.read_declared()))
-        if resource_type == "targets":
-            return targets, observed.now, False
-        refuse_orphaned(names, items, targets)
-    return items, observed.now, False
+    if resource_type == "variants" and not names:
+        return object_views.list_variants(observed), observed.now, False
+    targets = dump_views(object_views.list_targets(observed, program.read_declared()))
+    if resource_type == "targets":
+        return targets, observed.now, False
+    variants = object_views.list_variants(observed)
+    refuse_orphaned(names, variants, targets)
+    return variants, observed.now, False
 
 
 def _resolve_type(requested_type: str) -> str:

@@ -129,15 +129,15 @@ def without_finished(
 
 def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine | None:
     """Return the line about a request after the calls of a pass; None: it is forgotten."""
-    found = result.line
+    latest = result.line
     if result.is_closed:
         return None
-    if line is None or line.number != found.number:
-        line = RequestLine(number=found.number, state=RequestState.OPEN.value, url=found.url)
-    if found.head:
-        line = replace(line, head=found.head, status=found.status)
-    if found.state == RequestState.MERGED:
-        return replace(line, state=found.state)
+    if line is None or line.number != latest.number:
+        line = RequestLine(number=latest.number, state=RequestState.OPEN.value, url=latest.url)
+    if latest.head:
+        line = replace(line, head=latest.head, status=latest.status)
+    if latest.state == RequestState.MERGED:
+        return replace(line, state=latest.state)
     return replace(
-        line, refused=found.refused, refusal_reason=found.refusal_reason, refusal=found.refusal
+        line, refused=latest.refused, refusal_reason=latest.refusal_reason, refusal=latest.refusal
     )

@@ -188,10 +188,10 @@ def _add_stage_holds(
                 revision=evaluation.candidate,
                 needs_person=_needs_person(hold.reason, stage_reasons),
             )
-    for alternative in evaluation.others:
-        for hold in alternative.holds if alternative.newer else ():
+    for other in evaluation.others:
+        for hold in other.holds if other.newer else ():
             if hold.reason not in NOT_BLOCKING:
-                groups.add(hold, evaluation.name, revision=alternative.revision)
+                groups.add(hold, evaluation.name, revision=other.revision)
 
 
 def _add_variant_holds(

@@ -71,8 +71,8 @@ def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
     """Yield the last revision that each stage can no longer take, as after a cut soak."""
     evaluations = item.decision.stages if item.decision is not None else {}
     for name, evaluation in evaluations.items():
-        for alternative in evaluation.others if stage in ("", name) else ():
-            for hold in alternative.holds if not alternative.newer else ():
+        for other in evaluation.others if stage in ("", name) else ():
+            for hold in other.holds if not other.newer else ():
                 yield ExplanationNote(str(hold.reason), hold.message, hold.who, since=hold.since)
 
 
