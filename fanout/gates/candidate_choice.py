@@ -16,7 +16,7 @@ from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_facts import DraftFacts
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.next_changes import expected_completion
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at
@@ -53,14 +53,15 @@ def choose_candidate(
     allowed = reachable_revisions(tally, verdicts, ages, leads)
     if not allowed:
         return CandidateChoice("")
-    current = _current_revision(tally, ages, leads)
+    drafts = _leading_drafts(tally, verdicts, ages, leads)
+    current = _current_revision(tally, drafts, ages, leads)
     gate = gate_of(current) if current in allowed else None
     can_pass = gate is not None and (gate.verdict is Verdict.PASSED or gate.possible)
     # A generator: gates are evaluated from the newest down, and only until one passes.
     passing = (name for name in reversed(allowed) if gate_of(name).verdict is Verdict.PASSED)
     chosen, kept_hold = next(passing, current if can_pass else allowed[-1]), None
     # A newer revision would rewrite the draft, and with it undo approvals that people gave.
-    if can_pass and chosen != current and _has_approvals(tally, current, approvals, leads):
+    if can_pass and chosen != current and _has_approvals(tally, drafts, current, approvals):
         chosen, kept_hold = current, _approved_hold(chosen, current)
     # The newest that passes goes first, so nothing older comes after it.
     passed = gate_of(chosen).verdict is Verdict.PASSED
@@ -90,7 +91,7 @@ def serialize_choice(
     a halted stage, and variants that were released but can no longer pass the gate are not
     waited for.
     """
-    current = _current_revision(tally, ages)
+    current = _current_revision(tally, _leading_drafts(tally, verdicts, ages), ages)
     if current in ("", choice.revision) or not ages.is_older(current, choice.revision):
         return choice
     # A failed revision must not block the one that mends it.
@@ -199,12 +200,13 @@ def _behind(
     return bool(published) and verdicts.history(revision).left is not None
 
 
-def _active_drafts(
-    tally: StageTally, leads: Collection[str]
+def _leading_drafts(
+    tally: StageTally, verdicts: StageVerdicts, ages: RevisionAges, leads: Collection[str] = ()
 ) -> list[tuple[TalliedVariant, DraftFacts]]:
-    """List the open drafts of variants that are not suspended or offline.
+    """List the open drafts that say what the stage takes, with their variants.
 
-    Of all if every variant is.
+    Those of variants that are not suspended or offline, or of all if every variant is. Not
+    those that would take their variant back, such as what a withdrawn rollback leaves.
     """
     # A variant suspended long ago keeps an old draft, and must not keep its stage at that revision.
     return [
@@ -213,13 +215,32 @@ def _active_drafts(
         if variant.facts.draft is not None
         and (not variant.away or not tally.active)
         and variant.facts.name not in leads
+        and not _leads_back(variant.facts, variant.facts.draft, verdicts, ages)
     ]
 
 
-def _current_revision(tally: StageTally, ages: RevisionAges, leads: Collection[str] = ()) -> str:
+def _leads_back(
+    variant_facts: VariantFacts, draft: DraftFacts, verdicts: StageVerdicts, ages: RevisionAges
+) -> bool:
+    """Return whether automation would never publish the draft, and could publish another one."""
+    publication = variant_facts.published
+    if publication is None or publication.revision == draft.revision:
+        return False
+    published = {publication.revision}
+    # Where all that the rule allows is older, only people publish, and their approvals stay.
+    return _behind(draft.revision, published, verdicts, ages) and not all(
+        _behind(name, published, verdicts, ages) for name in ages.allowed
+    )
+
+
+def _current_revision(
+    tally: StageTally,
+    drafts: Sequence[tuple[TalliedVariant, DraftFacts]],
+    ages: RevisionAges,
+    leads: Collection[str] = (),
+) -> str:
     """Return the newest revision of the drafts, else of the grants, else published."""
-    drafted = {draft.revision for _, draft in _active_drafts(tally, leads)}
-    if newest_drafted := ages.newest(drafted):
+    if newest_drafted := ages.newest({draft.revision for _, draft in drafts}):
         return newest_drafted
     granted = {
         variant.facts.grant.revision
@@ -230,10 +251,13 @@ def _current_revision(tally: StageTally, ages: RevisionAges, leads: Collection[s
 
 
 def _has_approvals(
-    tally: StageTally, revision: str, approvals: ApprovalIndex, leads: Collection[str]
+    tally: StageTally,
+    drafts: Sequence[tuple[TalliedVariant, DraftFacts]],
+    revision: str,
+    approvals: ApprovalIndex,
 ) -> bool:
     return any(
         draft.revision == revision
         and approvals.has_approval(tally.stage_rule, variant.facts, draft)
-        for variant, draft in _active_drafts(tally, leads)
+        for variant, draft in drafts
     )

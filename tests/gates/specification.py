@@ -125,6 +125,37 @@ def can_pass(
     return able >= enough(require, len(told))
 
 
+def candidate(
+    allowed: Sequence[int],
+    variants: Collection[tuple[int, int, bool]],
+    passing: Collection[int],
+    possible: Collection[int],
+) -> int:
+    """Return the revision that a stage takes next.
+
+    Revisions are numbers, 0 is none. Each variant has a published one, one that it drafts, and
+    perhaps an approval of that draft. `passing` pass `after`, `possible` still can.
+    """
+    # One that joins with nothing does not take the others back.
+    least = min([has for has, *_ in variants if has], default=0)
+    reached = [one for one in allowed if one >= least] or list(allowed)
+    # A draft that would take its variant back says nothing, unless all that is allowed would.
+    drafts = [
+        (drafted, approved)
+        for has, drafted, approved in variants
+        if drafted in allowed and (drafted >= has or max(allowed) < has)
+    ]
+    there = [has for has, *_ in variants if has in allowed]
+    present = max([drafted for drafted, _ in drafts] or there or [0])
+    can = present in reached and present in {*passing, *possible}
+    if can and (present, True) in drafts:
+        return present
+    passed = [one for one in reached if one in passing]
+    if passed:
+        return max(passed)
+    return present if can else max(reached)
+
+
 # ---- a stated world ------------------------------------------------------------------------------
 
 NOW = 100
