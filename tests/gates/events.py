@@ -78,11 +78,15 @@ class Events(RuleBasedStateMachine):
         self.system.calendars = (PublicationCalendar("office", allow=HOURS),) if windows else ()
         self.system.places = {name: Place(of) for name, of in TARGETS.items()}
         self.oracle = Oracle()
-        self.system.noticed = self.oracle.record
+        self.system.noticed = self._record
         self.system.publishes = self.judge_publication
         for _ in range(days):
             self.a_good_day()
             self.time_passes_to_the_next_instant()
+
+    def _record(self, seen: Seen) -> None:
+        candidates = {name: view.candidate for name, view in seen.decision.stages.items()}
+        self.oracle.record(seen.facts, candidates)
 
     # ---- what happens ----------------------------------------------------------------------------
 

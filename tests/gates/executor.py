@@ -76,7 +76,7 @@ class System:
         self.decisions: list[DecisionFacts] = []
         self.history: dict[tuple[str, str], RevisionHistory] = {}
         self.number = 0  # of the state of the records
-        self.noticed: Callable[[PolicyFacts], None] = lambda _: None  # what a pass has recorded
+        self.noticed: Callable[[Seen], None] = lambda _: None  # what a pass has recorded
         self.publishes: Callable[[Seen, str], None] = lambda *_: None
 
     # ---- a pass ----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class System:
             for name, item in seen.decision.variants.items()
             if item.release
         }
-        self.noticed(seen.facts)
+        self.noticed(seen)
         found = [it for it in self.places.values() if not it.noted]
         if not grants and not found and seen.decision.history == self.history:
             return False

@@ -4,7 +4,7 @@ Keeps its own clocks, from the passes that put something on record, and shares n
 evaluator but one: which variants a rollback covers.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
@@ -155,12 +155,16 @@ class Oracle:
             and revision not in {has.revision for has in (it.grant, it.published) if has}
         }
 
-    def record(self, facts: PolicyFacts) -> None:
-        """A pass has put on record what it saw."""
+    def record(self, facts: PolicyFacts, candidates: Mapping[str, str]) -> None:
+        """A pass has put on record what it saw; `candidates` are by stage.
+
+        A stage may pass its candidate before anybody has it: by failures that it tolerates.
+        """
         for rule in facts.stages:
             mine = [it for it in facts.variants if it.stage == rule.name]
             seen = {it.published.revision for it in mine if it.published}
-            for revision in seen | {it for name, it in self.since if name == rule.name}:
+            recorded = {it for name, it in self.since if name == rule.name}
+            for revision in seen | recorded | {candidates[rule.name]}:
                 key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
                 had = {it.name for it in mine if it.published and it.published.revision == revision}
                 self.carry[key] = self.carry.get(key, set()) & had
