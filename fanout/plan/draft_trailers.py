@@ -41,6 +41,15 @@ class DraftTrailers(Value, kw_only=True):
         return "".join([f"{key}: {value}\n" for key, value in values if value])
 
 
+class ChainTrailers(Value, kw_only=True):
+    """Trailers of each commit of a draft that is a chain of commits about several packages."""
+
+    install: str
+    policy: str  # "<namespace>/<name>"
+    stage: str  # "": none
+    base: str  # the commit of the target branch that the chain begins on
+
+
 _KEYS = {
     Trailer.INSTALL.value: "install",
     Trailer.POLICY.value: "policy",

@@ -263,16 +263,24 @@ class PushedChange(Value):
 EMPTY_PATH = PathState(None)
 
 
-class OpenDraft(Value, kw_only=True):
-    """Draft of one package of this installation: a branch, or its part of a stage draft."""
+class DraftBranch(Value, kw_only=True):
+    """The branch of a draft that fanout wrote, by its full ref and its tip."""
 
     ref: str
+    commit: str  # its tip; "": it is not written yet
+    is_edited: bool = False  # people committed to it
+
+
+class OpenDraft(DraftBranch, kw_only=True):
+    """Draft of one package of this installation: a branch, or its part of a stage draft.
+
+    One that is part of a stage draft is edited if what people committed changed its package.
+    """
+
     path: str  # of the package
-    commit: str  # tip of the branch
     tree: str | None  # of the package at the tip
     trailers: DraftTrailers  # of fanout's newest commit on it
     is_shared: bool = False  # the branch is a stage draft
-    is_edited: bool  # a person's commits are on it
     settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
     editors: frozenset[str] = frozenset()  # authors and committers of those commits
@@ -298,35 +306,26 @@ def shared_draft_key(ref: str, path: str) -> str:
     return f"{ref}:{path}"
 
 
-class StageDraft(Value, kw_only=True):
-    """The branch of a stage draft; its packages are among the drafts of the repository.
+class StageDraft(DraftBranch, kw_only=True):
+    """The branch of a stage draft; its packages are among the drafts of the repository."""
 
-    `is_edited` means that people committed to it, whatever they changed.
-    """
-
-    ref: str
-    commit: str  # its tip
     timestamp: int  # of the tip
     base: str  # the commit of the target branch that it begins on
-    is_edited: bool = False
 
 
-class RemovalDraft(Value, kw_only=True):
+class RemovalDraft(DraftBranch, kw_only=True):
     """The branch that removes packages of a stage, in a repository with a forge.
 
     `idle_paths` are packages that its commits name, and that a merge would not remove: people have
     put them back, or they are newer than its base.
     """
 
-    ref: str
-    commit: str  # its tip
     timestamp: int  # of the tip
     base: str  # the commit of the target branch that it begins on
     policy: str  # "<namespace>/<name>", also of a variant written by hand
     stage: str  # "": none
     trees_by_path: Mapping[str, str]  # packages that it removes: path → tree in the base
     idle_paths: frozenset[str] = frozenset()
-    is_edited: bool = False  # people committed to it
     has_joints: bool = False  # a commit of it has several parents
 
 

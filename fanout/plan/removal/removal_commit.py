@@ -7,22 +7,16 @@ packages. What it removes is read back from these lines alone.
 from collections.abc import Iterable
 
 from fanout.api.commit_trailers import Trailer
-from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.draft_trailers import NO_VALUE, ChainTrailers
 from fanout.selection.ref_names import removal_draft_ref
-from fanout.values import Value
 
 
-class RemovalCommit(Value, kw_only=True):
+class RemovalCommit(ChainTrailers, kw_only=True):
     """Statement of one commit of a removal draft.
 
-    `base` is the commit of the target branch that the chain begins on. `restored` are the paths of
-    packages that an earlier commit removed, and that stay after all.
+    `restored` are the paths of packages that an earlier commit removed, and that stay after all.
     """
 
-    install: str
-    policy: str  # "<namespace>/<name>"
-    stage: str  # "": none
-    base: str
     removed: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
 

@@ -11,29 +11,24 @@ from collections.abc import Iterable, Mapping
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import (
     NO_VALUE,
+    ChainTrailers,
     DraftTrailers,
     format_package,
     parse_package,
 )
 from fanout.selection.ref_names import stage_draft_ref
-from fanout.values import Value
 
 PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
 
 
-class StageCommit(Value, kw_only=True):
+class StageCommit(ChainTrailers, kw_only=True):
     """Statement of one commit of a stage draft about its packages.
 
     All packages have the same installation, policy, stage, upstream revision and upstream
     commit; `packages` maps the path of each to its trailers. `removed` are the paths of
-    packages that have left the draft by this commit. `base` is the commit of the target branch
-    that the chain begins on.
+    packages that have left the draft by this commit.
     """
 
-    install: str
-    policy: str  # "<namespace>/<name>"
-    stage: str
-    base: str
     packages: Mapping[str, DraftTrailers]
     removed: tuple[str, ...] = ()
 
@@ -44,15 +39,11 @@ class StageCommit(Value, kw_only=True):
         return stage_draft_ref(self.install, namespace, policy, self.stage)
 
 
-class StageCommitTrailers(Value, kw_only=True):
+class StageCommitTrailers(ChainTrailers, kw_only=True):
     """Trailers that all packages of a commit have in common."""
 
-    install: str
-    policy: str  # "<namespace>/<name>"
-    stage: str
     revision: str
     commit: str  # upstream commit
-    base: str
 
 
 def format_stage_commit(
