@@ -12,8 +12,17 @@ _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ")
 NO_VALUE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
 
 
-class DraftTrailers(Value, kw_only=True):
-    """The trailers of one draft commit.
+class PackageVersion(Value):
+    """Version of a variant's package: the upstream revision in it, and what was made of that."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str  # of the inputs of the rendering
+    tree: str  # id of the package's tree, with its downstream edits
+
+
+class DraftTrailers(PackageVersion, kw_only=True):
+    """The trailers of one draft commit; `tree` is the one that fanout wrote.
 
     The fields are filled in from the table of keys by name.
     """
@@ -22,11 +31,7 @@ class DraftTrailers(Value, kw_only=True):
     policy: str  # "<namespace>/<name>"; of a variant written by hand "<namespace>/"
     variant: str
     stage: str
-    revision: str
-    commit: str  # upstream commit
-    digest: str
     onto: str  # id of the package's tree on the branch that the draft was written for
-    tree: str  # id of the package's tree as fanout wrote it
     conflicts: str = "none"  # values that both sides changed, see `merge_disputes`
     takes: str = ""  # tips of earlier drafts whose commits by people it contains
     rendered: str = ""  # id of the tree without downstream edits; "": older version

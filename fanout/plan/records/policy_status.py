@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from fanout.api.durations import format_instant
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.plan.draft_trailers import PackageVersion
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import Instant, Value, as_data, convert, field, replace
@@ -20,21 +21,22 @@ from fanout.values import Instant, Value, as_data, convert, field, replace
 StatusLines = dict[str, Mapping[str, Any] | None]
 
 
-class GrantLine(Value, kw_only=True, forbid_unknown_fields=True):
-    """A release of a draft, recorded before anything is published."""
+class _PackageLine(PackageVersion, kw_only=True, forbid_unknown_fields=True):
+    """Version of a package on record, and since when it and its revision count."""
 
-    revision: str
-    commit: str  # upstream commit
-    digest: str
-    tree: str
     at: Instant
-    repository: str = ""  # target repository, if not the variant's present one
-    path: str = ""
+    since: Instant | None = None  # first instant of the revision, if earlier than `at`
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
+
+
+class GrantLine(_PackageLine, kw_only=True, forbid_unknown_fields=True):
+    """A release of a draft, recorded before anything is published."""
+
+    repository: str = ""  # target repository, if not the variant's present one
+    path: str = ""
     records: str = ""  # newest record at that time; "": written by an older version
     by: tuple[str, ...] = ()  # `Kind/name` of what released it; empty: an older version's line
-    since: Instant | None = None  # first release of the revision, if earlier than `at`
 
 
 class PreviousGrantLine(Value, kw_only=True, forbid_unknown_fields=True):
@@ -47,22 +49,14 @@ class PreviousGrantLine(Value, kw_only=True, forbid_unknown_fields=True):
     rendering: str  # tree at `drafts/PATH` of the vendor branch before the push
 
 
-class PublishedLine(Value, kw_only=True, forbid_unknown_fields=True):
+class PublishedLine(_PackageLine, kw_only=True, forbid_unknown_fields=True):
     """The publication in force, recorded when it was observed."""
 
-    revision: str
-    commit: str  # upstream commit
-    digest: str
-    tree: str
-    at: Instant
     merge: str = ""  # downstream commit
     tag: str = ""
     out_of_band: bool = False  # a person merged it without the gates
     pristine: str = ""  # tree without downstream edits; "": unknown
-    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     heard: str = ""  # newest evidence on record then; instants may be equal
-    since: Instant | None = None  # start of the revision if earlier than `at`
-    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
     # Tags of earlier publications at the path that were missing when this one was made: tag →
     # commit.
     lost_tags: Mapping[str, str] = field(default_factory=dict)

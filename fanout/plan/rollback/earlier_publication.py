@@ -10,19 +10,16 @@ from fanout.api.results import Hold
 from fanout.gates.rollback_pins import Pin
 from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamLock
+from fanout.plan.draft_trailers import PackageVersion
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
 
-class EarlierPublication(Value):
+class EarlierPublication(PackageVersion):
     """A publication of a variant as it was when it was last in force."""
 
-    revision: str
-    commit: str  # upstream commit
-    digest: str
-    tree: str  # of the package, with the downstream edits of that time
     pristine_tree: str = ""  # tree of the rendering without downstream edits; "": lost
 
 
