@@ -137,9 +137,8 @@ class DuplicateObject(Value):
     @property
     def warning(self) -> FunctionResult:
         """The duplicate as a finding that fails nothing."""
-        where = self.where
         message = f"the object is also at {self.first_place}"
-        return FunctionResult(message, "warning", "", where.object, "", where.file, where.line)
+        return FunctionResult(message, "warning", where=self.where)
 
 
 def find_duplicates(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
-from fanout.errors import InvalidInput
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
@@ -165,7 +165,7 @@ def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionRes
     assert isinstance(function, CatalogFunction), "programs look for nothing that is known"
     assert function.matching is not None, "only a function with names looks for any"
     result = function.matching.build_result(function.name, step.config, missing)
-    return result._replace(file=step.where.file, line=step.where.line)
+    return result._replace(where=replace(step.where, object="", field=""))
 
 
 def _build_result(
@@ -174,9 +174,8 @@ def _build_result(
     path, problem, severity = finding
     name = mapping(mapping(overlay.value).get("metadata")).get("name", "")
     item = f"{mapping(overlay.value).get('kind', '')}/{name}"
-    return FunctionResult(
-        problem, severity, function, item, format_path(path), file, overlay.line_of(path)
-    )
+    where = ErrorLocation(item, format_path(path), file, overlay.line_of(path))
+    return FunctionResult(problem, severity, function, where)
 
 
 def collect_facts(
@@ -436,14 +435,13 @@ class WholePackageRun:
     def _locate_result(self, step: FunctionStep, result: FunctionResult) -> FunctionResult:
         """Return the result with its function, and the line if the configuration is meant."""
         result = result._replace(function=step.function.name)
-        if not result.field or result.file:
+        if not result.where.field or result.where.file:
             return result
-        if not step.config_file:
-            return result._replace(file=step.where.file, line=step.where.line)
-        document = self._manifest(step.config_file).documents[0]
-        return result._replace(
-            file=step.config_file, line=document.line_of(parse_result_path(result.field))
-        )
+        file, line = step.where.file, step.where.line
+        if step.config_file:
+            document = self._manifest(step.config_file).documents[0]
+            file, line = step.config_file, document.line_of(parse_result_path(result.where.field))
+        return result._replace(where=replace(result.where, file=file, line=line))
 
     def _run_external(self, step: FunctionStep, function: ExternalFunction) -> None:
         """Send the visible objects to a program and take over the objects that it returns."""

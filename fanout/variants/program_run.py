@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
-from fanout.errors import InvalidInput
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import REMOVE
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import Schemas
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.pending_inputs import Responses, get_response
+from fanout.values import replace
 from fanout.variants.function_requests import (
     ProgramOutput,
     Response,
@@ -186,11 +187,14 @@ def _parse_result(row: object) -> ProgramResult:
         " ".join(str(fields.get("message") or "no reason given").split()),
         # an unknown severity is not ignored
         severity if severity in _SEVERITIES else ERROR,
-        object=f"{kind}/{name}" if name else kind,
-        field=str(mapping(fields.get("field")).get("path") or ""),
-        file=path if isinstance(path, str) else "",
+        where=ErrorLocation(
+            f"{kind}/{name}" if name else kind,
+            str(mapping(fields.get("field")).get("path") or ""),
+            path if isinstance(path, str) else "",
+        ),
     )
-    place = (result.file, index) if result.file and isinstance(index, int) else None
+    located = result.where.file
+    place = (located, index) if located and isinstance(index, int) else None
     return ProgramResult(result, place, (kind, str(reference.get("namespace") or ""), name))
 
 
@@ -287,11 +291,13 @@ def _locate_program_result(
             (at for at, it in sent.items() if _object_reference(it) == program_result.reference),
             None,
         )
-    result = program_result.result._replace(function=function)
-    if place is None:
-        return result._replace(file=f"{below}{result.file}" if result.file else "")
-    line = sent[place].line_of(parse_result_path(result.field))
-    return result._replace(file=f"{below}{place[0]}", line=line)
+    where = program_result.result.where
+    if place is not None:
+        line = sent[place].line_of(parse_result_path(where.field))
+        where = replace(where, file=f"{below}{place[0]}", line=line)
+    elif where.file:
+        where = replace(where, file=f"{below}{where.file}")
+    return program_result.result._replace(function=function, where=where)
 
 
 def _object_reference(overlay: Overlay) -> tuple[str, str, str]:

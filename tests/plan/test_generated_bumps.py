@@ -93,7 +93,7 @@ def test_nothing_is_lost_and_the_new_values_arrive(bump):
     origin, upstream, local, (_, injected) = bump
     merged = merge_edits(upstream, PackageEdits((origin, local)))
     result = contents(merged)
-    disputed = {conflict.object for conflict in merged.conflicts}
+    disputed = {conflict.where.object for conflict in merged.conflicts}
     for side in (upstream, local):
         for identity, wrong in lost(origin, side, result).items():
             assert format_identity(identity) in disputed or identity[1] in disputed, wrong

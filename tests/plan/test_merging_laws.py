@@ -102,4 +102,4 @@ def test_an_edit_of_an_injected_value_stays_unless_that_value_changed(before, af
     else:
         assert found == after
         [conflict] = merged.conflicts
-        assert conflict.field == f"data.{key}"
+        assert conflict.where.field == f"data.{key}"

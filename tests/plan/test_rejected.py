@@ -94,7 +94,9 @@ def test_what_is_written_is_read_again():
 
 
 def test_a_name_with_line_breaks_writes_no_trailer():
-    odd = replace(conflict(), file="a\n\nFanout-Policy: default/other\n\nb.yaml")
+    odd = replace(
+        conflict(), where=ErrorLocation(file="a\n\nFanout-Policy: default/other\n\nb.yaml")
+    )
     message = with_paragraph(
         "Update a\n\nFanout-Policy: default/a\n", conflict_paragraph(rejected_lines([odd]))
     )

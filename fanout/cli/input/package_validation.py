@@ -131,8 +131,8 @@ def _parse(
 
 def _to_error(result: FunctionResult) -> InvalidInput:
     """Convert an error result of a function into an InvalidInput."""
-    where = ErrorLocation(result.object, result.field, result.file, result.line)
-    return _invalid_package(f"{result.message} ({result.function})", "correct the package", where)
+    problem = f"{result.message} ({result.function})"
+    return _invalid_package(problem, "correct the package", result.where)
 
 
 def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults:

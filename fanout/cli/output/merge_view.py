@@ -53,7 +53,7 @@ def format_three_way(origin: Files, upstream: Files, local: Files) -> Iterator[s
     """
     conflicts: dict[str, list[MergeConflict]] = {}
     for conflict in merge_packages(origin, upstream, local).conflicts:
-        conflicts.setdefault(conflict.file, []).append(conflict)
+        conflicts.setdefault(conflict.where.file, []).append(conflict)
     paths = {*origin, *upstream, *local, *conflicts}
     for path in sorted(paths):
         sides = origin.get(path), upstream.get(path), local.get(path)
@@ -151,7 +151,7 @@ def _place_conflicts(
     by_row: dict[int, list[MergeConflict]] = {}
     file_conflicts: list[MergeConflict] = []
     for conflict in conflicts:
-        row = (upstream_rows if conflict.local is MISSING else local_rows).get(conflict.line)
+        row = (upstream_rows if conflict.local is MISSING else local_rows).get(conflict.where.line)
         (file_conflicts if row is None else by_row.setdefault(row, [])).append(conflict)
     return by_row, file_conflicts
 

@@ -117,10 +117,10 @@ def _serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:
     """
     values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
     return {
-        "file": conflict.file,
-        "line": conflict.line,
-        "object": conflict.object,
-        "field": conflict.field,
+        "file": conflict.where.file,
+        "line": conflict.where.line,
+        "object": conflict.where.object,
+        "field": conflict.where.field,
         "cause": str(conflict.cause),
         "winner": str(conflict.winner),
         **({} if conflict.is_secret else _present_values(values)),

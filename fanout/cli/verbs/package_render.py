@@ -21,6 +21,7 @@ from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.verbs.package_merge import DIRECTORY, NEW_DIRECTORY
 from fanout.errors import InvalidInput
 from fanout.package.merge.package_update import Files
+from fanout.values import asdict
 from fanout.variants.functions.function_interface import FunctionResult
 from fanout.variants.package_preparation import find_errors
 
@@ -72,5 +73,10 @@ def _serialize_render(changed: list[str], results: tuple[FunctionResult, ...]) -
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "RenderReport",
         "changed": changed,
-        "results": [result._asdict() for result in results],
+        "results": [_serialize_result(result) for result in results],
     }
+
+
+def _serialize_result(result: FunctionResult) -> dict[str, Any]:
+    names = {"message": result.message, "severity": result.severity, "function": result.function}
+    return {**names, **asdict(result.where)}

@@ -17,6 +17,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.verbs.package_merge import DIRECTORY
 from fanout.errors import InvalidInput
+from fanout.values import replace
 from fanout.variants.functions.function_interface import FunctionResult
 
 
@@ -50,16 +51,18 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
 
 
 def _with_directory(result: FunctionResult, directory: Path) -> FunctionResult:
-    return result._replace(file=str(directory / result.file)) if result.file else result
+    file = result.where.file
+    where = replace(result.where, file=str(directory / file) if file else "")
+    return result._replace(where=where)
 
 
 def _serialize_warning(result: FunctionResult) -> dict[str, object]:
     """Return a warning of a function as data."""
     return {
-        "file": result.file,
-        "line": result.line,
-        "object": result.object,
-        "field": result.field,
+        "file": result.where.file,
+        "line": result.where.line,
+        "object": result.where.object,
+        "field": result.where.field,
         "problem": f"{result.message} ({result.function})",
         "remedy": "",
         "severity": result.severity,

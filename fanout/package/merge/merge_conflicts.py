@@ -10,7 +10,7 @@ from typing import Any, Final
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
 from fanout.package.sequence_alignment import common_prefix_length
-from fanout.values import Value, field
+from fanout.values import Value, field, replace
 
 
 class MergeSide(StrEnum):
@@ -32,10 +32,9 @@ class ConflictCause(StrEnum):
 class MergeConflict(Value):
     """One disputed value. A missing value is MISSING; files have their bytes."""
 
-    file: str  # where it stands locally, or upstream when it is not there locally
-    line: int  # from 1; 0 for a file as a whole
-    object: str  # "Deployment/web", with its namespace if it has one; "" for a plain file
-    field: str  # "spec.replicas"; "" for the whole object or file
+    # Locally, or upstream when it is not there locally. An object has its namespace if it has one,
+    # and a plain file no object; the whole object or file has no field, and a file no line.
+    where: ErrorLocation
     cause: ConflictCause
     origin: Any
     upstream: Any
@@ -47,18 +46,17 @@ class MergeConflict(Value):
 
     def __str__(self) -> str:
         """Format as one line for people."""
-        location = f"{self.file}:{self.line}" if self.line else self.file
         difference = self.difference
         if not difference:
             difference = ", ".join(f"{side} {value}" for side, value in self._shown_values())
             if self._common_lines:
                 difference = f"from line {self._common_lines + 1} of it: {difference}"
-        return f"{self._with_names(location)}: {self.cause} ({difference}); {self.winner} won"
+        return f"{self.where}: {self.cause} ({difference}); {self.winner} won"
 
     @property
     def resolution(self) -> str:
         """One line with the place, the value in the result, the value not taken, and the base."""
-        place, winner = self._with_names(self.file), self.winner
+        place, winner = replace(self.where, line=0), self.winner
         loser = MergeSide.LOCAL if winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
         if self.difference:
             return f"{place}: {winner} stands, {loser} not taken ({self.difference})"
@@ -70,16 +68,15 @@ class MergeConflict(Value):
     def is_secret(self) -> bool:
         """True if a value may belong to a Secret; such values are never shown."""
         values = (self.origin, self.upstream, self.local)
-        return self.object.partition("/")[0] == _HIDDEN_KIND or any(map(_contains_secret, values))
+        return self.where.object.partition("/")[0] == _HIDDEN_KIND or any(
+            map(_contains_secret, values)
+        )
 
     @property
     def _common_lines(self) -> int:
         return (
             0 if self.is_secret else _differing_lines((self.origin, self.upstream, self.local))[0]
         )
-
-    def _with_names(self, location: str) -> str:
-        return ": ".join(part for part in (location, self.object, self.field) if part)
 
     def _shown_values(self) -> list[tuple[str, str]]:
         """Return the three values by side, formatted for people."""
@@ -170,10 +167,7 @@ def build_conflict(
     origin, upstream, local = values
     key = _conflict_key(where, values)
     return MergeConflict(
-        where.file,
-        where.line,
-        where.object,
-        where.field,
+        where,
         cause,
         origin=origin,
         upstream=upstream,

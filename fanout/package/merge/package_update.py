@@ -440,7 +440,7 @@ def _choose_file_or_directory(name: str, sides: PackageSides, merge: PackageMerg
 
 def _wins_locally(path: str, sides: PackageSides, merge: PackageMerge) -> bool:
     """Return whether a local path stays where upstream has a file and a directory in its way."""
-    if any(it.file == path and it.winner is MergeSide.LOCAL for it in merge.conflicts):
+    if any(it.where.file == path and it.winner is MergeSide.LOCAL for it in merge.conflicts):
         return True
     origin, upstream, local = (_file_bytes(path, files) for files in sides)
     cause, default = ConflictCause.BOTH_ADDED, MergeSide.UPSTREAM

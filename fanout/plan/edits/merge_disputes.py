@@ -58,7 +58,7 @@ def build_disputes(
             conflict.key,
             conflict.winner,
             conflict.is_decided or conflict.key in already_settled,
-            conflict.file,
+            conflict.where.file,
         )
         for conflict in conflicts
     }

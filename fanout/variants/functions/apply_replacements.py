@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
-from fanout.errors import InvalidInput
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, BlockedPath, ValueEditor, get_value
 from fanout.package.yaml_scalars import format_scalar
 from fanout.selection.cluster_objects import group_of
@@ -648,7 +648,8 @@ def _report_package(
     for target in facts.survey.unmatched_targets:
         rejected = ", or all of them are rejected" if target.reject else ""
         problem = f"no object is selected by {target.select}{rejected}"
-        yield FunctionResult(problem, "warning", field=f"{target.config_field}.select")
+        where = ErrorLocation(field=f"{target.config_field}.select")
+        yield FunctionResult(problem, "warning", where=where)
     for (config_field, path), numbers in facts.survey.skipped.items():
         if not numbers[False]:
             continue
@@ -657,7 +658,8 @@ def _report_package(
             f"{objects} without {path}, which v0.1 of the function skips and newer ones refuse"
         )
         # A path that fits some kinds and not others is often meant.
-        yield FunctionResult(problem, "info" if numbers[True] else "warning", field=config_field)
+        severity = "info" if numbers[True] else "warning"
+        yield FunctionResult(problem, severity, where=ErrorLocation(field=config_field))
 
 
 APPLY_REPLACEMENTS = CatalogFunction(

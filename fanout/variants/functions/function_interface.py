@@ -57,16 +57,12 @@ class FunctionResult(NamedTuple):
     message: str
     severity: str = "info"  # info | warning | error
     function: str = ""
-    object: str = ""  # "Deployment/web"
-    field: str = ""
-    file: str = ""
-    line: int = 0  # 0: unknown
+    where: ErrorLocation = ErrorLocation()
 
     @property
     def sentence(self) -> str:
         """Return the function, place and message as one line."""
-        where = ErrorLocation(self.object, self.field, self.file, self.line)
-        return ": ".join(part for part in (self.function, str(where), self.message) if part)
+        return ": ".join(filter(None, (self.function, str(self.where), self.message)))
 
 
 class ObjectFinding(NamedTuple):

@@ -211,7 +211,8 @@ def test_what_is_done_here(row: Row):
     result = update_package(KptUpdateStrategy.RESOURCE_MERGE, *sides)
     assert {path: data.decode() for path, (_, data) in result.files.items()} == row.result
     told = [
-        f"{' '.join(part for part in (it.object or it.file, it.field) if part)}: {it.cause}, {it.winner}"
+        f"{' '.join(filter(None, (it.where.object or it.where.file, it.where.field)))}: {it.cause},"
+        f" {it.winner}"
         for it in result.conflicts
     ]
     assert tuple(told) == row.conflicts

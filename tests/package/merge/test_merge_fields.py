@@ -37,7 +37,7 @@ def merged(kind, origin, upstream, local):
     result = merge_packages(*sides)
     text = result.files["a.yaml"][1].decode()
     assert text.startswith(HEADS[kind])
-    disputed = [f"{c.field}: {c.cause}" for c in result.conflicts]
+    disputed = [f"{c.where.field}: {c.cause}" for c in result.conflicts]
     assert all(c.winner == "upstream" for c in result.conflicts)
     return text.removeprefix(HEADS[kind]), disputed
 

@@ -119,7 +119,7 @@ def test_kptfiles(origin, upstream, local, expected, disputed):
     ]
     result = merge_packages(*sides)
     assert result.files["Kptfile"][1].decode() == HEAD.format("mine") + expected
-    assert [conflict.field for conflict in result.conflicts] == disputed
+    assert [conflict.where.field for conflict in result.conflicts] == disputed
 
 
 @given(st.data())
@@ -224,7 +224,7 @@ def test_without_a_definition_such_lists_have_no_keys():
     texts.append(DATABASE.format("r", "w", "[]").replace("  - id: a\n    role: r\n", ""))
     sides = [{"db.yaml": ("100644", text.encode())} for text in texts]
     [conflict] = merge_packages(*sides).conflicts
-    assert conflict.field == "spec.users"
+    assert conflict.where.field == "spec.users"
 
 
 def test_the_keys_of_built_in_kinds_lead_to_every_list_of_a_pod():

@@ -39,7 +39,7 @@ def merge(origin, upstream, local, **options):
     result = merge_packages(*map(package, (origin, upstream, local)), **options)
     files = {path: data.decode(errors="replace") for path, (_, data) in result.files.items()}
     conflicts = [
-        f"{' '.join(p for p in (c.object or c.file, c.field) if p)}: {c.cause}, {c.winner}"
+        f"{' '.join(p for p in (c.where.object or c.where.file, c.where.field) if p)}: {c.cause}, {c.winner}"
         for c in result.conflicts
     ]
     return files, conflicts
@@ -343,8 +343,8 @@ def test_a_conflict_says_where_what_and_who_won():
         *(package({**head, "d/a.yaml": f"{B}---\n{text}"}) for text in (A, A2, A3))
     )
     [conflict] = result.conflicts
-    assert (conflict.file, conflict.line) == ("d/a.yaml", 13)
-    assert (conflict.object, conflict.field) == ("ConfigMap/a", "data.value")
+    assert (conflict.where.file, conflict.where.line) == ("d/a.yaml", 13)
+    assert (conflict.where.object, conflict.where.field) == ("ConfigMap/a", "data.value")
     assert (conflict.origin, conflict.upstream, conflict.local) == (1, 2, 3)
     assert (conflict.cause, conflict.winner) == (ConflictCause.BOTH_CHANGED, MergeSide.UPSTREAM)
     assert str(conflict) == (
@@ -358,7 +358,7 @@ def test_a_conflict_says_where_what_and_who_won():
 )
 def test_conflicts_in_json_have_lines_too(text, lines):
     sides = (package({"a.json": text % values}) for values in (("1", "1"), ("2", "2"), ("3", "3")))
-    assert [conflict.line for conflict in merge_packages(*sides).conflicts] == lines
+    assert [conflict.where.line for conflict in merge_packages(*sides).conflicts] == lines
 
 
 def test_what_is_not_there_is_missing_in_a_conflict():

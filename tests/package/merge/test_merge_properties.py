@@ -40,7 +40,7 @@ def test_the_result_can_be_read_and_has_no_object_twice(sides):
 def test_nothing_that_a_side_did_is_lost_without_a_conflict(sides):
     origin, upstream, local = sides
     result = merge_packages(origin, upstream, local)
-    disputed = {conflict.object for conflict in result.conflicts}
+    disputed = {conflict.where.object for conflict in result.conflicts}
     for side in (upstream, local):
         for identity, wrong in lost(origin, side, result.files).items():
             assert format_identity(identity) in disputed or identity[1] in disputed, wrong

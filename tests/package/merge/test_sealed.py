@@ -129,8 +129,8 @@ def test_no_strategy_mixes_sealed_values(strategy):
 def test_the_conflict_says_that_it_is_about_a_sealed_value():
     sides = [package({"s.yaml": text}) for text in (ORIGIN, UPSTREAM, LOCAL)]
     [conflict] = merge_packages(*sides).conflicts
-    assert conflict.object == "Secret/db"
-    assert conflict.field == ""
+    assert conflict.where.object == "Secret/db"
+    assert conflict.where.field == ""
     assert "sealed by SOPS" in str(conflict)
     assert "sealed by SOPS" in conflict.resolution
 

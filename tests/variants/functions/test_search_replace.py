@@ -208,7 +208,7 @@ def test_a_search_that_puts_nothing_reports_and_changes_nothing(data, found):
     function = FunctionSpec("search-replace", config=data)
     assert run({"a.yaml": text}, function) == {}
     results = rendered({"a.yaml": text}, function).results
-    told = [(item.field, item.message) for item in results if item.file == "a.yaml"]
+    told = [(it.where.field, it.message) for it in results if it.where.file == "a.yaml"]
     assert told == found
     assert {item.severity for item in results} <= {"info"}
 

@@ -105,7 +105,7 @@ def test_values_of_a_json_file_are_a_warning():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}\n'
     function = FunctionSpec("create-setters", config={"n": "web"})
     [result] = rendered({"a.json": text}, function).results
-    assert (result.severity, result.field) == ("warning", "metadata.name")
+    assert (result.severity, result.where.field) == ("warning", "metadata.name")
 
 
 def test_a_json_file_has_no_setters():
@@ -224,7 +224,7 @@ def test_create_setters_warns_of(data, lines, warned):
     text = f"apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n{lines}\n"
     function = FunctionSpec("create-setters", config=data)
     results = rendered({"a.yaml": text}, function).results
-    assert [(item.field, item.severity, item.message) for item in results if item.field] == [
+    assert [(it.where.field, it.severity, it.message) for it in results if it.where.field] == [
         (field, "warning",
          f"no comment `{comment}` fits on its line; write the enclosing list or map in block style")
         for field, comment in warned
