@@ -33,14 +33,23 @@ def find_package(path: str, directories: Collection[str]) -> str:
     return directory
 
 
-class KptfileUpstream(Value):
-    """Origin of a package, as written to `upstream` and `upstreamLock`."""
+class UpstreamLock(Value):
+    """Upstream state of a package, as its Kptfile has it in `upstream` and `upstreamLock`."""
 
     repo: str  # URL
     directory: str  # path in the repository, with or without slashes around it
-    ref: str  # the tag or commit that is followed
     commit: str
-    strategy: str = "resource-merge"
+    ref: str = ""  # the tag or commit that is followed; "": the Kptfile does not say
+
+    def refers_to(self, url: str, directory: str) -> bool:
+        """Return whether the lock names this directory of this repository, however spelled."""
+        own, other = _normalize(self.repo, self.directory), _normalize(url, directory)
+        return own == other
+
+
+def _normalize(url: str, directory: str) -> tuple[str, str]:
+    path = url.removeprefix("file://") if url.startswith("file:///") else url
+    return path.rstrip("/").removesuffix(".git"), directory.strip("/")
 
 
 class KptfileCondition(Value):
@@ -92,7 +101,7 @@ def name_edits(kptfile: Document, name: str) -> list[Edit]:
     return [Edit(kptfile.index, ("metadata", "name"), name)]
 
 
-def upstream_edits(kptfile: Document, upstream: KptfileUpstream) -> list[Edit]:
+def upstream_edits(kptfile: Document, upstream: UpstreamLock) -> list[Edit]:
     """Build the edits of `upstream` and `upstreamLock`.
 
     Like kpt's, directories begin with a slash.
@@ -106,7 +115,7 @@ def upstream_edits(kptfile: Document, upstream: KptfileUpstream) -> list[Edit]:
     fields: dict[Path, str] = {
         ("upstream", "type"): "git",
         **{("upstream", "git", key): value for key, value in git.items()},
-        ("upstream", "updateStrategy"): upstream.strategy,
+        ("upstream", "updateStrategy"): "resource-merge",
         ("upstreamLock", "type"): "git",
         **{("upstreamLock", "git", key): value for key, value in lock.items()},
     }

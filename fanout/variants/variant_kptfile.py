@@ -13,7 +13,7 @@ from fanout.package.field_edits import MISSING, Edit, canonical_text, get_value,
 from fanout.package.kptfile import (
     KPTFILE_NAME,
     KptfileCondition,
-    KptfileUpstream,
+    UpstreamLock,
     condition_edits,
     gate_edits,
     metadata_edits,
@@ -124,12 +124,12 @@ def condition_type(point_key: str) -> str:
     return f"config.injection.{point_key}"
 
 
-def _origin(package: UpstreamPackage) -> KptfileUpstream:
+def _origin(package: UpstreamPackage) -> UpstreamLock:
     """Return the origin of the package; its ref is the full tag name, or the commit."""
     revision, directory = package.revision, package.directory
     tagged = revision.name != revision.commit
     ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
-    return KptfileUpstream(package.repository, directory, ref, revision.commit)
+    return UpstreamLock(package.repository, directory, revision.commit, ref)
 
 
 def _condition(injection: Injection) -> KptfileCondition:

@@ -7,7 +7,7 @@ import pytest
 from fanout.errors import InvalidInput
 from fanout.package.kptfile import (
     KptfileCondition,
-    KptfileUpstream,
+    UpstreamLock,
     condition_edits,
     find_kptfile,
     gate_edits,
@@ -25,7 +25,7 @@ metadata:
 info:
   description: sample
 """
-UPSTREAM = KptfileUpstream("https://example.com/up.git", "team/pkg/", "team/pkg/v2", "a" * 40)
+UPSTREAM = UpstreamLock("https://example.com/up.git", "team/pkg/", "a" * 40, "team/pkg/v2")
 
 
 def parse(text):
@@ -70,7 +70,7 @@ def test_a_clone_again_changes_nothing_and_a_new_revision_only_its_lines():
     once = manifest.apply_edits_to_text(upstream_edits(kptfile, UPSTREAM))
     manifest, kptfile = parse(once.decode())
     assert manifest.apply_edits_to_text(upstream_edits(kptfile, UPSTREAM)) is manifest.data
-    newer = KptfileUpstream(UPSTREAM.repo, UPSTREAM.directory, "team/pkg/v3", "b" * 40)
+    newer = UpstreamLock(UPSTREAM.repo, UPSTREAM.directory, "b" * 40, "team/pkg/v3")
     after = manifest.apply_edits_to_text(upstream_edits(kptfile, newer)).decode()
     assert after == once.decode().replace("/v2", "/v3").replace("a" * 40, "b" * 40)
 
@@ -87,8 +87,7 @@ def test_what_a_generic_store_left_goes():
 def test_the_package_at_the_root_of_its_repository():
     _, kptfile = parse(KPTFILE)
     values = {
-        edit.path: edit.value
-        for edit in upstream_edits(kptfile, KptfileUpstream("u", "", "v1", "c"))
+        edit.path: edit.value for edit in upstream_edits(kptfile, UpstreamLock("u", "", "c", "v1"))
     }
     assert values["upstream", "git", "directory"] == "/"
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.package.field_edits import Edit
-from fanout.package.kptfile import KptfileUpstream, find_kptfile, upstream_edits
+from fanout.package.kptfile import UpstreamLock, find_kptfile, upstream_edits
 from fanout.package.manifest import Manifest
 from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
 
@@ -26,9 +26,7 @@ CHANGES = st.dictionaries(st.sampled_from(PLACES), TEXTS | st.none(), max_size=4
 def at(number: int) -> bytes:
     """The Kptfile as it is rendered for a revision."""
     manifest = Manifest.parse(KPTFILE, "Kptfile")
-    upstream = KptfileUpstream(
-        "https://git.example.com/b.git", "web", f"v{number}", f"{number}" * 40
-    )
+    upstream = UpstreamLock("https://git.example.com/b.git", "web", f"{number}" * 40, f"v{number}")
     return manifest.apply_edits_to_text(upstream_edits(find_kptfile(manifest), upstream))
 
 

@@ -14,7 +14,13 @@ from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.package.field_edits import MISSING, Edit, Path, get_value
-from fanout.package.kptfile import API_VERSION, KPTFILE_NAME, find_kptfile, pipeline_functions
+from fanout.package.kptfile import (
+    API_VERSION,
+    KPTFILE_NAME,
+    UpstreamLock,
+    find_kptfile,
+    pipeline_functions,
+)
 from fanout.package.manifest import Manifest
 from fanout.package.merge.clone_matching import (
     compute_distance,
@@ -40,30 +46,11 @@ _CLONE_FIELDS: tuple[Path, ...] = (("metadata", "name"), ("upstream",), ("upstre
 _EMPTY_KPTFILE = f"apiVersion: {API_VERSION}\nkind: {KPTFILE_NAME}\n".encode()
 
 
-class UpstreamLock(Value):
-    """The upstream state from which a package says it was cloned."""
-
-    repo: str
-    directory: str
-    commit: str
-    ref: str = ""
-
-    def refers_to(self, url: str, directory: str) -> bool:
-        """Return whether the lock names this directory of this repository, however spelled."""
-        own, other = _normalize(self.repo, self.directory), _normalize(url, directory)
-        return own == other
-
-
 class UpstreamOrigin(Value):
     """The upstream state of a clone, resolved to a repository and a tree id."""
 
     upstream: Remote
     tree: str
-
-
-def _normalize(url: str, directory: str) -> tuple[str, str]:
-    path = url.removeprefix("file://") if url.startswith("file:///") else url
-    return path.rstrip("/").removesuffix(".git"), directory.strip("/")
 
 
 def parse_upstream_lock(kptfile: bytes | None, file: str) -> UpstreamLock:

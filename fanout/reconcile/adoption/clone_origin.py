@@ -3,9 +3,8 @@
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME
+from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
 from fanout.plan.adoption.adoption_base import (
-    UpstreamLock,
     UpstreamOrigin,
     parse_upstream_lock,
 )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain
 
-from fanout.plan.adoption.adoption_base import UpstreamLock
+from fanout.package.kptfile import UpstreamLock
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.publication_statement import PublicationStatement
