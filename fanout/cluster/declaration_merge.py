@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
-from fanout.declared.declaration_assembly import Declarations, assemble_declared, build_finding
+from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
@@ -101,31 +101,29 @@ def merge_declared(
         for content in contents.values()
         for item, position in content.own_objects
     }
-    broken = [pair for content in contents.values() for pair in content.left_out]
+    broken = tuple(pair for content in contents.values() for pair in content.left_out)
     duplicates = _find_duplicates(contents, broken)
     plain_duplicates = _locate_duplicates(merged.duplicates, locate)
+    usable = {key: pair for key, pair in own_objects.items() if key not in duplicates}
     discovery_findings = tuple(discovery_findings)
     unread = [DeclarationFailure(content.where.file) for content in discovery_findings]
     unread += (DeclarationFailure(at) for at, content in contents.items() if content.unread)
-    return assemble_declared(
-        Declarations(
-            own_objects={key: pair for key, pair in own_objects.items() if key not in duplicates},
-            objects=merged.index,
-            findings=(
-                *discovery_findings,
-                *(fault for content in contents.values() for fault in content.findings),
-                *_duplicate_findings({**duplicates, **plain_duplicates}),
-                *_unlocated_duplicate_findings(merged.duplicates, plain_duplicates),
-            ),
-            broken=broken,
-            repeated=duplicates,
-            unread=unread,
-            unusable=tuple(
-                replace(it, namespace="") if it.kind in merged.cluster_kinds else it
-                for it in _describe_unusable(contents, plain_duplicates)
-            ),
-        )
+    read = DeclaredObjects(
+        objects=merged.index,
+        faults=(
+            *discovery_findings,
+            *(fault for content in contents.values() for fault in content.findings),
+            *_duplicate_findings({**duplicates, **plain_duplicates}),
+            *_unlocated_duplicate_findings(merged.duplicates, plain_duplicates),
+        ),
+        broken=broken,
+        unread=tuple(unread),
+        unusable=tuple(
+            replace(it, namespace="") if it.kind in merged.cluster_kinds else it
+            for it in _describe_unusable(contents, plain_duplicates)
+        ),
     )
+    return assemble_declared(usable, duplicates, read)
 
 
 def merge_changes(

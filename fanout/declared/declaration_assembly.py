@@ -1,7 +1,6 @@
 """Assembly of declared objects from what a front end has read, with checks among the objects."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TypeVar
 
 from fanout.api.field_errors import FieldError, find_similar_name
@@ -17,74 +16,54 @@ from fanout.declared.declaration_failure import DeclarationFailure, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
-from fanout.selection.cluster_objects import ClusterObjectIndex, GroupKind
-from fanout.values import Value, field
+from fanout.values import replace
 
 Kind = TypeVar("Kind", bound=KRMObject)
 _ALLOWED_NAMESPACES = "allowedNamespaces"
 
 
-class Declarations(Value, kw_only=True):
-    """Declarations that a front end has read, each object validated on its own."""
+def assemble_declared(
+    own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]],
+    repeated: Mapping[ObjectKey, Sequence[ObjectPosition]],
+    read: DeclaredObjects,
+) -> DeclaredObjects:
+    """Return what a front end has read with fanout's own objects, checked among each other.
 
-    own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]]  # usable ones of fanout
-    objects: ClusterObjectIndex  # of other kinds
-    served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # by an API server
-    definition_times: Mapping[GroupKind, datetime] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
-    broken: Sequence[tuple[ObjectKey, ObjectPosition]] = ()  # with errors of their own
-    # Objects of fanout that are declared more than once, with all their positions.
-    repeated: Mapping[ObjectKey, Sequence[ObjectPosition]] = field(default_factory=dict)
-    unread: Sequence[DeclarationFailure] = ()
-    unusable: Sequence[DeclarationFailure] = ()  # of other kinds
-
-
-def assemble_declared(declarations: Declarations) -> DeclaredObjects:
-    """Check the objects among each other, and sort them by kind."""
-    pairs = [declarations.own_objects[key] for key in sorted(declarations.own_objects)]
+    `own_objects` are the usable ones, each validated on its own; `repeated` those that are declared
+    more than once, with all their positions; `read` has everything else.
+    """
+    pairs = [own_objects[key] for key in sorted(own_objects)]
     items = [item for item, _ in pairs]
-    positions_left_out = _group_left_out(declarations)
-    left_out = sorted(positions_left_out)
+    unusable_positions: dict[ObjectKey, Sequence[ObjectPosition]] = {}
+    for key, position in read.broken:
+        unusable_positions[key] = (*unusable_positions.get(key, ()), position)
+    unusable_positions |= repeated
+    left_out = sorted(unusable_positions)
     # References to unusable objects are not reported as missing: the object's own error is the
     # cause, and a second message would hide it.
     unusable = InvalidObjects(
-        frozenset((key.kind, key.namespace, key.name) for key in left_out),
-        bool(declarations.unread),
+        frozenset((key.kind, key.namespace, key.name) for key in left_out), bool(read.unread)
     )
-    positions = {key: position for key, (_, position) in declarations.own_objects.items()}
     position_by_id = {id(item): position for item, position in pairs}
     findings = [
-        *declarations.findings,
+        *read.faults,
         *(
             build_finding(item.identity, position_by_id[id(item)], error)
             for item, error in cross_check(items, unusable)
         ),
     ]
-    return DeclaredObjects(
+    return replace(
+        read,
         repositories=_select_kind(Repository, items),
         policies=_select_kind(UpstreamPolicy, items),
         variants=_select_kind(PackageVariant, items),
         promotions=_select_kind(PromotionPolicy, items),
         scenarios=_select_kind(Scenario, items),
-        objects=declarations.objects,
-        served_scopes=declarations.served_scopes,
-        definition_times=declarations.definition_times,
         faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
         left_out=tuple(left_out),
-        broken=tuple(declarations.broken),
-        unread=tuple(declarations.unread),
-        unusable=(*declarations.unusable, *_describe_repositories(positions_left_out)),
-        positions=positions,
+        unusable=(*read.unusable, *_describe_repositories(unusable_positions)),
+        positions={key: position for key, (_, position) in own_objects.items()},
     )
-
-
-def _group_left_out(
-    declarations: Declarations,
-) -> Mapping[ObjectKey, Sequence[ObjectPosition]]:
-    positions: dict[ObjectKey, list[ObjectPosition]] = {}
-    for key, position in declarations.broken:
-        positions.setdefault(key, []).append(position)
-    return {**positions, **declarations.repeated}
 
 
 def _describe_repositories(

@@ -11,7 +11,7 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
-from fanout.declared.declaration_assembly import Declarations, assemble_declared, build_finding
+from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
@@ -176,17 +176,15 @@ class ApiInventory:
         self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
         self._source.expect(list_missing((*named, *injected), served))
         self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
-        return assemble_declared(
-            Declarations(
-                own_objects=reading.own_objects,
-                objects=self._objects,
-                served_scopes=served.scopes(),
-                definition_times=served.definition_times,
-                findings=reading.findings,
-                broken=reading.broken,
-                unread=[*reading.unread, *_list_unread(reading)],
-            )
+        read = DeclaredObjects(
+            objects=self._objects,
+            served_scopes=served.scopes(),
+            definition_times=served.definition_times,
+            faults=tuple(reading.findings),
+            broken=tuple(reading.broken),
+            unread=(*reading.unread, *_list_unread(reading)),
         )
+        return assemble_declared(reading.own_objects, {}, read)
 
     def _list_references(self, reading: _Reading) -> Iterator[KindReference]:
         """Yield the references of all usable objects to kinds."""
