@@ -13,7 +13,7 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.removal.move_cleanup import CleanupItem
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.plan.removal.removal_plan import PackageRemoval
+from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval
 from fanout.plan.repository_changes import next_publication_tag
 from fanout.values import Value, replace
 
@@ -70,35 +70,28 @@ def keep_members(
 
 
 def _keep(plan: PolicyPlan, remote: str, members: Collection[SetMember]) -> PolicyPlan:
+    def is_kept(state: RepositoryState | None, name: str) -> bool:
+        return _is_at(state, remote) and (plan.namespace, name) in members
+
+    def keep_packages(removal: VariantRemoval) -> VariantRemoval:
+        packages = (it for it in removal.package_removals if _is_at(it.repository_state, remote))
+        return replace(removal, package_removals=tuple(packages))
+
+    steps = (
+        it
+        for it in plan.steps
+        if is_kept(it.rendered.observed.repository_state, it.rendered.spec.name)
+    )
+    cleanup = plan.cleanup
+    removals = (it for it in cleanup.removals if (plan.namespace, it.variant) in members)
     return replace(
         plan,
-        steps=tuple(
-            it
-            for it in plan.steps
-            if _is_at(it.rendered.observed.repository_state, remote)
-            and (plan.namespace, it.rendered.spec.name) in members
-        ),
-        cleanup_items=tuple(
-            it
-            for it in plan.cleanup_items
-            if _is_at(it.state, remote) and (plan.namespace, it.spec.name) in members
-        ),
-        removals=tuple(
-            replace(
-                it,
-                package_removals=tuple(
-                    package
-                    for package in it.package_removals
-                    if _is_at(package.repository_state, remote)
-                ),
-            )
-            for it in plan.removals
-            if (plan.namespace, it.variant) in members
-        ),
-        removal_drafts=tuple(
-            it
-            for it in plan.removal_drafts
-            if _is_at(it.state, remote) and (plan.namespace, it.ref) in members
+        steps=tuple(steps),
+        cleanup=replace(
+            cleanup,
+            items=tuple(it for it in cleanup.items if is_kept(it.state, it.spec.name)),
+            removals=tuple(map(keep_packages, removals)),
+            removal_drafts=tuple(it for it in cleanup.removal_drafts if is_kept(it.state, it.ref)),
         ),
     )
 
@@ -112,14 +105,14 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
         is_pushed = step.step not in (VariantStep.KEEP, VariantStep.MERGE)
         if is_pushed and _is_at(step.rendered.observed.repository_state, remote):
             yield _step_part(plan, step)
-    for item in plan.cleanup_items:
+    for item in plan.cleanup.items:
         if _is_at(item.state, remote):
             yield _cleanup_part(plan, item)
-    for variant_removal in plan.removals:
+    for variant_removal in plan.cleanup.removals:
         for removal in variant_removal.package_removals:
             if removal.repository_state is not None and _is_at(removal.repository_state, remote):
                 yield _removal_part(plan, removal, removal.repository_state)
-    for draft_plan in plan.removal_drafts:
+    for draft_plan in plan.cleanup.removal_drafts:
         if _is_at(draft_plan.state, remote) and (draft_plan.write or draft_plan.is_removed):
             yield _removal_draft_part(plan, draft_plan)
 

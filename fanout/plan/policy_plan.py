@@ -22,9 +22,9 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     VariantLine,
 )
-from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup, cleanup_actions
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan, removal_draft_actions
-from fanout.plan.removal.removal_plan import VariantRemoval, removal_actions
+from fanout.plan.removal.move_cleanup import PolicyCleanup, cleanup_actions
+from fanout.plan.removal.removal_drafts import removal_draft_actions
+from fanout.plan.removal.removal_plan import removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import Value, field, replace
@@ -48,11 +48,9 @@ class PolicyPlan(Value, kw_only=True):
     planned: RecordedStatus  # status with the releases, recorded before any push
     # lines by variant, recorded after its push
     published: Mapping[str, VariantLine] = field(default_factory=dict)
-    cleanup_items: tuple[CleanupItem, ...] = ()
-    removals: tuple[VariantRemoval, ...] = ()
+    cleanup: PolicyCleanup = PolicyCleanup()
     request_changes: tuple[RequestChange, ...] = ()  # calls about its pull requests
     warnings: tuple[str, ...] = ()  # of templates of its pull requests
-    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # those there are, and those written
 
 
 def plan_policy(
@@ -104,9 +102,7 @@ def plan_policy(
         recorded=recorded,
         planned=planned_status,
         published=published,
-        cleanup_items=cleanup.items,
-        removals=cleanup.removals,
-        removal_drafts=cleanup.removal_drafts,
+        cleanup=cleanup,
     )
 
 

@@ -80,14 +80,14 @@ def build_changes(
             # What the forge merges is found by the next pass.
             if planned.step not in (VariantStep.KEEP, VariantStep.MERGE):
                 find_work(planned.rendered.observed.repository_state).steps.append(planned)
-        for cleanup_item in plan.cleanup_items:
+        for cleanup_item in plan.cleanup.items:
             find_work(cleanup_item.state).cleanup_items.append(cleanup_item)
-        for variant_removal in plan.removals:
+        for variant_removal in plan.cleanup.removals:
             for removal in variant_removal.package_removals:
                 if removal.repository_state is not None:
                     work = find_work(removal.repository_state)
                     work.removals.append((variant_removal, removal))
-        for removal_draft in plan.removal_drafts:
+        for removal_draft in plan.cleanup.removal_drafts:
             find_work(removal_draft.state).removal_drafts.append(removal_draft)
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
     for key, variants in sorted(

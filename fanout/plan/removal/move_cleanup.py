@@ -55,7 +55,7 @@ class PolicyCleanup(Value):
     removals: tuple[VariantRemoval, ...] = ()
     emptied: frozenset[str] = frozenset()
     rediscovered: frozenset[str] = frozenset()  # after records were lost
-    removal_drafts: tuple[RemovalDraftPlan, ...] = ()
+    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # those there are, and those written
 
 
 class CleanupPermission(Value, kw_only=True):

@@ -287,11 +287,11 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
                 for step in plan.steps
                 if step.rendered.selected.observed.spec.repository in acted_on
             ),
-            *((clearing.repository, clearing.state) for clearing in plan.cleanup_items),
-            *((draft.repository, draft.state) for draft in plan.removal_drafts),
+            *((clearing.repository, clearing.state) for clearing in plan.cleanup.items),
+            *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
             *(
                 (it.repository, it.repository_state)
-                for going in plan.removals
+                for going in plan.cleanup.removals
                 for it in going.package_removals
             ),
         )
@@ -324,7 +324,13 @@ def _settle_plans(
     for plan in pass_plan.plans:
         has_requests = plan.request_changes or plan.planned.requests
         is_refused = pushes.has_refusals or plan.planned.refused_pushes
-        if plan.published or plan.cleanup_items or plan.removals or has_requests or is_refused:
+        if (
+            plan.published
+            or plan.cleanup.items
+            or plan.cleanup.removals
+            or has_requests
+            or is_refused
+        ):
             status = run_isolated(partial(_settle, plan, pushes, request_outcomes, pass_plan.now))
             if isinstance(status, FanoutError):  # the next pass finds it in the repositories
                 errors[plan.namespace, plan.name] = status
@@ -432,13 +438,13 @@ def _settle(
         )
         status_lines[variant.spec.name] = replace(planned_line, published=published)
         published_names.add(variant.spec.name)
-    for clearing in plan.cleanup_items:
+    for clearing in plan.cleanup.items:
         name, left_line = clearing.spec.name, clearing.left_place
         push_result = pushes.find(clearing.state.remote.key, plan.namespace, name)
         if left_line is not None and not isinstance(push_result, FanoutError):
             kept_lines = tuple(it for it in status_lines[name].left if it != left_line)
             status_lines[name] = replace(status_lines[name], left=kept_lines)
-    for departure in plan.removals:
+    for departure in plan.cleanup.removals:
         repository_states = (removal.repository_state for removal in departure.package_removals)
         push_answers = (
             pushes.find(repository_state.remote.key, plan.namespace, departure.variant)
@@ -483,10 +489,10 @@ def _settle_refusals(
         for step in plan.steps
         if step.step not in _UNPUSHED_STEPS
     ]
-    pushed += [(it.spec.name, it.state) for it in plan.cleanup_items]
+    pushed += [(it.spec.name, it.state) for it in plan.cleanup.items]
     pushed += [
         (it.variant, state)
-        for it in plan.removals
+        for it in plan.cleanup.removals
         for package in it.package_removals
         if (state := package.repository_state) is not None
     ]
@@ -549,7 +555,7 @@ def _settle_requests(
 def _find_merged(plan: PolicyPlan) -> Mapping[RequestKey, int]:
     """Return the numbers of the policy's requests that forges show as merged."""
     states = [it.rendered.observed.repository_state for it in plan.steps]
-    states += [it.state for it in plan.removal_drafts]
+    states += [it.state for it in plan.cleanup.removal_drafts]
     return {
         (state.identity, ref): facts.request.number
         for state in states

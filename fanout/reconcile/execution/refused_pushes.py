@@ -221,6 +221,6 @@ def _list_names(plan: PolicyPlan) -> list[str]:
     """Return the names of what a plan is about: variants, and refs of removal drafts."""
     return [
         *(it.rendered.spec.name for it in plan.steps),
-        *(it.variant for it in plan.removals),
-        *(it.ref for it in plan.removal_drafts),
+        *(it.variant for it in plan.cleanup.removals),
+        *(it.ref for it in plan.cleanup.removal_drafts),
     ]

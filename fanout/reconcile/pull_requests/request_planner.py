@@ -39,7 +39,7 @@ class RequestPlanner(Value, kw_only=True):
         if not any(state.forge for state in states_by_repository.values()):
             return plan
         lines, details = observe_request_lines(
-            plan.planned, variants, plan.removal_drafts, self.now
+            plan.planned, variants, plan.cleanup.removal_drafts, self.now
         )
         settings = read_request_settings(promotions)
         plan = _without_declined_removals(plan)
@@ -47,7 +47,7 @@ class RequestPlanner(Value, kw_only=True):
             *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
             *group_orphaned(plan, states_by_repository, lines),
             *group_removals(
-                plan.removal_drafts,
+                plan.cleanup.removal_drafts,
                 RequestHoldInputs(settings, lines, self.now, is_publishing=self.publish),
             ),
         )
@@ -76,11 +76,12 @@ class RequestPlanner(Value, kw_only=True):
 
 def _without_declined_removals(plan: PolicyPlan) -> PolicyPlan:
     """Return the plan without the branches of removals that a person declined."""
-    kept = without_declined(plan.removal_drafts)
-    if kept == plan.removal_drafts:
+    kept = without_declined(plan.cleanup.removal_drafts)
+    if kept == plan.cleanup.removal_drafts:
         return plan
     written = {draft.ref for draft in kept if draft.write is not None}
     actions = (
         it for it in plan.actions if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
     )
-    return replace(plan, removal_drafts=kept, actions=tuple(actions))
+    cleanup = replace(plan.cleanup, removal_drafts=kept)
+    return replace(plan, cleanup=cleanup, actions=tuple(actions))
