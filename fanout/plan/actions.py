@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.errors import FanoutError, RateLimited
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.values import Value
 
 
@@ -34,7 +35,34 @@ class ActionKind(StrEnum):
     RECORD = "Record"  # change of status lines
 
 
-class PlanAction(Value, kw_only=True):
+class ActionSubject(Value, kw_only=True):
+    """Policy, one of its stages, or a variant that actions are about."""
+
+    namespace: str
+    policy: str  # "": a variant written by hand
+    stage: str = ""  # "": none, or of no matter
+    variant: str = ""  # "": the policy or the stage
+
+    def build_action(self, kind: ActionKind, **fields: str) -> "PlanAction":
+        """Return an action about the subject, with further fields."""
+        return PlanAction(
+            kind=kind,
+            namespace=self.namespace,
+            policy=self.policy,
+            stage=self.stage,
+            variant=self.variant,
+            **fields,
+        )
+
+
+class RepositorySubject(ActionSubject, kw_only=True):
+    """Subject of actions in one repository."""
+
+    repository: str  # name of the Repository object
+    state: RepositoryState
+
+
+class PlanAction(ActionSubject, kw_only=True):
     """One effect on a variant or a pull request, or one change of the recorded status.
 
     Of a pull request, `ref` is its head branch, `expected` the head it is to have, and `digest`
@@ -42,10 +70,6 @@ class PlanAction(Value, kw_only=True):
     """
 
     kind: ActionKind
-    namespace: str
-    policy: str
-    stage: str = ""
-    variant: str = ""
     repository: str = ""  # name of the Repository object
     path: str = ""
     revision: str = ""
@@ -103,7 +127,7 @@ class PlanAction(Value, kw_only=True):
     def as_json(self) -> dict[str, str]:
         """Return the action as JSON data without empty fields."""
         values = ((it, str(getattr(self, it))) for it in self.__struct_fields__)
-        return {name: text for name, text in values if text}
+        return {"kind": self.kind.value, **{name: text for name, text in values if text}}
 
 
 class Plan(Value):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from fanout.api.commit_trailers import Trailer
+from fanout.plan.actions import ActionSubject
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.draft_trailers import NO_VALUE, with_last_record, with_paragraph, with_trailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
@@ -14,13 +15,13 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field
 
 
-class PublicationGroup(Value):
-    """Key of what is published in one merge: one stage of one policy in one repository."""
+class PublicationGroup(ActionSubject, kw_only=True):
+    """Key of what is published in one merge: one stage of one policy in one repository.
+
+    `policy` is the name of the variant if that is written by hand.
+    """
 
     repository: str  # key of the state of the Git repository
-    namespace: str
-    policy: str  # or the variant written by hand
-    stage: str
 
 
 class CommitSettings(Value):
@@ -45,10 +46,10 @@ def group_publications(
             if planned.step in (VariantStep.PUBLISH, VariantStep.MERGE):
                 variant = planned.rendered
                 key = PublicationGroup(
-                    variant.observed.repository_state.key,
-                    plan.namespace,
-                    plan.name,
-                    variant.spec.stage,
+                    namespace=plan.namespace,
+                    policy=plan.name,
+                    stage=variant.spec.stage,
+                    repository=variant.observed.repository_state.key,
                 )
                 groups.setdefault(key, []).append(variant)
     for variants in groups.values():

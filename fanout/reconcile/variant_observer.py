@@ -379,7 +379,7 @@ class VariantObserver:
             and not move.partners
             and wanted_place == self._wanted_places[spec.name]
         ):
-            is_own = (occupant.namespace, occupant.variant) == (spec.namespace, spec.name)
+            is_own = occupant.owner == (spec.namespace, spec.name)
             if is_own or occupant.is_undeclared:
                 hold = hold or occupied_path_hold(spec, occupant)
             else:

@@ -19,14 +19,7 @@ def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]
         wanted[name] = (repository or "edge", to)
         homes["edge", at] = name
     tenants = {
-        name: PathHolder(
-            namespace="ns",
-            variant=homes[place],
-            policy="ns/p",
-            path=place[1],
-            repository=place[0],
-            is_moving=True,
-        )
+        name: PathHolder(owner=("ns", homes[place]), policy="ns/p", place=place, is_moving=True)
         for name, place in wanted.items()
         if place in homes and homes[place] != name
     }
@@ -71,11 +64,9 @@ def test_a_hold_names_nothing_of_another_namespace(name, is_moving, is_leaving, 
     """Also not of a variant that has the same name there."""
     spec = VariantSpec("ams", "ns", "p", "dev", "Cluster//ams", "up", "pkg", "edge", "sites/ams")
     occupant = PathHolder(
-        namespace="hidden",
-        variant=name,
+        owner=("hidden", name),
         policy="hidden/secret",
-        path="sites",
-        repository="edge",
+        place=("edge", "sites"),
         is_moving=is_moving,
         is_leaving=is_leaving,
         is_undeclared=is_undeclared,

@@ -32,7 +32,7 @@ class ReviewHold(Value, kw_only=True):
 class _ReviewedPackage(Value):
     """Content of a variant that reviews may be about: its draft, or what a person has merged."""
 
-    variant: ObservedVariant
+    observed: ObservedVariant
     ref: str  # of the draft
     revision: str
     tree: str
@@ -181,13 +181,13 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
         trees = group.facts.reviewed_trees.get(review.commit)
         if trees is None:  # no commit, or one that nobody has any more
             continue
-        approved = [it for it in group.packages if trees.get(it.variant.spec.path) == it.tree]
+        approved = [it for it in group.packages if trees.get(it.observed.spec.path) == it.tree]
         if approved:
             yield _build_approval(group, rule, review, approved, {it.tree for it in approved})
         rewritten = [
             it
             for it in group.packages
-            if trees.get(it.variant.spec.path) != it.tree and _was_released(it.variant, review)
+            if trees.get(it.observed.spec.path) != it.tree and _was_released(it.observed, review)
         ]
         if rewritten:
             yield _build_approval(group, rule, review, rewritten, set())
@@ -196,9 +196,9 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
 def _find_group_changes(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ReviewFacts]:
     for rejection in find_rejecting_reviews(group.host, group.facts, rule):
         refused = tuple(
-            it.variant.spec.name
+            it.observed.spec.name
             for it in group.packages
-            if _is_refused(group, it.variant, rejection)
+            if _is_refused(group, it.observed, rejection)
         )
         if refused:
             yield ReviewFacts(
@@ -251,7 +251,7 @@ def _build_approval(
         check=rule.name,
         revision=group.revision,
         trees=frozenset(trees),
-        variants=tuple(it.variant.spec.name for it in packages),
+        variants=tuple(it.observed.spec.name for it in packages),
     )
 
 

@@ -17,7 +17,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.records.policy_status import PreviousLocationLine
-from fanout.selection.path_collisions import PackagePlace
+from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
@@ -74,11 +74,9 @@ class AbandonedLocation(Value):
 class PathHolder(Value, kw_only=True):
     """The variant on record at, above or below the path where another variant is to go."""
 
-    namespace: str
-    variant: str
+    owner: PathOwner
     policy: str  # "<namespace>/<policy>"
-    path: str
-    repository: str  # identity of the Git repository
+    place: PackagePlace
     is_moving: bool  # False: no policy declares it any more
     is_leaving: bool = False  # published elsewhere; this package is removed when that one is ready
     is_undeclared: bool = False  # its policy is not declared
@@ -97,17 +95,14 @@ def exchange_partners(
     current = variant
     while current not in ring:
         occupant = occupants.get(current)
-        if occupant is None or occupant.is_leaving or occupant.variant not in wanted:
+        if occupant is None or occupant.is_leaving or occupant.owner[1] not in wanted:
             return frozenset()
         # A package above or below the wanted path cannot be exchanged: only equal paths
         # swap trees.
-        if (
-            wanted[current] != (occupant.repository, occupant.path)
-            or occupant.repository != wanted[variant][0]
-        ):
+        if wanted[current] != occupant.place or occupant.place[0] != wanted[variant][0]:
             return frozenset()
         ring.append(current)
-        current = occupant.variant
+        current = occupant.owner[1]
     return frozenset(ring) - {variant} if current == variant else frozenset()
 
 
@@ -129,35 +124,35 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
 def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     """Return the hold of a variant whose new path is occupied."""
     location = f"{spec.repository}:{spec.path}"
-    if occupant.namespace != spec.namespace:
+    namespace, variant = occupant.owner
+    _, path = occupant.place
+    if namespace != spec.namespace:
         return Hold(
             Reason.PATH_TAKEN,
-            plan_wording.describe_other_namespace(location, occupant.path),
+            plan_wording.describe_other_namespace(location, path),
             who=location_author(spec),
         )
-    if occupant.variant == spec.name:
+    if variant == spec.name:
         return Hold(
             Reason.PATH_CHANGED,
-            plan_wording.describe_nested_move(location, occupant.path),
+            plan_wording.describe_nested_move(location, path),
             who=location_author(spec),
         )
-    owner = f"variant {occupant.variant} ({occupant.policy})"
+    owner = f"variant {variant} ({occupant.policy})"
     if occupant.is_undeclared:
         return Hold(
             Reason.PATH_TAKEN,
-            plan_wording.describe_undeclared_occupant(location, occupant.path, occupant.policy),
+            plan_wording.describe_undeclared_occupant(location, path, occupant.policy),
             who=location_author(spec),
         )
     if occupant.is_leaving:
-        sentence = plan_wording.describe_leaving_occupant(location, occupant.path, owner)
+        sentence = plan_wording.describe_leaving_occupant(location, path, owner)
     elif occupant.is_moving:
-        sentence = plan_wording.describe_moving_occupant(location, occupant.path, owner)
+        sentence = plan_wording.describe_moving_occupant(location, path, owner)
     else:
-        sentence = plan_wording.describe_orphaned_occupant(
-            location, occupant.path, occupant.variant, occupant.policy
-        )
+        sentence = plan_wording.describe_orphaned_occupant(location, path, variant, occupant.policy)
     return Hold(
         Reason.PATH_TAKEN,
         sentence,
-        who=plan_wording.format_promoter(f"variant {occupant.variant}"),
+        who=plan_wording.format_promoter(f"variant {variant}"),
     )

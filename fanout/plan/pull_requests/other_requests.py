@@ -8,10 +8,9 @@ from collections.abc import Iterable
 
 from fanout.api.text_fields import fold_path
 from fanout.plan import plan_wording
-from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
 from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import StatusState
-from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.request_plan import (
     format_status,
@@ -19,16 +18,6 @@ from fanout.plan.pull_requests.request_plan import (
     status_context,
 )
 from fanout.values import Value
-
-
-class RepositorySubject(Value, kw_only=True):
-    """A repository, and the policy or variant written by hand that its calls are counted for."""
-
-    namespace: str
-    policy: str  # "": a variant written by hand
-    variant: str  # "": a policy
-    repository: str  # name of the Repository object
-    state: RepositoryState
 
 
 class OtherStatus(Value, kw_only=True):
@@ -85,7 +74,10 @@ def build_other_status(changed_packages: tuple[str, ...], install: str) -> Reque
 
 
 def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> OtherStatuses:
-    """Plan the statuses of other people's requests in all repositories, each given once."""
+    """Plan the statuses of other people's requests in all repositories, each given once.
+
+    The calls are counted for the policy, or the variant written by hand, of each subject.
+    """
     statuses: list[OtherStatus] = []
     warnings: list[str] = []
     for subject in subjects:
@@ -118,11 +110,8 @@ def _plan_status(
             head_commit=request.head_commit,
             status=status,
         ),
-        action=PlanAction(
-            kind=ActionKind.SET_STATUS,
-            namespace=subject.namespace,
-            policy=subject.policy,
-            variant=subject.variant,
+        action=subject.build_action(
+            ActionKind.SET_STATUS,
             repository=subject.repository,
             ref=head_ref,
             expected=request.head_commit,

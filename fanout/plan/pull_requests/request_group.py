@@ -6,6 +6,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan import plan_wording
+from fanout.plan.actions import RepositorySubject
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.forge_state import RequestFacts
@@ -14,24 +15,17 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.values import Value
 
 _RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
 
 
-class RequestGroup(Value, kw_only=True):
+class RequestGroup(RepositorySubject, kw_only=True):
     """The variants whose drafts are on one branch, which has or is to have a pull request.
 
     `members` are those whose package is on the branch after the pass. `hold` is the first hold that
     keeps what is on the branch from being merged.
     """
 
-    namespace: str
-    policy: str  # "": written by hand
-    variant: str = ""  # the one written by hand
-    stage: str
-    repository: str  # name of the Repository object
-    state: RepositoryState
     head_ref: str
     members: tuple[DecidedVariant, ...] = ()  # in order of path
     removal: RemovalDraftPlan | None = None  # packages that the branch removes; then no members

@@ -229,12 +229,8 @@ def _build_actions(
         details.append((ActionKind.MERGE_REQUEST, title))
     number = str(change.request.number) if change.request is not None else ""
     return [
-        PlanAction(
-            kind=kind,
-            namespace=group.namespace,
-            policy=group.policy,
-            stage=group.stage,
-            variant=group.variant,
+        group.build_action(
+            kind,
             repository=group.repository,
             ref=group.head_ref,
             expected=change.head_commit,

@@ -12,7 +12,7 @@ from fanout.api.results import Hold
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
-from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     RemovalDraft,
@@ -48,18 +48,15 @@ class DraftedRemoval(Value, kw_only=True):
     hold: Hold | None = None
 
 
-class RemovalDraftPlan(Value, kw_only=True):
+class RemovalDraftPlan(RepositorySubject, kw_only=True):
     """Removal draft of a stage in a repository, as a pass leaves its branch.
+
+    `policy` is the name of the variant if that is written by hand.
 
     The pull request is about `packages`; it may be merged if `hold` is None. The branch is as
     observed if `write` is None, unless `is_removed`.
     """
 
-    namespace: str
-    policy: str  # or the variant written by hand
-    stage: str  # "": none
-    repository: str  # name of the Repository object
-    state: RepositoryState
     ref: str
     packages: tuple[DraftedRemoval, ...] = ()  # in order of path
     draft: RemovalDraft | None = None  # as observed; None: there is none
@@ -317,11 +314,8 @@ def _join_names(paths: Sequence[str]) -> str:
 
 def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
     """Yield the action on the branch of a removal draft, if it changes."""
-    action = PlanAction(
-        kind=ActionKind.DRAFT_REMOVAL,
-        namespace=plan.namespace,
-        policy=plan.policy,
-        stage=plan.stage,
+    action = plan.build_action(
+        ActionKind.DRAFT_REMOVAL,
         repository=plan.repository,
         ref=plan.ref,
         expected=plan.draft.commit if plan.draft is not None else "",

@@ -14,7 +14,7 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
-from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     CommitIdentity,
@@ -321,13 +321,12 @@ def removal_message(removals: Sequence[PackageRemoval], reason: str) -> str:
     return "\n\n".join([*parts, reason.strip(), "\n".join(trailers)]) + "\n"
 
 
-class VariantRemoval(Value, kw_only=True):
-    """Removal of one variant whose target no longer exists, from all its places."""
+class VariantRemoval(ActionSubject, kw_only=True):
+    """Removal of one variant whose target no longer exists, from all its places.
 
-    namespace: str
-    policy: str
-    variant: str
-    stage: str  # as recorded
+    `stage` is as recorded.
+    """
+
     package_removals: tuple[PackageRemoval, ...]
     first_due: datetime  # first time at which it was due
 
@@ -354,14 +353,7 @@ def removal_due_since(
 
 def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
     """Yield the actions of the removal of one variant."""
-    record_action = PlanAction(
-        kind=ActionKind.RECORD,
-        namespace=variant_removal.namespace,
-        policy=variant_removal.policy,
-        stage=variant_removal.stage,
-        variant=variant_removal.variant,
-        detail=plan_wording.TARGET_GONE,
-    )
+    record_action = variant_removal.build_action(ActionKind.RECORD, detail=plan_wording.TARGET_GONE)
     removals = variant_removal.package_removals
     for removal in removals:
         if removal.removes_package and not removal.awaits_request:

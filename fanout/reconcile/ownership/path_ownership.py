@@ -512,11 +512,9 @@ def _build_occupant(
     recorded_paths: RecordedPaths,
 ) -> PathHolder:
     return PathHolder(
-        namespace=owner[0],
-        variant=owner[1],
+        owner=owner,
         policy=recorded_paths.title_by_owner[owner],
-        path=place[1],
-        repository=place[0],
+        place=place,
         is_moving=owner in wanted_paths,
         is_leaving=recorded_paths.path_by_owner[owner] != place,
         is_undeclared=owner in recorded_paths.undeclared_owners,

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 
+from fanout.plan.actions import RepositorySubject
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.other_requests import (
-    OtherStatuses,
-    RepositorySubject,
-    plan_other_statuses,
-)
+from fanout.plan.pull_requests.other_requests import OtherStatuses, plan_other_statuses
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.selection.policy_resolution import repository_key
 
