@@ -23,14 +23,14 @@ from benchmarks.inputs import Size
 from benchmarks.rows import Row, at_most
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
+from fanout.controller.loop_health import LoopObserver, ScheduledPass
+from fanout.controller.run_loop import LoopDependencies, RunLoop
+from fanout.controller.status_thread import StatusThread
 from fanout.errors import FanoutError
 from fanout.kube.api_connection import APPLY_TYPE, ApiConnection, open_connection
 from fanout.kube.status_writer import ApiStatusWriter
 from fanout.plan.actions import ActionKind
 from fanout.reconcile.execution.plan_execution import run_pass
-from fanout.schedule.loop_health import LoopObserver, ScheduledPass
-from fanout.schedule.run_loop import LoopDependencies, RunLoop
-from fanout.schedule.status_thread import StatusThread
 
 _CONNECTIONS, _DRAFTS = 8, 1_000  # drafts of a round, as in a process that stays
 _PUSH_RATIO, _WRITE_RATIO, _MEMORY_RATIO, _WRITES = 1.3, 1.5, 1.6, 2.0

@@ -29,12 +29,12 @@ from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.main import GC_THRESHOLD
 from fanout.cli.settings import resolve_settings
 from fanout.cli.startup import Program, open_program
+from fanout.controller.loop_health import ScheduledPass
+from fanout.controller.run_loop import RunLoop
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_scope import PassMode
-from fanout.schedule.loop_health import ScheduledPass
-from fanout.schedule.run_loop import RunLoop
 from fanout.values import replace
 
 _TARGETS, _QUICK, _REPOSITORIES = 10_000, 1_000, 100

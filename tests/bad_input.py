@@ -10,8 +10,8 @@ from datetime import timedelta
 from fleet import POLICY, PROMOTION, Fleet
 
 from fanout.cluster.file_cluster import read_directory
+from fanout.controller.sweep_schedule import build_timetable
 from fanout.reconcile.pass_scope import PassMode
-from fanout.schedule.sweep_schedule import build_timetable
 
 CI = ("--by", "Ci <ci@example.com>")
 FREEZE = 'windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]'  # the day of the tests

@@ -16,7 +16,7 @@ FIELD = """
     active adoption annotations api approval approvals approve approver blob blobs branch cel chain
     admission check
     checking checks cli clone cluster commit completed condition conditions config configuration
-    conflict conflicts container context crd crds credentials cron
+    conflict conflicts container context controller crd crds credentials cron
     declaration declarations declared declined
     delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft

@@ -25,15 +25,15 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import is_colored
 from fanout.cluster.file_secrets import FileSecrets
+from fanout.controller.loop_health import LoopObserver
+from fanout.controller.notification_thread import NotificationThread
+from fanout.controller.run_loop import LoopDependencies, RunLoop, SettlingTime
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.disk_cache import installed_version
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
-from fanout.schedule.loop_health import LoopObserver
-from fanout.schedule.notification_thread import NotificationThread
-from fanout.schedule.run_loop import LoopDependencies, RunLoop, SettlingTime
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
 from fanout.values import Value

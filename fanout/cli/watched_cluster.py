@@ -18,6 +18,9 @@ from fanout.cli.declarations import find_default_namespace, open_cluster_connect
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
+from fanout.controller.loop_health import LoopObserver, ScheduledPass
+from fanout.controller.run_loop import IntakeReport, LoopDependencies, RunLoop
+from fanout.controller.status_thread import StatusThread
 from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -29,9 +32,6 @@ from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.records.record_intake import RecordIntake
 from fanout.reconcile.records.record_retention import RecordRetention
 from fanout.reconcile.validation.object_findings import ObjectFindings
-from fanout.schedule.loop_health import LoopObserver, ScheduledPass
-from fanout.schedule.run_loop import IntakeReport, LoopDependencies, RunLoop
-from fanout.schedule.status_thread import StatusThread
 from fanout.telemetry.redaction import Redactor
 from fanout.values import replace
 

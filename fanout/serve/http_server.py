@@ -23,8 +23,8 @@ from starlette.routing import Route, Router
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fanout.controller.loop_health import LoopHealth
 from fanout.errors import FanoutError
-from fanout.schedule.loop_health import LoopHealth
 from fanout.serve.hook_receiver import (
     MAX_BODY,
     STATUS_BY_OUTCOME,

@@ -21,12 +21,12 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 
+from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassReport
 from fanout.sandbox.worker_limits import ExceededLimit
-from fanout.schedule.loop_health import LoopHealth, ScheduledPass
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType

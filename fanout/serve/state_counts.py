@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from fanout.api.reasons import is_asked
+from fanout.controller.loop_health import ScheduledPass
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.reconcile.pass_results import STOPPED, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
-from fanout.schedule.loop_health import ScheduledPass
 from fanout.serve.metric_table import HOLDS, POLICIES, PROBLEMS, STAGES, VARIANTS, Metric
 
 Labels = tuple[str, ...]

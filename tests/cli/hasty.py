@@ -6,7 +6,7 @@ What waits is the real program; only the constants for people's patience are tho
 import time
 
 from fanout.cli.main import run
-from fanout.schedule import run_loop, trigger_queue
+from fanout.controller import run_loop, trigger_queue
 
 FASTER = 10
 run_loop.monotonic = trigger_queue.monotonic = lambda: FASTER * time.monotonic()

@@ -15,6 +15,8 @@ from kube_server import KubeServer
 from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
+from fanout.controller.loop_health import ScheduledPass
+from fanout.controller.status_thread import StatusThread
 from fanout.errors import FanoutError
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
@@ -25,8 +27,6 @@ from fanout.ports import WriterResult
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_scope import PassMode, list_subjects
 from fanout.reconcile.validation.object_findings import ObjectFindings
-from fanout.schedule.loop_health import ScheduledPass
-from fanout.schedule.status_thread import StatusThread
 
 WRITES = ("APPLY", "PATCH", "PUT", "POST", "DELETE")
 

@@ -23,7 +23,7 @@ HASTY = """\
 from datetime import timedelta
 from fanout.cli.main import run
 from fanout.kube import admission_check, installation_lease
-from fanout.schedule import status_thread
+from fanout.controller import status_thread
 admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
 installation_lease.LEASE_TIME = timedelta(seconds=5)
 installation_lease.RENEWAL_PAUSE = 0.5

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanout.cluster.file_cluster import read_directory
+from fanout.controller.sweep_schedule import build_timetable
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, resolve_policies
 from fanout.reconcile.selection.selector_warnings import (
@@ -15,7 +16,6 @@ from fanout.reconcile.selection.selector_warnings import (
 )
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.worker_limits import WorkerLimits
-from fanout.schedule.sweep_schedule import build_timetable
 from fanout.telemetry.metrics import Counters
 
 POLICY = """\

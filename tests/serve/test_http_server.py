@@ -12,9 +12,9 @@ from time import monotonic, sleep
 
 import pytest
 
+from fanout.controller.loop_health import STALL_LIMIT, LoopHealth
 from fanout.errors import InvalidInput
 from fanout.ports import Credentials
-from fanout.schedule.loop_health import STALL_LIMIT, LoopHealth
 from fanout.serve import http_server
 from fanout.serve.hook_receiver import MAX_BODY, HookReceiver
 from fanout.serve.run_metrics import RunMetrics

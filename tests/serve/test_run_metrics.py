@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.results import Hold, StageResult
+from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
 from fanout.gates.evaluation_results import (
@@ -16,7 +17,6 @@ from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.schedule.loop_health import LoopHealth, ScheduledPass
 from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters

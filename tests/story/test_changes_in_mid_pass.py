@@ -11,13 +11,13 @@ from fleet import Fleet
 
 from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import Program
+from fanout.controller.run_loop import RunLoop, SettlingTime
+from fanout.controller.trigger_queue import Trigger, TriggerKey
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject
-from fanout.schedule.run_loop import RunLoop, SettlingTime
-from fanout.schedule.trigger_queue import Trigger, TriggerKey
 from fanout.values import replace
 
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core")}

@@ -13,12 +13,12 @@ from fleet import POLICY, Fleet
 
 from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
+from fanout.controller import run_loop
+from fanout.controller.run_loop import RunLoop
 from fanout.plan import plan_wording
 from fanout.plan.due_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
-from fanout.schedule import run_loop
-from fanout.schedule.run_loop import RunLoop
 from fanout.values import replace
 
 SITES = ("ams", "ber", "cph", "dub", "esp")

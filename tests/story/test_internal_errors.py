@@ -20,8 +20,8 @@ from fleet import PLAIN, PROMOTION, Fleet
 
 from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
-from fanout.schedule import run_loop as module
-from fanout.schedule.run_loop import RunLoop
+from fanout.controller import run_loop as module
+from fanout.controller.run_loop import RunLoop
 
 PATIENCE = 20  # seconds, for a slow machine
 

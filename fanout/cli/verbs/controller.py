@@ -16,9 +16,9 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import OpenCluster, check_configuration, open_program
 from fanout.cli.terminal import set_commands
 from fanout.cli.watched_cluster import open_watched_cluster
+from fanout.controller.loop_health import LoopObserver
+from fanout.controller.run_loop import SettlingTime
 from fanout.message_commands import MessageCommands
-from fanout.schedule.loop_health import LoopObserver
-from fanout.schedule.run_loop import SettlingTime
 from fanout.values import replace
 
 # A controller serves all namespaces: who takes records in must not be in doubt.

@@ -19,12 +19,12 @@ from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
+from fanout.controller.sweep_schedule import build_timetable
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.forecast import NextSweep, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
-from fanout.schedule.sweep_schedule import build_timetable
 from fanout.values import replace
 
 _SECOND = timedelta(seconds=1)

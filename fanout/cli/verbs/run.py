@@ -18,7 +18,7 @@ from fanout.cli.input.options import PASS_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program, warn_about_records
-from fanout.schedule.loop_health import LoopObserver
+from fanout.controller.loop_health import LoopObserver
 
 
 @click.command(cls=VerbCommand)

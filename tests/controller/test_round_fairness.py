@@ -1,12 +1,12 @@
 """Turns of policies that write thousands of drafts, by what passes did."""
 
-from schedule.test_loop import report
+from controller.test_loop import report
 
+from fanout.controller.round_fairness import RoundFairness
+from fanout.controller.trigger_queue import Trigger, TriggerKey
 from fanout.errors import Conflict, Denied
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.due_drafts import DraftLimit
-from fanout.schedule.round_fairness import RoundFairness
-from fanout.schedule.trigger_queue import Trigger, TriggerKey
 from fanout.values import replace
 
 POLL = TriggerKey(Trigger.POLL)

@@ -7,13 +7,13 @@ from time import monotonic
 
 import structlog
 
+from fanout.controller.loop_health import ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.ports import StatusWriter
 from fanout.present.status_queue import StatusBatch, StatusQueue
 from fanout.reconcile.validation.object_findings import ErrorsByObject
-from fanout.schedule.loop_health import ScheduledPass
 from fanout.telemetry.error_isolation import run_isolated
 
 SETTLE_TIME = 0.1  # seconds in which a round that follows at once begins

@@ -9,10 +9,10 @@ from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.time_zone import parse_zone
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.cluster.sweep_log_store import SweepLogStore
+from fanout.controller.sweep_schedule import ScheduledSweep, SweepState, SweepTimetable
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.schedule.sweep_schedule import ScheduledSweep, SweepState, SweepTimetable
 from fanout.telemetry.metrics import Counters
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

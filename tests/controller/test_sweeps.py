@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.time_zone import parse_zone
-from fanout.plan.records.logged_sweep import LoggedSweep
-from fanout.reconcile.pass_scope import PassMode, PassSubject
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.schedule.sweep_schedule import (
+from fanout.controller.sweep_schedule import (
     ScheduledSweep,
     SweepTimetable,
     build_mode,
     build_timetable,
     find_obsolete,
 )
+from fanout.plan.records.logged_sweep import LoggedSweep
+from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
 HOUR = timedelta(hours=1)
 A, B = PassSubject("platform", "a"), PassSubject("platform", "b")

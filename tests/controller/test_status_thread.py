@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from fleet import Fleet
 
+from fanout.controller import status_thread as module
+from fanout.controller.loop_health import ScheduledPass
+from fanout.controller.status_thread import StatusThread
 from fanout.errors import Unavailable
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.ports import WriterResult
 from fanout.reconcile.pass_scope import PassMode, list_subjects
-from fanout.schedule import status_thread as module
-from fanout.schedule.loop_health import ScheduledPass
-from fanout.schedule.status_thread import StatusThread
 
 PATIENCE = 20.0  # seconds
 

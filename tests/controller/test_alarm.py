@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.schedule.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
+from fanout.controller.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 
 ONE = TriggerKey(Trigger.SWEEP, "platform", "one")
 TWO = TriggerKey(Trigger.SWEEP, "platform", "two")

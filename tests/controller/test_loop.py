@@ -11,6 +11,19 @@ import pytest
 
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
+from fanout.controller import run_loop as module
+from fanout.controller.loop_health import STALL_LIMIT
+from fanout.controller.outage_retries import OutageRetries
+from fanout.controller.run_loop import (
+    FIRST_PAUSE,
+    MAX_FOLLOW_UPS,
+    MAX_LOST_RACES,
+    MAX_PAUSE,
+    LoopDependencies,
+    RunLoop,
+    SettlingTime,
+    compute_pause,
+)
 from fanout.errors import Conflict, InvalidInput, RateLimited, Unavailable
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
@@ -21,19 +34,6 @@ from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.schedule import run_loop as module
-from fanout.schedule.loop_health import STALL_LIMIT
-from fanout.schedule.outage_retries import OutageRetries
-from fanout.schedule.run_loop import (
-    FIRST_PAUSE,
-    MAX_FOLLOW_UPS,
-    MAX_LOST_RACES,
-    MAX_PAUSE,
-    LoopDependencies,
-    RunLoop,
-    SettlingTime,
-    compute_pause,
-)
 from fanout.values import replace
 
 HOUR = timedelta(hours=1)
@@ -222,11 +222,11 @@ def test_the_alarm_wakes_it_at_the_scheduled_instant(files, monkeypatch):
     """Cron has no seconds, so its arithmetic is played: once, a moment from now."""
     instant = datetime.now(UTC) + timedelta(milliseconds=500)
     monkeypatch.setattr(
-        "fanout.schedule.sweep_schedule.last_fire",
+        "fanout.controller.sweep_schedule.last_fire",
         lambda schedule, zone, now: instant if now >= instant else None,
     )
     monkeypatch.setattr(
-        "fanout.schedule.sweep_schedule.next_fire",
+        "fanout.controller.sweep_schedule.next_fire",
         lambda schedule, zone, now: instant if now < instant else now + HOUR,
     )
     files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "* * * * *"')

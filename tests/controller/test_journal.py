@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from fanout.controller.log_throttling import LoopLog
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, Unavailable
@@ -11,7 +12,6 @@ from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.schedule.log_throttling import LoopLog
 
 
 def report(number: int, problem: str = "") -> PassReport:

@@ -13,6 +13,13 @@ from time import monotonic
 
 from fanout.api.reasons import Reason
 from fanout.api.urls import canonicalize_url
+from fanout.controller.log_throttling import LoopLog
+from fanout.controller.loop_health import LoopHealth, LoopObserver, ScheduledPass
+from fanout.controller.outage_retries import OutageRetries
+from fanout.controller.repository_index import RepositoryIndex
+from fanout.controller.round_fairness import RoundFairness
+from fanout.controller.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
+from fanout.controller.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
@@ -21,13 +28,6 @@ from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.retries import choose_pause
-from fanout.schedule.log_throttling import LoopLog
-from fanout.schedule.loop_health import LoopHealth, LoopObserver, ScheduledPass
-from fanout.schedule.outage_retries import OutageRetries
-from fanout.schedule.repository_index import RepositoryIndex
-from fanout.schedule.round_fairness import RoundFairness
-from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
-from fanout.schedule.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import Value
 

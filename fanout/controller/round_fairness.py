@@ -9,11 +9,11 @@ from collections.abc import Collection, Sequence
 from math import ceil
 
 from fanout.api.reasons import Reason
+from fanout.controller.trigger_queue import Trigger, TriggerKey
 from fanout.plan.actions import ActionKind
 from fanout.plan.due_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassSubject, subject_of
-from fanout.schedule.trigger_queue import Trigger, TriggerKey
 from fanout.values import replace
 
 

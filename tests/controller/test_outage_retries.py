@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from fleet import Fleet
 
+from fanout.controller.outage_retries import OutageRetries
+from fanout.controller.run_loop import compute_pause
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.plan.actions import ActionKind, PlanAction, undone_result
 from fanout.plan.observation.forge_state import ForgeState
@@ -16,8 +18,6 @@ from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.schedule.outage_retries import OutageRetries
-from fanout.schedule.run_loop import compute_pause
 from fanout.values import replace
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)

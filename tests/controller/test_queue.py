@@ -6,7 +6,7 @@ from time import monotonic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.schedule.trigger_queue import TriggerQueue
+from fanout.controller.trigger_queue import TriggerQueue
 
 SOON, LONG = 0.01, 30
 

@@ -3,12 +3,12 @@
 import threading
 from time import monotonic, sleep
 
-from schedule.test_loop import PATIENCE, A, B, Observer, Play, report
+from controller.test_loop import PATIENCE, A, B, Observer, Play, report
 
+from fanout.controller import run_loop as module
+from fanout.controller.loop_health import STALL_LIMIT
+from fanout.controller.run_loop import IntakeReport
 from fanout.errors import Unavailable
-from fanout.schedule import run_loop as module
-from fanout.schedule.loop_health import STALL_LIMIT
-from fanout.schedule.run_loop import IntakeReport
 from fanout.values import replace
 
 

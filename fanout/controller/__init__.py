@@ -1,0 +1,1 @@
+"""Continuous operation: work queue, the loop that makes passes, and the threads beside it."""

@@ -1,1 +1,0 @@
-"""Continuous operation: wakes the loop at the instants computed by `calendar`."""
