@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import Denied, FanoutError
@@ -668,6 +670,62 @@ class SweepLog(Protocol):
 
         Raises Conflict, Unavailable, Denied.
         """
+
+
+# ---- A cluster as a controller uses it ---------------------------------------------------------
+
+
+class FinalizerWriter(Protocol):
+    """Writer of the finalizer of UpstreamPolicies and PackageVariants (package: kube)."""
+
+    def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
+        """Add the finalizer where it is missing; return the objects that have it.
+
+        Raises Unavailable.
+        """
+
+    def remove(self, declarations: Collection[UpstreamPolicy | PackageVariant]) -> None:
+        """Remove the finalizer of deleted objects. A failure is logged."""
+
+
+class WatchedCluster(Protocol):
+    """API server whose objects are watched (package: kube)."""
+
+    @property
+    def finalizers(self) -> FinalizerWriter:
+        """Writer of the finalizer."""
+
+    @property
+    def pending_records(self) -> PendingRecords:
+        """Records that people create."""
+
+    def notify(
+        self,
+        on_change: Callable[[], None],
+        on_record: Callable[[], None],
+        on_return: Callable[[], None],
+    ) -> None:
+        """Call these functions from now on, on any thread.
+
+        `on_change`: an object has changed. `on_record`: a record may have to be taken in.
+        `on_return`: the API server answers again after an outage.
+        """
+
+    def refresh(self) -> None:
+        """List fanout's own kinds anew: what is read next is not older than the call.
+
+        Raises Denied, Unavailable.
+        """
+
+
+class ClusterLease(Protocol):
+    """Lease of an installation of fanout in a cluster (package: kube)."""
+
+    def find_obstacle(self) -> str:
+        """Return why this installation writes no status, "" if it does. For any thread."""
+
+    def renewed(self, notify: Callable[[], None]) -> AbstractContextManager[None]:
+        """Renew the lease while open; `notify` is called when that of another one has ended."""
 
 
 # ---- Statuses in a cluster ---------------------------------------------------------------------

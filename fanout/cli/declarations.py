@@ -4,16 +4,14 @@ A misspelled name is an error that lists what exists; it must never look like a 
 that has nothing to do.
 """
 
-import os
 import sys
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
-from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.cli.cluster_access import open_listed_objects
 from fanout.cli.command_errors import not_found
-from fanout.cli.lazy_import import load_extra, load_module
-from fanout.cli.settings import POD_VARIABLE, STANDARD_INPUT, Settings
+from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
 from fanout.declared.declaration_failure import own_kind
@@ -111,54 +109,9 @@ class DeclarationSource(Inventory, Protocol):
 def open_inventory(settings: Settings) -> DeclarationSource:
     """Open what objects are read from: a cluster, or the files of `-f`. Raises InvalidInput."""
     if settings.uses_cluster:
-        return _open_cluster(settings)
+        inventory: DeclarationSource = open_listed_objects(settings)
+        return inventory
     return open_files(settings, ManifestCache(settings.state_dir / "parsed"))
-
-
-def _open_cluster(settings: Settings) -> DeclarationSource:
-    """Open the API server of a kubeconfig context. Raises InvalidInput."""
-    source = load_module("kube.object_listing").ListedObjects(open_cluster_connection(settings))
-    inventory_module = load_module("kube.api_inventory")
-    inventory: DeclarationSource = inventory_module.ApiInventory(source, settings.namespace)
-    return inventory
-
-
-def open_cluster_connection(settings: Settings) -> Any:
-    """Open the connection to the API server of the settings. Raises InvalidInput.
-
-    Where no context and no kubeconfig file is named, a pod's service account has precedence.
-    """
-    connections = _load_connections(settings)
-    if _uses_pod(settings):
-        return connections.open_pod_connection()
-    return connections.open_connection(settings.kubeconfig, settings.context)
-
-
-def find_default_namespace(settings: Settings) -> str:
-    """Return the namespace that kubectl would use: of the context, or of the pod.
-
-    Raises InvalidInput if the kubeconfig file or the context cannot be used.
-    """
-    connections = _load_connections(settings)
-    namespace: str = (
-        connections.read_pod_namespace()
-        if _uses_pod(settings)
-        else connections.read_context_namespace(settings.kubeconfig, settings.context)
-    )
-    return namespace or DEFAULT_NAMESPACE
-
-
-def _load_connections(settings: Settings) -> Any:
-    # Loaded here only: the client of Kubernetes takes as long as a pass without work.
-    option = "--context" if settings.names_cluster else "without -f"
-    if settings.is_controller:
-        option = "fanout controller"
-    return load_extra("kube.api_connection", "kubernetes", option)
-
-
-def _uses_pod(settings: Settings) -> bool:
-    is_named = settings.context or settings.kubeconfig
-    return not is_named and bool(os.environ.get(POD_VARIABLE))
 
 
 def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> FileCluster:

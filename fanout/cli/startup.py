@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost, RecordsLocation
 from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
+from fanout.cli.cluster_access import open_record_creator
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
 from fanout.cli.declarations import (
     DeclarationSource,
     check_declared,
-    open_cluster_connection,
     open_inventory,
 )
 from fanout.cli.lazy_import import load_module
@@ -434,15 +434,6 @@ def _open_noop_snapshot(
         settings.state_dir / "rest",
         f"{installed_version()}\0{url}\0{configuration.model_dump_json()}",
     )
-
-
-def open_record_creator(settings: Settings) -> RecordCreator | None:
-    """Open what creates records as objects of a cluster; None for files and the controller."""
-    if not settings.uses_cluster or settings.is_controller:
-        return None
-    module = load_module("kube.record_creation")
-    creator: RecordCreator = module.RecordCreation(open_cluster_connection(settings))
-    return creator
 
 
 def _open_overlay(

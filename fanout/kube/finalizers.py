@@ -6,8 +6,6 @@ anything is written for the object, and removed when nothing of it is left downs
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import inf
-from time import monotonic
 from typing import Any
 
 import structlog
@@ -21,13 +19,10 @@ from fanout.declared.object_key import ObjectKey
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import CONNECTIONS, MERGE_TYPE, ApiConnection, NotServed
-from fanout.ports import Inventory
 from fanout.retries import retry_conflicts
 from fanout.values import replace
 
 FINALIZER = f"{GROUP}/removal"
-
-RETRY_AFTER = 30.0  # seconds until objects without the finalizer are tried again
 
 _log = structlog.get_logger()
 Declaration = UpstreamPolicy | PackageVariant
@@ -132,42 +127,6 @@ class RemovalFinalizers:
         version = meta["resourceVersion"]
         change = {"metadata": {"resourceVersion": version, "finalizers": finalizers}}
         self._connection.send("PATCH", _path_of(declaration), change, MERGE_TYPE)
-
-
-class FinalizedInventory:
-    """Inventory whose objects have the finalizer before anything is planned for them.
-
-    The same value is returned while the API server shows the same objects.
-    """
-
-    def __init__(self, inventory: Inventory, finalizers: RemovalFinalizers) -> None:
-        """Read from another inventory."""
-        self._inventory = inventory
-        self._finalizers = finalizers
-        self._shown: DeclaredObjects | None = None  # what the other inventory read last
-        self._finalized = DeclaredObjects()
-        self._retry_at = inf  # by the monotonic clock
-
-    def read(self) -> DeclaredObjects:
-        """Return what is declared and has the finalizer. Raises what the other inventory raises."""
-        shown = self._inventory.read()
-        if shown is not self._shown or monotonic() >= self._retry_at:
-            self._finalized = self._finalizers.add_missing(shown)
-            self._shown = shown
-            self._retry_at = inf if self._finalized is shown else monotonic() + RETRY_AFTER
-        return self._finalized
-
-    def require(self, injected: Mapping[ObjectKey, Collection[tuple[str, str]]]) -> bool:
-        """Read these kinds too, which packages inject; return whether the next reading differs."""
-        return self._inventory.require(injected)
-
-    def digest(self) -> str:
-        """Return "": nothing tells without a listing whether anything changed."""
-        return ""
-
-    def last_digest(self) -> str:
-        """Return "", as `digest` does."""
-        return ""
 
 
 def _list_present(declared: DeclaredObjects) -> Iterator[Declaration]:

@@ -15,17 +15,15 @@ from kube_server import CONTROLLER, KubeError, KubeServer
 
 from fanout.api.admission_policies import build_admission_policies
 from fanout.cli.startup import Program
-from fanout.cli.watched_cluster import (
-    PolicyErrorMemo,
-    open_record_intake,
-    open_record_retention,
-)
+from fanout.controller.cluster_operation import PolicyErrorMemo
 from fanout.errors import FanoutError
 from fanout.kube import admission_check
 from fanout.kube.api_connection import ApiConnection, open_connection
+from fanout.kube.pending_records import ApiPendingRecords
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult, RecordIntake
+from fanout.reconcile.records.record_retention import RecordRetention
 
 PATIENCE = 180  # seconds, for a busy machine
 BY, GROUPS = "fanout.dev/by", "fanout.dev/groups"
@@ -108,7 +106,8 @@ class Company:
     def take_in(self, after: timedelta = timedelta()) -> IntakeResult:
         with self.opened() as (program, connection):
             intake, now = open_intake(program, connection), self.fleet.now + after
-            retention = open_record_retention(program, connection)
+            pending = ApiPendingRecords(connection)
+            retention = RecordRetention(pending, program.configuration.record_retention)
             assert not retention.delete_expired(now).problems
             return intake.take_in(now)
 
@@ -135,7 +134,15 @@ def open_intake(program: Program, connection: ApiConnection) -> RecordIntake:
         evaluated.update(program.reconciler.plan_pass(declared, now, mode))
     except FanoutError as error:
         evaluated.fail(error)
-    return open_record_intake(program, connection, evaluated)
+    return build_intake(program, connection, evaluated)
+
+
+def build_intake(
+    program: Program, connection: ApiConnection, evaluated: PolicyErrorMemo
+) -> RecordIntake:
+    """Build the intake of records; `evaluated` has the results of passes."""
+    pending = ApiPendingRecords(connection)
+    return RecordIntake(program.world.records, pending, evaluated.find_obstacle)
 
 
 @contextmanager

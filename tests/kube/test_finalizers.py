@@ -10,11 +10,12 @@ from kube_server import CONTROLLER, KubeServer
 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
+from fanout.controller.finalized_inventory import FinalizedInventory
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.finalizers import FINALIZER, FinalizedInventory, RemovalFinalizers
+from fanout.kube.finalizers import FINALIZER, RemovalFinalizers
 from fanout.kube.object_listing import ListedObjects
 from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import run_pass

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube.record_fleet import Company, decision
+from kube.record_fleet import Company, build_intake, decision
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer
 
-from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
+from fanout.controller.cluster_operation import PolicyErrorMemo
 from fanout.git.mirror import create_bare
 
 pytestmark = pytest.mark.kube
@@ -109,7 +109,7 @@ def test_no_record_follows_on_restored_records(company: Company):
     newest, waiting = restored(company)
     with company.opened() as (program, connection):
         # Of a process that has just begun: no pass has compared the records with repositories.
-        unsure = open_record_intake(program, connection, PolicyErrorMemo())
+        unsure = build_intake(program, connection, PolicyErrorMemo())
         assert unsure.take_in(company.fleet.now).problems
     assert company.condition(waiting)["status"] == "False"
     result = company.take_in()

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube.record_fleet import decision, record
+from kube.record_fleet import build_intake, decision, record
 from kube.status_world import StatusWorld, count_writes
 from kube_server import CONTROLLER, KubeServer
 from msgspec.structs import force_setattr
 
-from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
+from fanout.controller.cluster_operation import PolicyErrorMemo
 from fanout.kube.api_connection import open_connection
 
 pytestmark = pytest.mark.kube
@@ -57,7 +57,7 @@ class RecordWorld(StatusWorld):
         connection = open_connection(self.server.kubeconfig, CONTROLLER)
         evaluated = PolicyErrorMemo()
         evaluated.update(self.run_round().pass_plan)
-        intake = open_record_intake(self.program, connection, evaluated)
+        intake = build_intake(self.program, connection, evaluated)
         assert intake.take_in(self.fleet.now).problems == ()
         self.settle()
         # The watch may be late.

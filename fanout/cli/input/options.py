@@ -311,7 +311,7 @@ def _with_default_namespace(settings: Settings) -> Settings:
     """
     if not settings.reads_cluster or settings.namespace:
         return settings
-    find_default_namespace = load_module("cli.declarations").find_default_namespace
+    find_default_namespace = load_module("cli.cluster_access").find_default_namespace
     return replace(settings, namespace=find_default_namespace(settings))
 
 

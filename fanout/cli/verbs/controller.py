@@ -1,8 +1,12 @@
 """`fanout controller`: run continuously on the objects of a Kubernetes API server."""
 
+import socket
+
 import click
 
+from fanout.cli.cluster_access import open_watched_cluster
 from fanout.cli.continuous_operation import (
+    build_dependencies,
     configure_log,
     hooks_option,
     interval_option,
@@ -15,7 +19,8 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import OpenCluster, check_configuration, open_program
 from fanout.cli.terminal import set_commands
-from fanout.cli.watched_cluster import open_watched_cluster
+from fanout.controller.cluster_operation import ClusterOperation
+from fanout.controller.finalized_inventory import FinalizedInventory
 from fanout.controller.loop_health import LoopObserver
 from fanout.controller.run_loop import SettlingTime
 from fanout.message_commands import MessageCommands
@@ -47,22 +52,31 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     set_commands(settings.commands)
     # Before anything is connected to: what is configured may be wrong.
     check_configuration(settings)
-    with open_watched_cluster(settings) as cluster:
-        opened = OpenCluster(cluster.inventory, cluster.open_secrets)
-        observers: list[LoopObserver] = []
-        with (
-            open_program(settings, check=False, long_running=True, cluster=opened) as program,
-            cluster.run_observers(program, observers),
-        ):
-            configure_log(program)
-            operate(
-                program,
-                operation,
-                cluster.build_dependencies(program, observers),
-                observers,
-                settling=_SETTLING,
-                on_loop=cluster.connect,
+    cluster = open_watched_cluster(settings)
+    with cluster.watched():
+        inventory = FinalizedInventory(cluster.inventory, cluster.finalizers)
+        opened = OpenCluster(inventory, cluster.open_secrets)
+        with open_program(settings, check=False, long_running=True, cluster=opened) as program:
+            cluster_operation = ClusterOperation(
+                cluster,
+                inventory,
+                program.world,
+                program.reconciler,
+                program.configuration.record_retention,
+                cluster.open_lease(program.world.setup.install, program.records_url),
             )
+            observers: list[LoopObserver] = []
+            writer = cluster.open_status_writer(socket.gethostname())
+            with cluster_operation.run_observers(writer, observers):
+                configure_log(program)
+                operate(
+                    program,
+                    operation,
+                    cluster_operation.complete(build_dependencies(program, observers)),
+                    observers,
+                    settling=_SETTLING,
+                    on_loop=cluster_operation.connect,
+                )
     return ExitCode.OK
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fleet import Fleet
 
-from fanout.cli.watched_cluster import PolicyErrorMemo
+from fanout.controller.cluster_operation import PolicyErrorMemo
 from fanout.errors import FanoutError, InvalidInput, Unavailable
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.pass_results import PassPlan
