@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import count
 from time import process_time
 
 from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
 from fanout.api.gate_vocabulary import RolloutStrategy, Verdict
+from fanout.api.record_objects import EvidenceSpec
 from fanout.cli.main import GC_THRESHOLD
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_evaluator import evaluate_gates
@@ -163,6 +165,7 @@ def _variant(place: int, index: int) -> VariantFacts:
 
 
 def _evidence(variants: list[VariantFacts]) -> Iterator[EvidenceFacts]:
+    orders = count()
     for variant in variants:
         assert variant.published is not None
         for check in ("e2e", "load"):
@@ -170,11 +173,14 @@ def _evidence(variants: list[VariantFacts]) -> Iterator[EvidenceFacts]:
                 name=f"{variant.name}-{check}",
                 at=_START + timedelta(minutes=2),
                 by="ci",
-                stage=variant.stage,
-                check=check,
-                status=Verdict.PASSED,
-                revision=variant.published.revision,
-                variants=(variant.name,),
+                spec=EvidenceSpec.model_construct(
+                    stage=variant.stage,
+                    check=check,
+                    status=Verdict.PASSED,
+                    revision=variant.published.revision,
+                    variants=(variant.name,),
+                ),
+                order=next(orders),
             )
 
 
@@ -182,9 +188,9 @@ def _count(facts: PolicyFacts) -> Mapping[tuple[str, str], int]:
     """Count ready variants by revision and stage: the least work an evaluation can do."""
     passed: dict[str, set[str]] = {}
     for evidence in facts.records.evidence:
-        if evidence.status is Verdict.PASSED:
-            for name in evidence.variants:
-                passed.setdefault(name, set()).add(evidence.check)
+        if evidence.spec.status is Verdict.PASSED:
+            for name in evidence.spec.variants:
+                passed.setdefault(name, set()).add(evidence.spec.check)
     ready: dict[tuple[str, str], int] = {}
     for variant in facts.variants:
         if variant.published is not None and len(passed.get(variant.name, ())) == 2:

@@ -21,45 +21,37 @@ from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Rollbacks
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
-from fanout.values import Value
 
 Scope = tuple[str, str]
 """Scope of a suspension: ("policy", ""), ("stage", its name) or ("variant", its name)."""
 _POLICY: Scope = ("policy", "")
 
 
-class ApplicableDecision(Value):
-    """A decision in force that is about one revision, with its place in record order."""
+def is_applied(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
+    """Return whether the variant has taken the step of a Publish since, or one beyond it.
 
-    at: datetime
-    decision: DecisionFacts
-    # Position in the records. Instants do not order decisions: two may share one second.
-    record_order: int = 0
+    One decision covers one change. Within the one second that decision and publication may
+    share, a publication of another revision came first: nobody decides about a step that is
+    not the next one.
+    """
+    last_step_at, publication = variant_facts.last_step_at, variant_facts.published
+    if last_step_at is None or last_step_at < decision.at:
+        return False
+    if publication is None or publication.revision == decision.revision:
+        return True
+    return last_step_at > decision.at and decision.name not in publication.waiting
 
-    def is_applied(self, variant_facts: VariantFacts) -> bool:
-        """Return whether the variant has taken the step of a Publish since, or one beyond it.
 
-        One decision covers one change. Within the one second that decision and publication may
-        share, a publication of another revision came first: nobody decides about a step that is
-        not the next one.
-        """
-        last_step_at, publication = variant_facts.last_step_at, variant_facts.published
-        if last_step_at is None or last_step_at < self.at:
-            return False
-        if publication is None or publication.revision == self.decision.revision:
-            return True
-        return last_step_at > self.at and self.decision.name not in publication.waiting
+def covers(decision: DecisionFacts, variant_facts: VariantFacts, draft: DraftFacts | None) -> bool:
+    """Return whether the decision covers this draft, or the future one (None).
 
-    def covers(self, variant_facts: VariantFacts, draft: DraftFacts | None) -> bool:
-        """Return whether the decision covers this draft, or the future one (None).
-
-        Like an approval it covers the trees it lists. Where no draft of the revision existed
-        yet, it covers the variant's step to the revision, and no more.
-        """
-        if self.decision.trees and draft is not None:
-            return draft.tree in self.decision.trees
-        publication = variant_facts.published
-        return publication is None or publication.revision != self.decision.revision
+    Like an approval it covers the trees it lists. Where no draft of the revision existed
+    yet, it covers the variant's step to the revision, and no more.
+    """
+    if decision.trees and draft is not None:
+        return draft.tree in decision.trees
+    publication = variant_facts.published
+    return publication is None or publication.revision != decision.revision
 
 
 @dataclass(slots=True)
@@ -67,26 +59,21 @@ class _DecisionIndex:
     """Decisions of one action, by subject and revision."""
 
     # By (stage, revision); the stage is "" for decisions about the whole policy.
-    _by_stage: dict[tuple[str, str], list[ApplicableDecision]] = field(default_factory=dict)
+    _by_stage: dict[tuple[str, str], list[DecisionFacts]] = field(default_factory=dict)
     # By (variant, revision).
-    _by_variant: dict[tuple[str, str], list[ApplicableDecision]] = field(default_factory=dict)
+    _by_variant: dict[tuple[str, str], list[DecisionFacts]] = field(default_factory=dict)
 
-    def add(self, applicable_decision: ApplicableDecision) -> None:
-        decision = applicable_decision.decision
+    def add(self, decision: DecisionFacts) -> None:
         # A set, because a variant named twice would otherwise count the decision twice.
-        for variant in set(decision.variants):
-            self._by_variant.setdefault((variant, decision.revision), []).append(
-                applicable_decision
-            )
-        if not decision.variants:
-            self._by_stage.setdefault((decision.stage, decision.revision), []).append(
-                applicable_decision
-            )
+        for variant in set(decision.spec.variants):
+            self._by_variant.setdefault((variant, decision.revision), []).append(decision)
+        if not decision.spec.variants:
+            self._by_stage.setdefault((decision.spec.stage, decision.revision), []).append(decision)
 
     def __bool__(self) -> bool:
         return bool(self._by_stage or self._by_variant)
 
-    def find(self, stage: str, variant_name: str, revision: str) -> list[ApplicableDecision]:
+    def find(self, stage: str, variant_name: str, revision: str) -> list[DecisionFacts]:
         """List the decisions that name the variant, its stage or everything."""
         # Most policies have no decision of an action, and every variant asks for several.
         if not self._by_stage and not self._by_variant:
@@ -101,7 +88,7 @@ class _DecisionIndex:
         """Return the revisions of all decisions."""
         return {revision for _, revision in (*self._by_stage, *self._by_variant)}
 
-    def find_stage_wide(self, stage: str, revision: str) -> list[ApplicableDecision]:
+    def find_stage_wide(self, stage: str, revision: str) -> list[DecisionFacts]:
         """List the decisions about the stage as a whole, or about everything."""
         stage_decisions = self._by_stage.get((stage, revision), [])
         return (
@@ -110,11 +97,11 @@ class _DecisionIndex:
             else [*self._by_stage.get(("", revision), ()), *stage_decisions]
         )
 
-    def latest_by_revision(self, stage: str) -> dict[str, ApplicableDecision]:
+    def latest_by_revision(self, stage: str) -> dict[str, DecisionFacts]:
         """Return the last decision about the stage as a whole, by revision."""
         return {
-            revision: applicable_decisions[-1]
-            for (name, revision), applicable_decisions in self._by_stage.items()
+            revision: decisions[-1]
+            for (name, revision), decisions in self._by_stage.items()
             if name == stage
         }
 
@@ -141,30 +128,30 @@ class ActiveDecisions:
         )
         # Kept apart because skips are rare and the tally asks about one for every variant.
         self.has_skips = False
-        self.publishes: list[ApplicableDecision] = []  # in record order
+        self.publishes: list[DecisionFacts] = []  # in record order
         self.rollbacks = Rollbacks(variants)
-        self._rollback_decisions: list[ApplicableDecision] = []
+        self._rollback_decisions: list[DecisionFacts] = []
         self.holds: list[Hold] = []  # about decisions without effect, for the policy
         # (stage, or "" for the policy; instant at which a suspension ends or a decision counts).
         self._opening_times: list[tuple[str, datetime]] = []
         self._expiries: list[datetime] = []
-        for record_order, decision in enumerate(decisions):
-            if decision.expires is not None:
-                if decision.expires <= now:
+        for decision in decisions:
+            if decision.spec.expires is not None:
+                if decision.spec.expires <= now:
                     continue
-                self._expiries.append(decision.expires)
+                self._expiries.append(decision.spec.expires)
                 # Only the end of a suspension lets more through; the end of a Publish is merely
                 # looked at again.
-                if decision.action is Action.SUSPEND:  # the end of another opens nothing
-                    self._opening_times.append((decision.stage, decision.expires))
+                if decision.spec.action is Action.SUSPEND:  # the end of another opens nothing
+                    self._opening_times.append((decision.spec.stage, decision.spec.expires))
             # A Suspend dated ahead counts at once: an emergency stop must not wait for a wrong
             # clock.
-            if is_from_the_future(decision.at, now) and decision.action is not Action.SUSPEND:
+            if is_from_the_future(decision.at, now) and decision.spec.action is not Action.SUSPEND:
                 self._hold_future_decision(decision)
-            elif decision.action not in (Action.SUSPEND, Action.RESUME):
-                self._index_decision(ApplicableDecision(decision.at, decision, record_order))
+            elif decision.spec.action not in (Action.SUSPEND, Action.RESUME):
+                self._index_decision(decision)
             else:
-                for key in list_scopes(decision.stage, decision.variants):
+                for key in list_scopes(decision.spec.stage, decision.spec.variants):
                     self._suspensions[key] = decision
 
     @property
@@ -182,7 +169,7 @@ class ActiveDecisions:
         return {
             scope: decision
             for scope, decision in self._suspensions.items()
-            if decision.action is Action.SUSPEND
+            if decision.spec.action is Action.SUSPEND
         }
 
     def resumptions(self) -> dict[Scope, DecisionFacts]:
@@ -190,7 +177,7 @@ class ActiveDecisions:
         return {
             scope: decision
             for scope, decision in self._suspensions.items()
-            if decision.action is Action.RESUME
+            if decision.spec.action is Action.RESUME
         }
 
     def policy_suspended(self) -> Hold | None:
@@ -213,7 +200,7 @@ class ActiveDecisions:
 
     def publish_decisions(
         self, stage: str, variant_name: str, revision: str
-    ) -> list[ApplicableDecision]:
+    ) -> list[DecisionFacts]:
         """List the Publish decisions that name the variant, its stage or everything.
 
         Those recorded before the last Rollback are dropped: the Rollback takes them back.
@@ -223,42 +210,35 @@ class ActiveDecisions:
         return (
             publishes
             if last_rollback is None
-            else [it for it in publishes if it.record_order > last_rollback.record_order]
+            else [it for it in publishes if it.order > last_rollback.order]
         )
 
-    def pending_publishes(
-        self, variant_facts: VariantFacts, revision: str
-    ) -> list[ApplicableDecision]:
+    def pending_publishes(self, variant_facts: VariantFacts, revision: str) -> list[DecisionFacts]:
         """List the Publish decisions by which the variant has not taken its step yet."""
         publishes = self.publish_decisions(variant_facts.stage, variant_facts.name, revision)
-        return [
-            applicable_decision
-            for applicable_decision in publishes
-            if not applicable_decision.is_applied(variant_facts)
-        ]
+        return [decision for decision in publishes if not is_applied(decision, variant_facts)]
 
     def waiting_revisions(self) -> set[str]:
         """Return the revisions of Publish decisions."""
         return self._publishes.revisions
 
-    def last_rollback(self, stage: str, variant_name: str) -> ApplicableDecision | None:
+    def last_rollback(self, stage: str, variant_name: str) -> DecisionFacts | None:
         """Return the last Rollback about the variant or its stage, in force or not."""
         # In force or not: what was decided before people went back is not carried out after it.
-        for applicable_decision in reversed(self._rollback_decisions):
-            decision = applicable_decision.decision
+        for decision in reversed(self._rollback_decisions):
             if (
-                variant_name in decision.variants
-                if decision.variants
-                else decision.stage in ("", stage)
+                variant_name in decision.spec.variants
+                if decision.spec.variants
+                else decision.spec.stage in ("", stage)
             ):
-                return applicable_decision
+                return decision
         return None
 
-    def published_by_decision(self, stage: str) -> dict[str, ApplicableDecision]:
+    def published_by_decision(self, stage: str) -> dict[str, DecisionFacts]:
         """Return the last Publish about the stage as a whole, by revision."""
         return self._publishes.latest_by_revision(stage)
 
-    def skipped(self, stage: str, variant_name: str, revision: str) -> ApplicableDecision | None:
+    def skipped(self, stage: str, variant_name: str, revision: str) -> DecisionFacts | None:
         """Return the Skip that excludes the variant from the rollout of the revision, or None.
 
         A later Retry, or a Rollback to the revision, reverses it.
@@ -269,7 +249,7 @@ class ActiveDecisions:
         retry = _latest(self._retries.find(stage, variant_name, revision))
         last_rollback = self.last_rollback(stage, variant_name)
         reversals = (it for it in (retry, last_rollback) if it is not None)
-        return None if any(it.record_order > skip.record_order for it in reversals) else skip
+        return None if any(it.order > skip.order for it in reversals) else skip
 
     def retried_at(self, stage: str, variant_name: str, revision: str) -> datetime | None:
         """Return the instant of the last Retry of the revision for the variant, or None."""
@@ -278,8 +258,7 @@ class ActiveDecisions:
         last_retry = _latest(self._retries.find(stage, variant_name, revision))
         return last_retry.at if last_retry is not None else None
 
-    def _index_decision(self, applicable_decision: ApplicableDecision) -> None:
-        decision = applicable_decision.decision
+    def _index_decision(self, decision: DecisionFacts) -> None:
         if not decision.revision:
             sentence = gate_wording.describe_decision_without_revision(decision.name, decision.by)
             self.holds.append(
@@ -287,59 +266,57 @@ class ActiveDecisions:
                     Reason.DECISION_WAITS,
                     sentence,
                     gate_wording.format_decider(decision.by),
-                    applicable_decision.at,
+                    decision.at,
                 )
             )
-        elif decision.action is Action.SKIP:
-            self._skips.add(applicable_decision)
+        elif decision.spec.action is Action.SKIP:
+            self._skips.add(decision)
             self.has_skips = True
-        elif decision.action is Action.RETRY:
-            self._retries.add(applicable_decision)
+        elif decision.spec.action is Action.RETRY:
+            self._retries.add(decision)
         else:
             # The pins read promotions as well: one that was carried out ends a Rollback.
             self.rollbacks.add(decision)
-            if decision.action is Action.PUBLISH:
-                self.publishes.append(applicable_decision)
-                self._publishes.add(applicable_decision)
+            if decision.spec.action is Action.PUBLISH:
+                self.publishes.append(decision)
+                self._publishes.add(decision)
             else:
-                self._rollback_decisions.append(applicable_decision)
+                self._rollback_decisions.append(decision)
 
     def _hold_future_decision(self, decision: DecisionFacts) -> None:
         start = effective_from(decision.at)
-        self._opening_times.append((decision.stage, start))
+        self._opening_times.append((decision.spec.stage, start))
         sentence = gate_wording.describe_future_decision(decision.name, decision.by)
         actor = gate_wording.format_clock_owner(decision.by, gate_wording.MAY_WITHDRAW)
         self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
 
     def _suspension_hold(self, scope: Scope, label: str) -> Hold | None:
         decision = self._suspensions.get(scope)
-        if decision is None or decision.action is not Action.SUSPEND:
+        if decision is None or decision.spec.action is not Action.SUSPEND:
             return None
         return Hold(
             Reason.SUSPENDED,
-            gate_wording.describe_suspension(label, decision.by, decision.reason),
+            gate_wording.describe_suspension(label, decision.by, decision.spec.reason),
             gate_wording.ANY_PROMOTER_RESUME,
             decision.at,
-            decision.expires,
+            decision.spec.expires,
         )
 
 
-def _latest(applicable_decisions: list[ApplicableDecision]) -> ApplicableDecision | None:
+def _latest(decisions: list[DecisionFacts]) -> DecisionFacts | None:
     return max(
-        applicable_decisions,
-        key=lambda applicable_decision: applicable_decision.record_order,
+        decisions,
+        key=lambda decision: decision.order,
         default=None,
     )
 
 
 def combine_overrides(
-    applicable_decisions: Iterable[ApplicableDecision],
+    decisions: Iterable[DecisionFacts],
 ) -> frozenset[OverridableGate]:
     """Return everything that the decisions override together."""
     return frozenset(
-        overridden_gate
-        for applicable_decision in applicable_decisions
-        for overridden_gate in applicable_decision.decision.overrides
+        overridden_gate for decision in decisions for overridden_gate in decision.spec.overrides
     )
 
 
@@ -385,17 +362,15 @@ def decision_statuses(
     status_by_name: dict[str, DecisionStatus] = {}
     for decision in decision_facts:
         at = decision.at
-        if decision.expires is not None and decision.expires <= now:
+        if decision.spec.expires is not None and decision.spec.expires <= now:
             status_by_name[decision.name] = DecisionStatus.EXPIRED
-        elif is_from_the_future(at, now) and decision.action is not Action.SUSPEND:
+        elif is_from_the_future(at, now) and decision.spec.action is not Action.SUSPEND:
             status_by_name[decision.name] = DecisionStatus.AHEAD
-        elif decision.action is Action.PUBLISH:
-            status_by_name[decision.name] = _publish_status(
-                ApplicableDecision(at, decision), variants
-            )
-        elif decision.action in (Action.SKIP, Action.RETRY):
+        elif decision.spec.action is Action.PUBLISH:
+            status_by_name[decision.name] = _publish_status(decision, variants)
+        elif decision.spec.action in (Action.SKIP, Action.RETRY):
             status_by_name[decision.name] = _attempt_status(at, decision, variants)
-        elif decision.action is Action.ROLLBACK:
+        elif decision.spec.action is Action.ROLLBACK:
             is_active = active_decisions.rollbacks.is_active(decision)
             status_by_name[decision.name] = (
                 DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
@@ -408,22 +383,19 @@ def decision_statuses(
     return status_by_name
 
 
-def _publish_status(
-    applicable_decision: ApplicableDecision, variants: Sequence[VariantFacts]
-) -> DecisionStatus:
+def _publish_status(decision: DecisionFacts, variants: Sequence[VariantFacts]) -> DecisionStatus:
     """Return the status of a Publish.
 
     One about an empty stage stays active, as a variant may join.
     """
-    subjects = _covered_variants(applicable_decision.decision, variants)
+    subjects = _covered_variants(decision, variants)
     if not subjects or any(
-        _is_pending(applicable_decision, it) or _overrides_verification(applicable_decision, it)
-        for it in subjects
+        _is_pending(decision, it) or _overrides_verification(decision, it) for it in subjects
     ):
         return DecisionStatus.ACTIVE
     return (
         DecisionStatus.APPLIED
-        if any(map(applicable_decision.is_applied, subjects))
+        if any(is_applied(decision, it) for it in subjects)
         else DecisionStatus.STALE
     )
 
@@ -442,29 +414,24 @@ def _attempt_status(
 def _covered_variants(
     decision: DecisionFacts, variants: Sequence[VariantFacts]
 ) -> list[VariantFacts]:
-    return [
-        it
-        for it in variants
-        if (it.name in decision.variants if decision.variants else it.stage == decision.stage)
-    ]
+    stage, names = decision.spec.stage, decision.spec.variants
+    return [it for it in variants if (it.name in names if names else it.stage == stage)]
 
 
-def _is_pending(applicable_decision: ApplicableDecision, variant_facts: VariantFacts) -> bool:
+def _is_pending(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
     """Return whether the decision can still lead to the variant's next step."""
     draft = variant_facts.draft
-    drafts_revision = draft is not None and draft.revision == applicable_decision.decision.revision
-    return not applicable_decision.is_applied(variant_facts) and applicable_decision.covers(
-        variant_facts, draft if drafts_revision else None
+    drafts_revision = draft is not None and draft.revision == decision.revision
+    return not is_applied(decision, variant_facts) and covers(
+        decision, variant_facts, draft if drafts_revision else None
     )
 
 
-def _overrides_verification(
-    applicable_decision: ApplicableDecision, variant_facts: VariantFacts
-) -> bool:
+def _overrides_verification(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
     """Return whether the decision makes the variant count as ready at its revision."""
     publication = variant_facts.published
     return (
-        OverridableGate.VERIFICATION in applicable_decision.decision.overrides
+        OverridableGate.VERIFICATION in decision.spec.overrides
         and publication is not None
-        and publication.revision == applicable_decision.decision.revision
+        and publication.revision == decision.revision
     )

@@ -79,12 +79,12 @@ class ApprovalIndex:
         approval_list = list(approvals)
         revoked = find_revoked(approval_list, stage_rules)
         for approval in approval_list:
-            if approval.revokes or approval.name in revoked:
+            if approval.spec.revokes or approval.name in revoked:
                 continue
-            revision_key = (approval.stage, approval.check, approval.revision)
+            revision_key = (approval.spec.stage, approval.spec.check, approval.spec.revision)
             self._by_revision.setdefault(revision_key, []).append(approval)
             for tree in approval.trees:
-                key = (approval.stage, approval.check, tree)
+                key = (approval.spec.stage, approval.spec.check, tree)
                 self._by_tree.setdefault(key, []).append(approval)
         self._requested_changes: dict[tuple[str, str, str], list[ReviewFacts]] = {}
         for changes in requested_changes:
@@ -212,7 +212,7 @@ class ApprovalIndex:
                 changes.at < approval.at
                 and _find_person(approval_rule, approval) == person
                 and not is_from_the_future(approval.at, self._now)
-                and (not approval.variants or variant_facts.name in approval.variants)
+                and _names(approval, variant_facts)
                 for approval in self._by_revision.get(revision_key, ())
             )
             if (
@@ -237,7 +237,7 @@ class ApprovalIndex:
             for approval in self._by_revision.get(revision_key, ())
             if _find_person(approval_rule, approval) is not None
             and draft.tree not in approval.trees
-            and (not approval.variants or variant_facts.name in approval.variants)
+            and _names(approval, variant_facts)
             and not self._is_outdated(approval.at, variant_facts)
         )
 
@@ -266,8 +266,8 @@ class ApprovalIndex:
         key = (variant_facts.stage, approval_rule.name, draft.tree)
         for approval in self._by_tree.get(key, ()):
             if (
-                approval.revision == draft.revision
-                and (not approval.variants or variant_facts.name in approval.variants)
+                approval.spec.revision == draft.revision
+                and _names(approval, variant_facts)
                 and not self._is_outdated(approval.at, variant_facts)
             ):
                 yield approval
@@ -291,10 +291,10 @@ def find_revoked(
         # In record order: only an approval recorded earlier can be revoked, so two that revoke each
         # other do not cancel out.
         approvals_by_name[approval.name] = approval
-        earlier = approvals_by_name.get(approval.revokes)
-        if not approval.revokes or earlier is None:
+        earlier = approvals_by_name.get(approval.spec.revokes)
+        if not approval.spec.revokes or earlier is None:
             continue
-        approval_rule = approval_rules.get((earlier.stage, earlier.check))
+        approval_rule = approval_rules.get((earlier.spec.stage, earlier.spec.check))
         if approval.by == earlier.by or (
             approval_rule and _find_person(approval_rule, approval) is not None
         ):
@@ -309,6 +309,11 @@ def _end_of(approval_rule: ApprovalRule, approval: ApprovalFacts) -> datetime | 
 
 def _find_person(approval_rule: ApprovalRule, approval: ApprovalFacts) -> str | None:
     return approval_rule.find_approver(approval.by, approval.groups)
+
+
+def _names(approval: ApprovalFacts, variant_facts: VariantFacts) -> bool:
+    """Return whether an approval is about the variant: by name, or with all of its stage."""
+    return not approval.spec.variants or variant_facts.name in approval.spec.variants
 
 
 def is_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:

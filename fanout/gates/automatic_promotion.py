@@ -10,7 +10,6 @@ from functools import cached_property
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.active_decisions import ApplicableDecision
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.gate_rules import StageRule
@@ -81,24 +80,22 @@ class AutomaticPromotion:
 
 
 def unreviewed_hold(
-    variant: TalliedVariant, draft: DraftFacts, applicable_decisions: Sequence[ApplicableDecision]
+    variant: TalliedVariant, draft: DraftFacts, decisions: Sequence[DecisionFacts]
 ) -> Hold | None:
     """Return what a person has to review first, unless a decision lists this tree."""
-    if any(draft.tree in it.decision.trees for it in applicable_decisions):
+    if any(draft.tree in it.trees for it in decisions):
         return None
     return _review_hold(variant, draft)
 
 
-def not_covered_hold(
-    hold: Hold | None, applicable_decisions: Sequence[ApplicableDecision]
-) -> Hold | None:
+def not_covered_hold(hold: Hold | None, decisions: Sequence[DecisionFacts]) -> Hold | None:
     """Extend a hold by the decision that would have covered this draft had it existed.
 
     The draft was rewritten, or first written, after the decision.
     """
-    if hold is None or not applicable_decisions:
+    if hold is None or not decisions:
         return hold
-    decision = applicable_decisions[-1].decision
+    decision = decisions[-1]
     not_covered = gate_wording.describe_other_draft(decision.name, decision.by, decision.revision)
     return replace(hold, message=f"{hold.message}; {not_covered}")
 
@@ -110,20 +107,16 @@ def _review_hold(variant: TalliedVariant, draft: DraftFacts) -> Hold | None:
     return _ADOPTION_HOLD if draft.adopts else None
 
 
-def conflict_hold(
-    draft: DraftFacts, applicable_decisions: Sequence[ApplicableDecision]
-) -> Hold | None:
+def conflict_hold(draft: DraftFacts, decisions: Sequence[DecisionFacts]) -> Hold | None:
     """Return the hold of a draft with undecided merge conflicts, whoever publishes it.
 
-    A decision among `applicable_decisions` accepts the draft as it is if it accepts
+    A decision among `decisions` accepts the draft as it is if it accepts
     conflicts, names the variant and lists the draft's tree, which shows that its author has
     seen the result.
 
     (Design §4.)
     """
-    if not draft.conflict_count or any(
-        _accepts_conflicts(it.decision, draft) for it in applicable_decisions
-    ):
+    if not draft.conflict_count or any(_accepts_conflicts(it, draft) for it in decisions):
         return None
     return Hold(
         Reason.MERGE_CONFLICT,
@@ -134,7 +127,7 @@ def conflict_hold(
 
 def _accepts_conflicts(decision: DecisionFacts, draft: DraftFacts) -> bool:
     # A stage-wide decision cannot accept: nobody looks at the conflicts of a whole stage.
-    accepts_by_name = decision.accept_conflicts and bool(decision.variants)
+    accepts_by_name = decision.spec.accept_conflicts and bool(decision.spec.variants)
     return accepts_by_name and draft.tree in decision.trees
 
 

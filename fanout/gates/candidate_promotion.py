@@ -8,10 +8,11 @@ newer revision than its own choice does. (Decision 0101.)
 from collections.abc import Collection, Mapping
 
 from fanout.api.gate_vocabulary import OverridableGate
-from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision
+from fanout.gates.active_decisions import ActiveDecisions, is_applied
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.promotion_order import RevisionAges
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.stage_tally import StageTally
 from fanout.values import Value, field
 
@@ -69,34 +70,34 @@ def find_promoted(
     ahead: set[str] = set()
     variants = {it.facts.name: it.facts for it in tally.variants}
 
-    def is_due(applicable_decision: ApplicableDecision, variant_facts: VariantFacts) -> bool:
-        publication, revision = variant_facts.published, applicable_decision.decision.revision
-        if applicable_decision.is_applied(variant_facts) or (
+    def is_due(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
+        publication, revision = variant_facts.published, decision.revision
+        if is_applied(decision, variant_facts) or (
             publication is not None and ages.is_older(revision, publication.revision)
         ):
             return False
         rollback = active_decisions.last_rollback(stage_rule.name, variant_facts.name)
-        return rollback is None or rollback.record_order < applicable_decision.record_order
+        return rollback is None or rollback.order < decision.order
 
-    for applicable_decision in active_decisions.publishes:
-        decision = applicable_decision.decision
+    for decision in active_decisions.publishes:
         revision = decision.revision
-        if not needed <= decision.overrides or decision.stage not in ("", stage_rule.name):
+        if not needed.issubset(decision.spec.overrides) or decision.spec.stage not in (
+            "",
+            stage_rule.name,
+        ):
             continue
         # One that names drafts was about the candidate of its time, and not about another one.
         if revision not in reachable or (decision.trees and not needed):
             continue
-        named = [variants[it] for it in decision.variants if it in variants]
-        by_variant |= {it.name: revision for it in named if is_due(applicable_decision, it)}
+        named = [variants[it] for it in decision.spec.variants if it in variants]
+        by_variant |= {it.name: revision for it in named if is_due(decision, it)}
         ahead |= {
             it.name
             for it in named
             if it.published is not None
             and it.published.revision == revision
-            and applicable_decision.is_applied(it)
+            and is_applied(decision, it)
         }
-        if not decision.variants and any(
-            is_due(applicable_decision, it) for it in variants.values()
-        ):
+        if not decision.spec.variants and any(is_due(decision, it) for it in variants.values()):
             stage_revision, by_variant = revision, {}
     return CandidatePromotion(stage_revision, by_variant, frozenset(ahead))

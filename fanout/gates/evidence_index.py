@@ -23,45 +23,36 @@ from fanout.gates.timestamps import is_from_the_future
 from fanout.values import Value, replace
 
 
-@dataclass(slots=True, eq=False)  # compared by identity: one per record
-class EvidenceStatement:
-    """One piece of evidence with its place in record order."""
-
-    record_order: int
-    at: datetime
-    evidence: EvidenceFacts
-
-
 class ReportedStatus(Value):
     """Status of a check by its reporters: the last statement of each that counts."""
 
-    latest: tuple[EvidenceStatement, ...] = ()
+    latest: tuple[EvidenceFacts, ...] = ()
     since: datetime | None = None  # when all of them passed, without a break since
 
     @property
     def verdict(self) -> Verdict:
         """Failed if any reporter says so, passed if every reporter does, else pending."""
-        statuses = {statement.evidence.status for statement in self.latest}
+        statuses = {statement.spec.status for statement in self.latest}
         if Verdict.FAILED in statuses:
             return Verdict.FAILED
         return Verdict.PASSED if statuses == {Verdict.PASSED} else Verdict.PENDING
 
 
 def follow_statements(
-    statements: Iterable[EvidenceStatement], retried: datetime | None
+    statements: Iterable[EvidenceFacts], retried: datetime | None
 ) -> ReportedStatus:
     """Follow statements in record order.
 
     Failures up to `retried` are dropped from that instant on.
     """
-    by_reporter: dict[str, EvidenceStatement] = {}
+    by_reporter: dict[str, EvidenceFacts] = {}
     since: datetime | None = None
     for statement in statements:
         # The Retry takes effect between the statements before and after its instant, exactly once.
         if retried is not None and statement.at > retried:
             since = _drop_failures(by_reporter, since, retried)
             retried = None
-        by_reporter[statement.evidence.by] = statement
+        by_reporter[statement.by] = statement
         since = _passed_since(by_reporter, since, statement.at)
     if retried is not None:
         since = _drop_failures(by_reporter, since, retried)
@@ -69,19 +60,19 @@ def follow_statements(
 
 
 def _drop_failures(
-    by_reporter: dict[str, EvidenceStatement], since: datetime | None, retried: datetime
+    by_reporter: dict[str, EvidenceFacts], since: datetime | None, retried: datetime
 ) -> datetime | None:
     for by, statement in tuple(by_reporter.items()):
-        if statement.evidence.status is Verdict.FAILED:
+        if statement.spec.status is Verdict.FAILED:
             del by_reporter[by]
     return _passed_since(by_reporter, since, retried)
 
 
 def _passed_since(
-    by_reporter: dict[str, EvidenceStatement], since: datetime | None, at: datetime
+    by_reporter: dict[str, EvidenceFacts], since: datetime | None, at: datetime
 ) -> datetime | None:
     passed = bool(by_reporter) and all(
-        statement.evidence.status is Verdict.PASSED for statement in by_reporter.values()
+        statement.spec.status is Verdict.PASSED for statement in by_reporter.values()
     )
     if not passed:
         return None
@@ -102,24 +93,24 @@ class _CheckEvidence:
     """Evidence about one check of one stage."""
 
     # By revision; evidence that names no variants is about the whole stage.
-    revisions: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
-    commits: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
+    revisions: dict[str, list[EvidenceFacts]] = field(default_factory=dict)
+    commits: dict[str, list[EvidenceFacts]] = field(default_factory=dict)
     # By variant name.
-    variants: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
-    latest: EvidenceStatement | None = None  # of those about the whole stage
+    variants: dict[str, list[EvidenceFacts]] = field(default_factory=dict)
+    latest: EvidenceFacts | None = None  # of those about the whole stage
 
-    def add(self, statement: EvidenceStatement) -> None:
-        evidence = statement.evidence
-        if evidence.variants:
+    def add(self, statement: EvidenceFacts) -> None:
+        spec = statement.spec
+        if variants := spec.variants:
             # A set: a variant that is named twice has one statement, not two.
-            for name in set(evidence.variants):
+            for name in set(variants):
                 self.variants.setdefault(name, []).append(statement)
             return
         self.latest = statement
-        if evidence.commit:
-            self.commits.setdefault(evidence.commit, []).append(statement)
-        elif evidence.revision:
-            self.revisions.setdefault(evidence.revision, []).append(statement)
+        if spec.commit:
+            self.commits.setdefault(spec.commit, []).append(statement)
+        elif spec.revision:
+            self.revisions.setdefault(spec.revision, []).append(statement)
 
 
 _NO_EVIDENCE = _CheckEvidence()
@@ -140,11 +131,11 @@ class _CheckSubject(NamedTuple):
     drafted: bool
     floor: int
 
-    def accepts(self, statement: EvidenceStatement) -> bool:
+    def accepts(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement was made late enough to be about this publication."""
-        names_draft_commit = self.drafted and statement.evidence.commit in self.publication.commits
+        names_draft_commit = self.drafted and statement.spec.commit in self.publication.commits
         return names_draft_commit or (
-            statement.at >= self.publication.at and statement.record_order > self.floor
+            statement.at >= self.publication.at and statement.order > self.floor
         )
 
 
@@ -159,15 +150,16 @@ class EvidenceIndex:
         # Instants at which evidence that is dated ahead begins to count.
         self.future_starts: set[datetime] = set()
         self.withdrawals: dict[str, datetime] = {}  # the last of each stage
-        for record_order, it in enumerate(evidence):
+        for it in evidence:
             # Withdrawn evidence keeps its place: publications name it as the last before them.
-            self._record_orders[it.name] = record_order
+            self._record_orders[it.name] = it.order
+            stage = it.spec.stage
             if it.withdrawn is not None:
-                earlier = self.withdrawals.get(it.stage, it.withdrawn)
-                self.withdrawals[it.stage] = max(earlier, it.withdrawn)
+                earlier = self.withdrawals.get(stage, it.withdrawn)
+                self.withdrawals[stage] = max(earlier, it.withdrawn)
                 continue
-            check_evidence = self._by_check.setdefault((it.stage, it.check), _CheckEvidence())
-            check_evidence.add(EvidenceStatement(record_order, it.at, it))
+            check_evidence = self._by_check.setdefault((stage, it.spec.check), _CheckEvidence())
+            check_evidence.add(it)
 
     def evaluate(
         self,
@@ -227,23 +219,23 @@ class EvidenceIndex:
         floor = self._find_floor(publication)
         subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
         statements = _collect_statements(subject, variant_statements, check_evidence)
-        statements.sort(key=lambda statement: statement.record_order)
+        statements.sort(key=lambda statement: statement.order)
         counting = [it for it in statements if subject.accepts(it) and not self._is_ahead(it)]
-        latest = set(follow_statements(counting, retried).latest)
+        latest = {it.order for it in follow_statements(counting, retried).latest}
         for statement in statements:
             if not subject.accepts(statement):
                 effect = EvidenceEffect.EARLY
             elif self._is_ahead(statement):
                 effect = EvidenceEffect.AHEAD
-            elif statement in latest:
+            elif statement.order in latest:
                 effect = EvidenceEffect.COUNTS
             else:
                 effect = EvidenceEffect.SUPERSEDED
-            yield statement.evidence, effect
+            yield statement, effect
 
     def _find_evidence(
         self, stage: str, check: str, variant_name: str
-    ) -> tuple[_CheckEvidence, Sequence[EvidenceStatement]]:
+    ) -> tuple[_CheckEvidence, Sequence[EvidenceFacts]]:
         """Return the evidence about a check, and what of it names the variant."""
         check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
         return check_evidence, check_evidence.variants.get(variant_name, ())
@@ -255,7 +247,7 @@ class EvidenceIndex:
     def _evaluate(
         self,
         subject: _CheckSubject,
-        variant_statements: Sequence[EvidenceStatement],
+        variant_statements: Sequence[EvidenceFacts],
         check_evidence: _CheckEvidence,
     ) -> CheckResult:
         statements = _collect_statements(subject, variant_statements, check_evidence)
@@ -263,7 +255,7 @@ class EvidenceIndex:
         # nothing.
         if len(statements) == 1 and self._suffices(subject, statements[0]):
             return _passed_result(subject, statements[0].at, statements[0])
-        statements.sort(key=lambda statement: statement.record_order)
+        statements.sort(key=lambda statement: statement.order)
         timely_statements = [statement for statement in statements if subject.accepts(statement)]
         future_statements = [
             statement for statement in timely_statements if self._is_ahead(statement)
@@ -297,8 +289,8 @@ class EvidenceIndex:
         self,
         subject: _CheckSubject,
         reported: ReportedStatus,
-        statements: Sequence[EvidenceStatement],
-        variant_statements: Sequence[EvidenceStatement],
+        statements: Sequence[EvidenceFacts],
+        variant_statements: Sequence[EvidenceFacts],
         check_evidence: _CheckEvidence,
     ) -> CheckResult:
         check_result = _fold_reports(subject, reported)
@@ -312,13 +304,13 @@ class EvidenceIndex:
             else _latest_statement(variant_statements, check_evidence.latest),
         )
 
-    def _is_ahead(self, statement: EvidenceStatement) -> bool:
+    def _is_ahead(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement does not count before its own, future instant.
 
         A failure counts at once, unless it is dated beyond the tolerated clock skew: it starts
         no clock, and it can only withdraw.
         """
-        if statement.evidence.status is Verdict.FAILED:
+        if statement.spec.status is Verdict.FAILED:
             return is_from_the_future(statement.at, self._now)
         return statement.at > self._now
 
@@ -326,7 +318,7 @@ class EvidenceIndex:
         self,
         subject: _CheckSubject,
         check_result: CheckResult,
-        future_statements: list[EvidenceStatement],
+        future_statements: list[EvidenceFacts],
         passes_at: datetime | None,
     ) -> CheckResult:
         """Build the pending result of a check whose only useful statements are dated ahead."""
@@ -338,41 +330,39 @@ class EvidenceIndex:
         return CheckResult(
             subject.check,
             Verdict.PENDING,
-            gate_wording.describe_upcoming_report(subject.check, first.evidence.by),
+            gate_wording.describe_upcoming_report(subject.check, first.by),
             reason=Reason.VERIFICATION_PENDING,
             who=gate_wording.TIME_ALONE,
             until=first.at,
         )
 
-    def _suffices(self, subject: _CheckSubject, statement: EvidenceStatement) -> bool:
+    def _suffices(self, subject: _CheckSubject, statement: EvidenceFacts) -> bool:
         """Return whether this single statement decides the check. That holds for most variants."""
-        passed = statement.evidence.status is Verdict.PASSED
+        passed = statement.spec.status is Verdict.PASSED
         return passed and subject.accepts(statement) and statement.at <= self._now
 
 
 def _collect_statements(
     subject: _CheckSubject,
-    variant_statements: Sequence[EvidenceStatement],
+    variant_statements: Sequence[EvidenceFacts],
     check_evidence: _CheckEvidence,
-) -> list[EvidenceStatement]:
+) -> list[EvidenceFacts]:
     """Return the statements that name the publication, whenever they were made."""
     publication = subject.publication
-    statements = [it for it in variant_statements if _is_about(it.evidence, publication)]
+    statements = [it for it in variant_statements if _is_about(it, publication)]
     if check_evidence.commits:
         # From the publication's few commits: a stage may have evidence about thousands.
         for commit in publication.commits & check_evidence.commits.keys():
-            statements += (
-                s for s in check_evidence.commits[commit] if _is_about(s.evidence, publication)
-            )
+            statements += (s for s in check_evidence.commits[commit] if _is_about(s, publication))
     statements += check_evidence.revisions.get(publication.revision, ())
     return statements
 
 
 def _passed_result(
-    subject: _CheckSubject, since: datetime, statement: EvidenceStatement
+    subject: _CheckSubject, since: datetime, statement: EvidenceFacts
 ) -> CheckResult:
     """Build the result of a check passed since then; `statement` is the latest that says so."""
-    sentence = gate_wording.describe_passed_check(subject.check, statement.evidence.by)
+    sentence = gate_wording.describe_passed_check(subject.check, statement.by)
     return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=statement.at)
 
 
@@ -382,34 +372,35 @@ def _is_about(evidence: EvidenceFacts, publication: Publication) -> bool:
     Evidence that names revision and commit must be right in both; evidence that names
     neither never is.
     """
-    if not evidence.revision and not evidence.commit:
+    revision, commit = evidence.spec.revision, evidence.spec.commit
+    if not revision and not commit:
         return False
-    return (not evidence.revision or evidence.revision == publication.revision) and (
-        not evidence.commit or evidence.commit in publication.commits
+    return (not revision or revision == publication.revision) and (
+        not commit or commit in publication.commits
     )
 
 
 def _latest_statement(
-    variant_statements: Iterable[EvidenceStatement], statement: EvidenceStatement | None
-) -> EvidenceStatement | None:
+    variant_statements: Iterable[EvidenceFacts], statement: EvidenceFacts | None
+) -> EvidenceFacts | None:
     candidates = [*variant_statements, *([statement] if statement else [])]
-    return max(candidates, key=lambda statement: statement.record_order, default=None)
+    return max(candidates, key=lambda statement: statement.order, default=None)
 
 
 def _passes_at(
-    statements: Sequence[EvidenceStatement],
-    future_statements: Iterable[EvidenceStatement],
+    statements: Sequence[EvidenceFacts],
+    future_statements: Iterable[EvidenceFacts],
     retried: datetime | None,
 ) -> datetime | None:
     """Return when the check will have passed if nobody reports anything more. None if never."""
-    future_orders = {statement.record_order for statement in future_statements}
+    future_orders = {statement.order for statement in future_statements}
     # Statements still to take effect interact: a later pending one takes back what an earlier one
     # passed, so each instant is replayed.
     for at in sorted(statement.at for statement in future_statements):
         counting = [
             statement
             for statement in statements
-            if statement.record_order not in future_orders or statement.at <= at
+            if statement.order not in future_orders or statement.at <= at
         ]
         if follow_statements(counting, retried).verdict is Verdict.PASSED:
             return at
@@ -426,30 +417,30 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
         return _passed_result(
             subject,
             reported.since,
-            max(reported.latest, key=lambda statement: statement.record_order),
+            max(reported.latest, key=lambda statement: statement.order),
         )
     by_status = {
-        status: [it for it in reported.latest if it.evidence.status is status] for status in Verdict
+        status: [it for it in reported.latest if it.spec.status is status] for status in Verdict
     }
     passed, failed, pending = (by_status[status] for status in _STATUS_ORDER)
     actor = gate_wording.format_reporter(check, stage)
     # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
-        failure = failed[-1].evidence
+        failure = failed[-1]
         sentence = gate_wording.describe_contradiction(
-            check, passed[-1].evidence.by, failure.by, failure.link
+            check, passed[-1].by, failure.by, failure.spec.link
         )
         at, actor = max(passed[-1].at, failed[-1].at), gate_wording.format_contradictor(failure.by)
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.CONTRADICTION, actor)
     if failed:
-        failure = failed[-1].evidence
-        sentence = gate_wording.describe_failed_check(check, failure.by, failure.link)
+        failure = failed[-1]
+        sentence = gate_wording.describe_failed_check(check, failure.by, failure.spec.link)
         at, actor = failed[-1].at, gate_wording.format_repeated_reporter(failure.by)
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
     if pending:
-        sentence = gate_wording.describe_pending_check(check, pending[-1].evidence.by)
+        sentence = gate_wording.describe_pending_check(check, pending[-1].by)
         # Whoever else reports that it passed changes nothing.
-        at, by = pending[-1].at, pending[-1].evidence.by
+        at, by = pending[-1].at, pending[-1].by
         actor = gate_wording.format_awaited_reporter(by)
         return CheckResult(check, Verdict.PENDING, sentence, at, Reason.VERIFICATION_PENDING, actor)
     sentence = gate_wording.describe_unreported_check(check, publication.revision)
@@ -458,9 +449,9 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     )
 
 
-def _future_result(subject: _CheckSubject, statement: EvidenceStatement) -> CheckResult:
+def _future_result(subject: _CheckSubject, statement: EvidenceFacts) -> CheckResult:
     by, reporter = (
-        statement.evidence.by,
+        statement.by,
         gate_wording.format_reporter(subject.check, subject.stage),
     )
     return CheckResult(
@@ -474,25 +465,26 @@ def _future_result(subject: _CheckSubject, statement: EvidenceStatement) -> Chec
 
 
 def _explain_missing(
-    check_result: CheckResult, subject: _CheckSubject, statement: EvidenceStatement | None
+    check_result: CheckResult, subject: _CheckSubject, statement: EvidenceFacts | None
 ) -> CheckResult:
     """Add to a pending result the evidence that does not count, with the reason."""
     if statement is None:
         return check_result
-    evidence, publication = statement.evidence, subject.publication
-    if not evidence.revision and not evidence.commit:
+    publication = subject.publication
+    revision, commit = statement.spec.revision or "", statement.spec.commit or ""
+    if not revision and not commit:
         problem = gate_wording.EVIDENCE_WITHOUT_SUBJECT
-    elif not _is_about(evidence, publication):
+    elif not _is_about(statement, publication):
         # It answered for an earlier publication; naming it would only distract.
         if statement.at < publication.at:
             return check_result
-        problem = gate_wording.describe_other_subject(evidence.revision, evidence.commit)
+        problem = gate_wording.describe_other_subject(revision, commit)
     else:
         step = "drafted" if subject.drafted else "published"
         step = "retried" if subject.accepts(statement) else step
         problem = gate_wording.describe_early_evidence(publication.revision, step)
     sentence = gate_wording.describe_ignored_evidence(
-        check_result.message, evidence.name, evidence.by, problem
+        check_result.message, statement.name, statement.by, problem
     )
     return replace(check_result, message=sentence)
 

@@ -13,7 +13,12 @@ from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.active_decisions import ActiveDecisions, combine_overrides, spec_suspension_hold
+from fanout.gates.active_decisions import (
+    ActiveDecisions,
+    combine_overrides,
+    covers,
+    spec_suspension_hold,
+)
 from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.candidate_choice import (
@@ -122,13 +127,11 @@ class GateEvaluation:
         """
         if not pin.until:
             return False
-        applicable_decisions = self.active_decisions.publish_decisions(
+        decisions = self.active_decisions.publish_decisions(
             stage_rule.name, variant_name, pin.until
         )
         return (
-            self.evaluate_gate(
-                stage_rule, pin.until, combine_overrides(applicable_decisions)
-            ).verdict
+            self.evaluate_gate(stage_rule, pin.until, combine_overrides(decisions)).verdict
             is Verdict.PASSED
         )
 
@@ -209,13 +212,11 @@ class GateEvaluation:
             self.tallies[stage_rule.name].clear_failure(variant, draft)
         if draft is not None and stage_rule.requires:
             pending_publishes = self.active_decisions.pending_publishes(variant_facts, candidate)
-            applicable_decisions = [
-                applicable_decision
-                for applicable_decision in pending_publishes
-                if applicable_decision.covers(variant_facts, draft)
+            decisions = [
+                decision for decision in pending_publishes if covers(decision, variant_facts, draft)
             ]
             variant.required, answers = required_checks.evaluate(
-                stage_rule, variant_facts, draft, applicable_decisions
+                stage_rule, variant_facts, draft, decisions
             )
             variant.answers += answers
         if variant_facts.failed is not None or variant.required:
@@ -343,7 +344,7 @@ def _rolled_back_hold(pin: Pin | None) -> Hold | None:
     if pin is None or pin.decision is None:
         return None
     decision = pin.decision
-    sentence = gate_wording.describe_rollback(pin.revision, decision.by, decision.reason)
+    sentence = gate_wording.describe_rollback(pin.revision, decision.by, decision.spec.reason)
     actor = gate_wording.format_withdrawer(decision.by, decision.name)
     return Hold(Reason.PINNED, sentence, actor, decision.at)
 
@@ -423,7 +424,7 @@ def find_leads(policy_facts: PolicyFacts) -> dict[str, str]:
 
     Nothing rendered is needed.
     """
-    if not any(it.action is Action.PUBLISH for it in policy_facts.records.decisions):
+    if not any(it.spec.action is Action.PUBLISH for it in policy_facts.records.decisions):
         return {}
     evaluation = start_evaluation(policy_facts)
     leads = {
@@ -439,7 +440,7 @@ def find_rollbacks(policy_facts: PolicyFacts) -> dict[str, Pin]:
 
     Nothing rendered is needed.
     """
-    has_rollback = any(it.action is Action.ROLLBACK for it in policy_facts.records.decisions)
+    has_rollback = any(it.spec.action is Action.ROLLBACK for it in policy_facts.records.decisions)
     if not has_rollback and not any(stage_rule.pin for stage_rule in policy_facts.stages):
         return {}
     evaluation = start_evaluation(policy_facts)

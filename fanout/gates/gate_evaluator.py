@@ -62,7 +62,7 @@ def find_suspended(policy_facts: PolicyFacts) -> frozenset[str]:
     Nothing rendered is needed, so suspended variants need not be rendered.
     """
     has_suspend_decisions = (
-        decision.action is Action.SUSPEND for decision in policy_facts.records.decisions
+        decision.spec.action is Action.SUSPEND for decision in policy_facts.records.decisions
     )
     stage_suspended = any(stage_rule.suspended for stage_rule in policy_facts.stages)
     variant_suspended = any(variant.suspended for variant in policy_facts.variants)

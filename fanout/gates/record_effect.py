@@ -78,19 +78,19 @@ class RecordEvaluator:
             sentence = wording.describe_rewritten_drafts(decision.revision)
             return RecordEffect(Reason.STALE, sentence)
         if status is DecisionStatus.ACTIVE:
-            problem = self._find_unknown(decision.stage, decision.variants)
+            problem = self._find_unknown(decision.spec.stage, decision.spec.variants)
             if problem is not None:
                 return problem
-            if decision.action is Action.PUBLISH and not self._is_candidate(decision):
-                return self._describe_candidate(decision.stage, decision.revision)
+            if decision.spec.action is Action.PUBLISH and not self._is_candidate(decision):
+                return self._describe_candidate(decision.spec.stage, decision.revision)
         return effect_of_status(status)
 
     def _is_candidate(self, decision: DecisionFacts) -> bool:
         """Return whether the decision is about what a variant is to have, or has."""
         subjects = [
             it
-            for it in self._variants.get(decision.stage, ())
-            if not decision.variants or it.name in decision.variants
+            for it in self._variants.get(decision.spec.stage, ())
+            if not decision.spec.variants or it.name in decision.spec.variants
         ]
         evaluations = self._evaluation.variants
         revisions = {evaluations[it.name].candidate for it in subjects if it.name in evaluations}
@@ -124,7 +124,7 @@ class RecordEvaluator:
         earlier: dict[str, ApprovalFacts] = {}
         for approval in approvals:
             earlier[approval.name] = approval
-            if approval.revokes:
+            if approval.spec.revokes:
                 result[approval.name] = _evaluate_revocation(approval, earlier, revoked)
             elif approval.name in revoked:
                 result[approval.name] = WITHDRAWN
@@ -150,13 +150,14 @@ class RecordEvaluator:
 
     def _explain_approval(self, approval: ApprovalFacts) -> RecordEffect:
         """Return why an approval is about no draft, or its author must not approve it."""
-        problem = self._find_unknown(approval.stage, approval.variants)
+        spec = approval.spec
+        problem = self._find_unknown(spec.stage, spec.variants)
         if problem is not None:
             return problem
-        rules = self._stages[approval.stage].approvals if approval.stage in self._stages else ()
-        rule = next((it for it in rules if it.name == approval.check), None)
+        rules = self._stages[spec.stage].approvals if spec.stage in self._stages else ()
+        rule = next((it for it in rules if it.name == spec.check), None)
         if rule is None:
-            sentence = wording.describe_unknown_check(approval.stage, approval.check, "approval")
+            sentence = wording.describe_unknown_check(spec.stage, spec.check, "approval")
             return RecordEffect(Reason.NOT_FOUND, sentence)
         if rule.find_approver(approval.by, approval.groups) is None:
             sentence = wording.describe_not_entitled(approval.by, rule.groups)
@@ -167,22 +168,23 @@ class RecordEvaluator:
 
     def _explain_drafts(self, approval: ApprovalFacts) -> RecordEffect:
         """Return what became of the drafts that an approval names."""
+        spec = approval.spec
         subjects = [
             it
-            for it in self._variants.get(approval.stage, ())
-            if not approval.variants or it.name in approval.variants
+            for it in self._variants.get(spec.stage, ())
+            if not spec.variants or it.name in spec.variants
         ]
         if any(
             it.published is not None
-            and it.published.revision == approval.revision
+            and it.published.revision == spec.revision
             and it.published.at >= approval.at
             for it in subjects
         ):
             return RecordEffect(Reason.APPLIED, wording.APPROVED_PUBLISHED)
-        if any(it.draft is not None and it.draft.revision == approval.revision for it in subjects):
-            sentence = wording.describe_other_drafts(approval.stage, approval.revision)
+        if any(it.draft is not None and it.draft.revision == spec.revision for it in subjects):
+            sentence = wording.describe_other_drafts(spec.stage, spec.revision)
             return RecordEffect(Reason.STALE, sentence)
-        return self._describe_candidate(approval.stage, approval.revision)
+        return self._describe_candidate(spec.stage, spec.revision)
 
     # ---- evidence ------------------------------------------------------------------------------
 
@@ -230,28 +232,29 @@ class RecordEvaluator:
 
     def _explain_evidence(self, evidence: EvidenceFacts) -> RecordEffect:
         """Return why evidence is about nothing that a check asks for."""
-        problem = self._find_unknown(evidence.stage, evidence.variants)
+        spec = evidence.spec
+        problem = self._find_unknown(spec.stage, spec.variants)
         if problem is not None:
             return problem
         checks = [
             it
             for it in _list_report_checks(self._facts.stages)
-            if (it.stage, it.rule.name) == (evidence.stage, evidence.check)
+            if (it.stage, it.rule.name) == (spec.stage, spec.check)
         ]
         if not checks:
-            sentence = wording.describe_unknown_check(evidence.stage, evidence.check, "report")
+            sentence = wording.describe_unknown_check(spec.stage, spec.check, "report")
             return RecordEffect(Reason.NOT_FOUND, sentence)
         if is_from_the_future(evidence.at, self._facts.now):
             return _OF_EVIDENCE[EvidenceEffect.AHEAD]
         if any(it.is_of_draft for it in checks) and any(
             it.published is not None
-            and it.published.revision == evidence.revision
+            and it.published.revision == spec.revision
             and it.published.at >= evidence.at
-            for it in self._variants.get(evidence.stage, ())
+            for it in self._variants.get(spec.stage, ())
         ):
             return RecordEffect(Reason.APPLIED, wording.EVIDENCE_USED)
-        subject = evidence.revision or f"a package as in commit {evidence.commit[:12]}"
-        sentence = wording.describe_other_revision(evidence.stage, subject)
+        subject = spec.revision or f"a package as in commit {(spec.commit or '')[:12]}"
+        sentence = wording.describe_other_revision(spec.stage, subject)
         return RecordEffect(Reason.WRONG_REVISION, sentence)
 
 
@@ -296,10 +299,10 @@ def _evaluate_revocation(
     approval: ApprovalFacts, earlier: Mapping[str, ApprovalFacts], revoked: frozenset[str]
 ) -> RecordEffect:
     """Return the effect of an approval that revokes one of the `earlier` ones."""
-    if approval.revokes not in earlier:
-        sentence = wording.describe_unknown_record(approval.revokes)
+    if approval.spec.revokes not in earlier:
+        sentence = wording.describe_unknown_record(approval.spec.revokes)
         return RecordEffect(Reason.NOT_FOUND, sentence)
-    if approval.revokes not in revoked:
-        sentence = wording.describe_revoker(approval.by, approval.revokes)
+    if approval.spec.revokes not in revoked:
+        sentence = wording.describe_revoker(approval.by, approval.spec.revokes)
         return RecordEffect(Reason.NOT_ENTITLED, sentence)
     return RecordEffect(Reason.APPLIED, wording.REVOKES)

@@ -1,14 +1,14 @@
 """Records of people and machines as the evaluator reads them; records never change.
 
-Instants are aware datetimes in UTC, people are in the form of `by` (lower-case addresses). The
-fields below `by` are those of the spec of the same kind in `fanout.api.record_objects`, as far as
-a gate reads them, and are read by their names there (decision 0066).
+Instants are aware datetimes in UTC, people are in the form of `by` (lower-case addresses). What a
+record says is its spec in `fanout.api.record_objects`; beside it is what the store tells of it,
+and what the evaluator would otherwise look up per variant (decision 0129).
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
+from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.values import Value, field
 
 
@@ -23,25 +23,16 @@ class _Record(Value):
 class EvidenceFacts(_Record):
     """An answer to a check from one reporter, about a stage or some of its variants."""
 
-    stage: str
-    check: str
-    status: Verdict
-    revision: str = ""
-    commit: str = ""
-    variants: tuple[str, ...] = ()  # empty: all of the stage
-    link: str = ""
+    spec: EvidenceSpec
+    order: int  # position among the evidence; instants may be equal
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
 class ApprovalFacts(_Record):
-    """One person's approval of draft trees. `revokes` names an earlier approval that is revoked."""
+    """One person's approval of draft trees."""
 
-    stage: str
-    check: str
-    revision: str
+    spec: ApprovalSpec
     trees: frozenset[str] = frozenset()
-    variants: tuple[str, ...] = ()
-    revokes: str = ""
     groups: frozenset[str] = frozenset()  # of a cluster, as subjects
 
 
@@ -60,15 +51,14 @@ class ReviewFacts(Value):
 class DecisionFacts(_Record):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
-    action: Action
-    stage: str = ""
-    variants: tuple[str, ...] = ()
-    revision: str = ""
+    spec: DecisionSpec
+    order: int  # position among the decisions; instants may be equal
     trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
-    overrides: frozenset[OverridableGate] = frozenset()
-    accept_conflicts: bool = False  # a Publish accepts the merge conflicts of its drafts
-    reason: str = ""
-    expires: datetime | None = None
+
+    @property
+    def revision(self) -> str:
+        """Return the revision that it is about, or "" if it names none."""
+        return self.spec.revision or ""
 
 
 class RecordFacts(Value):

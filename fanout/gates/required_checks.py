@@ -11,13 +11,14 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision
+from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.machine_checks import apply_freshness, apply_timeout, fold_readings, stale_result
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.tally_builder import is_retried, override_check
 from fanout.values import replace
 
@@ -42,7 +43,7 @@ class RequiredChecks:
         stage_rule: StageRule,
         variant_facts: VariantFacts,
         draft: DraftFacts,
-        applicable_decisions: Sequence[ApplicableDecision],
+        decisions: Sequence[DecisionFacts],
     ) -> tuple[tuple[CheckResult, ...], tuple[CheckAnswer, ...]]:
         """Return the result of each required check, and the machine answers to keep on record."""
         if not stage_rule.requires:
@@ -65,7 +66,7 @@ class RequiredChecks:
             if grant is not None:
                 clock_start = grant.at if retried is None else max(grant.at, retried)
                 check_result = apply_timeout(check_rule, check_result, clock_start, self._now)
-            check_results.append(_apply_override(check_result, applicable_decisions))
+            check_results.append(_apply_override(check_result, decisions))
         return tuple(check_results), tuple(answers)
 
     def _evaluate_check(
@@ -152,12 +153,10 @@ def build_reported_draft(
     return _as_written(variant_facts, _as_published(variant_facts, draft, now))
 
 
-def _apply_override(
-    check_result: CheckResult, applicable_decisions: Sequence[ApplicableDecision]
-) -> CheckResult:
+def _apply_override(check_result: CheckResult, decisions: Sequence[DecisionFacts]) -> CheckResult:
     if check_result.verdict is Verdict.PASSED:
         return check_result
-    for applicable_decision in applicable_decisions:
-        if OverridableGate.REQUIRES in applicable_decision.decision.overrides:
-            return override_check(check_result, applicable_decision)
+    for decision in decisions:
+        if OverridableGate.REQUIRES in decision.spec.overrides:
+            return override_check(check_result, decision)
     return check_result

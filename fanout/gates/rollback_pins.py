@@ -27,7 +27,7 @@ class Pin(Value):
     @property
     def is_by_variant(self) -> bool:
         """Return whether the pin is about variants by name, and not about all of their stage."""
-        return self.decision is not None and bool(self.decision.variants)
+        return self.decision is not None and bool(self.decision.spec.variants)
 
 
 @dataclass(slots=True)
@@ -46,10 +46,10 @@ class Rollbacks:
 
     def add(self, decision: DecisionFacts) -> None:
         """Add one decision. A Publish before the first Rollback ends none and is ignored."""
-        if self._decisions or decision.action is Action.ROLLBACK:
+        if self._decisions or decision.spec.action is Action.ROLLBACK:
             self.has_any = True
             self._decisions.append(decision)
-            self._named_variants.update(decision.variants)
+            self._named_variants.update(decision.spec.variants)
             self._stage_pins.clear()
 
     def find_pin(self, stage: str, variant_name: str = "") -> Pin | None:
@@ -67,10 +67,8 @@ class Rollbacks:
 
     def is_active(self, decision: DecisionFacts) -> bool:
         """Return whether any variant goes back by this decision."""
-        if decision.variants:
-            pins = [self._latest_pin(decision.stage, variant) for variant in decision.variants]
-        else:
-            pins = [self._latest_pin(decision.stage, "")]
+        stage, names = decision.spec.stage, decision.spec.variants or ("",)
+        pins = [self._latest_pin(stage, variant) for variant in names]
         return any(pin is not None and pin.decision == decision for pin in pins)
 
     def _latest_pin(self, stage: str, variant_name: str) -> Pin | None:
@@ -78,10 +76,10 @@ class Rollbacks:
         for decision in self._decisions:
             if not _covers(decision, stage, variant_name):
                 continue
-            if decision.action is Action.ROLLBACK:
+            if decision.spec.action is Action.ROLLBACK:
                 # A Rollback of the stage replaces those of its variants; one of a variant adds to
                 # them, so that the stage's pin is in force again for the variant when its own ends.
-                pins = pins if decision.variants else []
+                pins = pins if decision.spec.variants else []
                 pins.append(Pin(decision.revision, decision))
             else:
                 pins = [it for pin in pins for it in self._pin_after_publish(decision, pin, stage)]
@@ -91,7 +89,7 @@ class Rollbacks:
         """Return what remains of a pin after a promotion: all of it until that is carried out."""
         if not _supersedes(decision, pin):
             return (pin,)
-        variant_names = pin.decision.variants if pin.decision is not None else ()
+        variant_names = pin.decision.spec.variants if pin.decision is not None else ()
         is_carried_out = any(
             it.published is not None
             and it.published.revision == decision.revision
@@ -118,11 +116,11 @@ def _covers(decision: DecisionFacts, stage: str, variant_name: str) -> bool:
 
     A hand-written one is named by all of its decisions.
     """
-    if decision.variants:
-        return variant_name in decision.variants or stage == variant_name == ""
-    return decision.stage in ("", stage)
+    if decision.spec.variants:
+        return variant_name in decision.spec.variants or stage == variant_name == ""
+    return decision.spec.stage in ("", stage)
 
 
 def _supersedes(decision: DecisionFacts, pin: Pin) -> bool:
     """Return whether the promotion is of another revision and covers the whole pin."""
-    return decision.revision != pin.revision and (pin.is_by_variant or not decision.variants)
+    return decision.revision != pin.revision and (pin.is_by_variant or not decision.spec.variants)

@@ -152,16 +152,16 @@ def _waiting_decision_holds(
         (variant.facts.published.at for variant in tally.variants if variant.facts.published),
         default=None,
     )
-    for revision, applicable_decision in evaluation.active_decisions.published_by_decision(
+    for revision, decision in evaluation.active_decisions.published_by_decision(
         tally.stage_rule.name
     ).items():
         if revision == candidate or revision in tally.published:
             continue
         # The stage has moved since, so the decision was carried out or overtaken.
-        if latest is not None and latest >= applicable_decision.at:
+        if latest is not None and latest >= decision.at:
             continue
         sentence = gate_wording.describe_waiting_decision(
-            applicable_decision.decision.name,
+            decision.name,
             revision,
             candidate,
             is_allowed=evaluation.ages.is_allowed(revision),
@@ -170,8 +170,8 @@ def _waiting_decision_holds(
             Hold(
                 Reason.DECISION_WAITS,
                 sentence,
-                applicable_decision.decision.by,
-                applicable_decision.at,
+                decision.by,
+                decision.at,
             )
         )
     return holds

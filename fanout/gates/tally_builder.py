@@ -12,12 +12,13 @@ from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, spec_suspension_hold
+from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.gates.timestamps import find_next
 from fanout.values import replace
@@ -200,33 +201,29 @@ class TallyBuilder:
         A failure later than the decision stays one.
         """
         # Applied decisions included: the override holds as long as the variant has the revision.
-        applicable_decisions = self._active_decisions.publish_decisions(
+        decisions = self._active_decisions.publish_decisions(
             stage, variant_name, publication.revision
         )
-        for applicable_decision in reversed(applicable_decisions):
-            if OverridableGate.VERIFICATION in applicable_decision.decision.overrides:
+        for decision in reversed(decisions):
+            if OverridableGate.VERIFICATION in decision.spec.overrides:
                 return tuple(
                     check
                     if check.verdict is Verdict.PASSED
                     or (
                         check.verdict is Verdict.FAILED
                         and check.at is not None
-                        and check.at > applicable_decision.at
+                        and check.at > decision.at
                     )
-                    else override_check(check, applicable_decision)
+                    else override_check(check, decision)
                     for check in checks
                 )
         return checks
 
 
-def override_check(
-    check_result: CheckResult, applicable_decision: ApplicableDecision
-) -> CheckResult:
+def override_check(check_result: CheckResult, decision: DecisionFacts) -> CheckResult:
     """Return the check as passed by the override of a decision, at the instant of the decision."""
-    sentence = gate_wording.describe_overridden_check(
-        check_result.name, applicable_decision.decision.by
-    )
-    return CheckResult(check_result.name, Verdict.PASSED, sentence, applicable_decision.at)
+    sentence = gate_wording.describe_overridden_check(check_result.name, decision.by)
+    return CheckResult(check_result.name, Verdict.PASSED, sentence, decision.at)
 
 
 def is_retried(answer: CheckAnswer, retried: datetime | None) -> bool:

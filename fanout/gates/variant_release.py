@@ -14,7 +14,7 @@ from fanout.api.gate_vocabulary import OverridableGate, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
+from fanout.gates.active_decisions import combine_overrides, covers
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
 from fanout.gates.automatic_promotion import (
     AutomaticPromotion,
@@ -32,6 +32,7 @@ from fanout.gates.next_changes import (
     next_change_of_waiting,
 )
 from fanout.gates.propagation import PropagationEvaluator
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import RolloutBudget
 from fanout.gates.stage_tally import StageTally, TalliedVariant, offline_hold
@@ -49,9 +50,9 @@ class _ReleaseInputs(NamedTuple):
 
     variant: TalliedVariant
     draft: DraftFacts
-    applicable_decisions: Sequence[ApplicableDecision]  # that cover the draft
-    # Superset of `applicable_decisions`: also those about other drafts, to name them in a hold.
-    pending_publishes: Sequence[ApplicableDecision]
+    decisions: Sequence[DecisionFacts]  # that cover the draft
+    # Superset of `decisions`: also those about other drafts, to name them in a hold.
+    pending_publishes: Sequence[DecisionFacts]
     overrides: frozenset[OverridableGate]
     pin: Pin | None
 
@@ -252,7 +253,7 @@ class StageReleaseEvaluator:
             checks = tuple(_waive_checks(checks, pin.revision))
         requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
         # A rollback publishes what the stage had before: nothing is merged, so nobody is asked.
-        conflict = conflict_hold(draft, inputs.applicable_decisions) if pin is None else None
+        conflict = conflict_hold(draft, inputs.decisions) if pin is None else None
         blockers = self._closed_gates(inputs)
         if conflict is not None:
             blockers = (conflict, *blockers)
@@ -264,7 +265,7 @@ class StageReleaseEvaluator:
             # Approvals mostly come after the release. Those that count are recorded with it before
             # anything is published: later nothing tells who was entitled then.
             release = requirements_pass and (
-                _is_outdated_grant(grant, inputs.applicable_decisions, checks, self._evaluation.now)
+                _is_outdated_grant(grant, inputs.decisions, checks, self._evaluation.now)
                 or _lacks_approvals(grant, checks)
             )
         elif not blockers:
@@ -313,7 +314,7 @@ class StageReleaseEvaluator:
         return tuple(
             sorted(
                 {
-                    it.decision.name
+                    it.name
                     for revision in active_decisions.waiting_revisions()
                     if ages.is_older(variant.candidate, revision)
                     for it in active_decisions.pending_publishes(variant.facts, revision)
@@ -332,7 +333,7 @@ class StageReleaseEvaluator:
         return (*self._find_promoters(inputs), *_list_approvals(checks))
 
     def _find_promoters(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
-        decisions = [it.decision for it in inputs.applicable_decisions]
+        decisions = inputs.decisions
         if inputs.pin is not None and inputs.pin.decision is not None:
             decisions = [inputs.pin.decision]
         if decisions:
@@ -347,9 +348,7 @@ class StageReleaseEvaluator:
             variant_facts, draft.revision
         )
         covering_decisions = [
-            applicable_decision
-            for applicable_decision in pending_publishes
-            if applicable_decision.covers(variant_facts, draft)
+            decision for decision in pending_publishes if covers(decision, variant_facts, draft)
         ]
         overrides = combine_overrides(covering_decisions) if covering_decisions else _NO_OVERRIDES
         pin = self._evaluation.pin(self._stage_rule, variant_facts.name)
@@ -370,18 +369,18 @@ class StageReleaseEvaluator:
             )
             if shared_hold is not None:
                 holds.append(shared_hold)
-        pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
-        if OverridableGate.WINDOW not in overrides | pin_overrides:
+        pin_overrides = pin.decision.spec.overrides if pin and pin.decision else ()
+        if OverridableGate.WINDOW not in overrides and OverridableGate.WINDOW not in pin_overrides:
             holds += self._window_holds
         return tuple(holds)
 
     def _automation_hold(self, inputs: _ReleaseInputs) -> Hold | None:
         """Return why neither automation nor a decision takes the step, or None."""
-        variant, draft, applicable_decisions, pending_publishes, _, pin = inputs
+        variant, draft, decisions, pending_publishes, _, pin = inputs
         if pin is not None and pin.decision is not None:
             return None
-        if applicable_decisions:
-            return unreviewed_hold(variant, draft, applicable_decisions)
+        if decisions:
+            return unreviewed_hold(variant, draft, decisions)
         return not_covered_hold(self._automation.blocked(variant, draft, pin), pending_publishes)
 
     def _release_refusals(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
@@ -542,7 +541,7 @@ def _rank(variant: TalliedVariant) -> tuple[int, int, str]:
 
 def _is_outdated_grant(
     grant: Grant,
-    applicable_decisions: Iterable[ApplicableDecision],
+    decisions: Iterable[DecisionFacts],
     checks: Iterable[CheckResult],
     now: datetime,
 ) -> bool:
@@ -553,7 +552,7 @@ def _is_outdated_grant(
     not before it.
     """
     statement_times = [
-        *(applicable_decision.at for applicable_decision in applicable_decisions),
+        *(decision.at for decision in decisions),
         *(check.at for check in checks if check.at is not None),
     ]
     # By a clock that runs ahead, a statement may be later than any grant of this pass.
@@ -603,13 +602,12 @@ def _hold_change(
     return stop[1], replace(stop[1], message=gate_wording.CHANGE_SUSPENDED)
 
 
-def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:
-    decision = applicable_decision.decision
+def _skip_hold(decision: DecisionFacts) -> Hold:
     return Hold(
         Reason.SKIPPED,
-        gate_wording.describe_skip(decision.revision, decision.by, decision.reason),
+        gate_wording.describe_skip(decision.revision, decision.by, decision.spec.reason),
         gate_wording.ANY_PROMOTER_RETRY,
-        applicable_decision.at,
+        decision.at,
     )
 
 

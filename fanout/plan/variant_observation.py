@@ -178,7 +178,7 @@ def with_waiting_decisions(
     if not any(it.is_unrecorded for it in variants):
         return tuple(variants)
     ages = RevisionAges(revisions)
-    publishes = [it for it in decisions if it.action is Action.PUBLISH]
+    publishes = [it for it in decisions if it.spec.action is Action.PUBLISH]
     return tuple(_with_waiting(it, publishes, ages) for it in variants)
 
 

@@ -270,7 +270,7 @@ class PolicyEvaluator(Value, kw_only=True):
             find_requested_changes(variants, rules),
         )
         evidence = match_evidence(
-            (it.commit for it in gate_records.evidence if it.commit),
+            (commit for it in gate_records.evidence if (commit := it.spec.commit)),
             variants,
             self.git,
             self.prober.read_checks(resolved_policy, variants, inputs.budget),

@@ -8,7 +8,18 @@ from fractions import Fraction
 
 from gates.executor import Place, Seen, System
 from gates.oracle import Oracle
-from gates.worlds import FAILED, PASSED, PENDING, after, approved, at, decided, said, stage
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    PENDING,
+    after,
+    approved,
+    at,
+    decided,
+    said,
+    stage,
+    with_spec,
+)
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -162,10 +173,10 @@ class Events(RuleBasedStateMachine):
     @rule(by=st.sampled_from(["ann", "bob"]), revoke=st.booleans())
     def approve(self, by, revoke):
         """Approve all drafts of prod, or revoke a person's approvals."""
-        mine = [it for it in self.system.approvals if it.by == by and not it.revokes]
+        mine = [it for it in self.system.approvals if it.by == by and not it.spec.revokes]
         if revoke and mine:
-            back = approved(by, revision=mine[-1].revision, at=at(self.system.now))
-            self.system.approvals.append(replace(back, revokes=mine[-1].name))
+            back = approved(by, revision=mine[-1].spec.revision, at=at(self.system.now))
+            self.system.approvals.append(with_spec(back, revokes=mine[-1].name))
             return
         places = self.system.places.values()
         drafts = [it.draft for it in places if it.stage == "prod" and it.draft]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gates.worlds import at
+from gates.worlds import at, in_order
 
 from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
@@ -214,7 +214,11 @@ class System:
             stages=tuple(self.rules.values()),
             variants=tuple(self._variant(name, it, now) for name, it in self.places.items()),
             revisions=tuple(self.revisions),
-            records=RecordFacts(tuple(self.evidence), tuple(self.approvals), tuple(self.decisions)),
+            records=RecordFacts(
+                in_order(self.evidence, EvidenceFacts),
+                tuple(self.approvals),
+                in_order(self.decisions, DecisionFacts),
+            ),
             history=self.history,
             now=now,
             serialize=self.serialize,

@@ -63,9 +63,9 @@ class Oracle:
         mine = [
             said
             for said in facts.records.evidence
-            if said.stage == rule.name
-            and said.revision == it.published.revision
-            and (not said.variants or it.name in said.variants)
+            if said.spec.stage == rule.name
+            and said.spec.revision == it.published.revision
+            and (not said.spec.variants or it.name in said.spec.variants)
             and said.at >= it.published.at
         ]
         answer, since = PENDING, it.published.at
@@ -77,9 +77,9 @@ class Oracle:
             says = {said.by: said for said in heard}
             forgets = retry is not None and retry <= moment
             counted = {
-                said.status
+                said.spec.status
                 for said in says.values()
-                if not (forgets and said.status is FAILED and said.at <= retry)
+                if not (forgets and said.spec.status is FAILED and said.at <= retry)
             }
             found = PASSED if counted == {PASSED} else PENDING
             found = FAILED if FAILED in counted else found
@@ -313,7 +313,7 @@ class Oracle:
         return {
             override
             for decision in self.ordered(facts, it, revision)
-            for override in decision.overrides
+            for override in decision.spec.overrides
         }
 
     def ordered(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> list[DecisionFacts]:
@@ -321,7 +321,7 @@ class Oracle:
         return [
             decision
             for decision in facts.records.decisions
-            if decision.action is Action.PUBLISH
+            if decision.spec.action is Action.PUBLISH
             and decision.revision == revision
             and _is_about(decision, it)
             and (
@@ -337,7 +337,7 @@ class Oracle:
         said = [
             decision
             for decision in facts.records.decisions
-            if decision.action is action
+            if decision.spec.action is action
             and decision.revision == revision
             and _is_about(decision, it)
         ]
@@ -351,11 +351,11 @@ class Oracle:
         """Return the decision that suspends it, or its stage, and that nothing newer ends."""
         last: dict[str, DecisionFacts] = {}
         for decision in facts.records.decisions:
-            if decision.action in (Action.SUSPEND, Action.RESUME):
-                for about in decision.variants or [f"stage {decision.stage}"]:
+            if decision.spec.action in (Action.SUSPEND, Action.RESUME):
+                for about in decision.spec.variants or [f"stage {decision.spec.stage}"]:
                     last[about] = decision
         found = [last[about] for about in (f"stage {it.stage}", it.name) if about in last]
-        return next((each for each in found if each.action is Action.SUSPEND), None)
+        return next((each for each in found if each.spec.action is Action.SUSPEND), None)
 
 
 def mended(it: VariantFacts) -> bool:
@@ -373,6 +373,6 @@ def borne(rule: StageRule, counting: int) -> int:
 
 
 def _is_about(decision: DecisionFacts, it: VariantFacts) -> bool:
-    if decision.variants:
-        return it.name in decision.variants
-    return decision.stage in ("", it.stage)
+    if decision.spec.variants:
+        return it.name in decision.spec.variants
+    return decision.spec.stage in ("", it.stage)

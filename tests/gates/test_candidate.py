@@ -19,6 +19,7 @@ from gates.worlds import (
     said,
     stage,
     variant,
+    with_spec,
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
@@ -129,7 +130,7 @@ ROWS = [
     ),
     (
         "lifted for one variant it does not steer the stage",
-        world("v2", "", OK2, replace(LIFT, variants=("p",))),
+        world("v2", "", OK2, with_spec(LIFT, variants=("p",))),
         "v3",
         "v2",
     ),

@@ -294,7 +294,7 @@ def test_one_more_failure_never_makes_a_check_pass(evidence, by):
 
 @given(EVIDENCE)
 def test_evidence_about_others_changes_nothing(evidence):
-    mine = [e for e in evidence if e.variants != ("b",)]
+    mine = [e for e in evidence if e.spec.variants != ("b",)]
     for revision in ("v0", "v1"):
         full, own = (
             EvidenceIndex(items, NOW).evaluate("dev", "e2e", "a", published(revision, -9)).verdict

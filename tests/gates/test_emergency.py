@@ -14,6 +14,7 @@ from gates.worlds import (
     said,
     stage,
     variant,
+    with_spec,
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
@@ -131,7 +132,7 @@ def test_a_failure_of_the_candidate_does_not_halt_its_fix():
     w = with_drafts(world(decision), {"a": "v2"})
     broken = replace(variant("c", "prod", published("v1", 50)))
     told = said("prod", "failed", "v1", when=60, variants=("c",))
-    records = replace(w.records, evidence=(*w.records.evidence, replace(told, status="Failed")))
+    records = replace(w.records, evidence=(*w.records.evidence, with_spec(told, status="Failed")))
     w = replace(w, variants=(*w.variants, broken), records=records)
     assert evaluate_gates(w).variants["a"].publish
 

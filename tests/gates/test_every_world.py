@@ -46,6 +46,7 @@ from gates.worlds import (
     said,
     stage,
     variant,
+    with_spec,
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require
@@ -196,7 +197,7 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
         if world.accepted:
             seen = {"variants": (own,), "trees": frozenset({open_draft.tree})}
             accepted = decided(Action.PUBLISH, stage=own, revision="v1", **seen)
-            records.append(replace(accepted, accept_conflicts=True))
+            records.append(with_spec(accepted, accept_conflicts=True))
     first = worlds[0]
     made = facts(
         rules.values(),

@@ -53,11 +53,12 @@ class Running(Events):
         for name, view in decision.stages.items():
             wanted = self.oracle.gate(facts, self.system.rules[name], view.candidate, ())
             overridden = any(
-                it.action is Action.PUBLISH and it.overrides for it in self.system.decisions
+                it.spec.action is Action.PUBLISH and it.spec.overrides
+                for it in self.system.decisions
             )
             # A stage without variants can be rolled back as well.
             pinned = any(find_rollbacks(facts).get(it.name) for it in facts.variants) or any(
-                it.action is Action.ROLLBACK for it in self.system.decisions
+                it.spec.action is Action.ROLLBACK for it in self.system.decisions
             )
             assert overridden or pinned or view.gate is wanted, (name, view, wanted)
 
@@ -172,7 +173,7 @@ class Running(Events):
         assert self.oracle.gate(facts, of, draft.revision, lifted) is PASSED, (name, draft)
         assert not self.oracle.halted(facts, of, draft.revision), (name, draft)
         if of.requires and OverridableGate.REQUIRES not in lifted:
-            gone = {a.revokes for a in facts.records.approvals}
+            gone = {a.spec.revokes for a in facts.records.approvals}
             assert any(
                 draft.tree in a.trees and a.name not in gone for a in facts.records.approvals
             ), f"{name} is published without approval"

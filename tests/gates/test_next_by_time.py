@@ -57,7 +57,7 @@ EVIDENCE = st.lists(
         variants=st.sampled_from([(), ("a",), ("b",)]),
     ),
     max_size=4,
-).map(lambda said_all: [it for it in said_all if it.status is PASSED or it.at <= at(NOW)])
+).map(lambda said_all: [it for it in said_all if it.spec.status is PASSED or it.at <= at(NOW)])
 """What is dated ahead and takes something back is no clock: the engine wakes at it all the same."""
 ROLLOUTS = st.builds(
     RolloutRule,

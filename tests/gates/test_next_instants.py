@@ -21,6 +21,7 @@ from gates.worlds import (
     said,
     stage,
     variant,
+    with_spec,
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
@@ -129,7 +130,7 @@ def test_a_window_is_no_instant_of_a_stage_that_waits_for_a_person():
 def test_a_variant_tells_no_opening_of_a_window_that_was_lifted():
     it = office(LIFTED, requires=(SIGNED,))
     other = variant("q", "prod", draft=draft("v1"))
-    one = replace(it.records.decisions[0], variants=("p",))
+    one = with_spec(it.records.decisions[0], variants=("p",))
     both = replace(
         it, variants=(*it.variants, other), records=replace(it.records, decisions=(one,))
     )

@@ -177,7 +177,7 @@ def answered(world: PolicyFacts) -> PolicyFacts:
 def test_nobody_new_is_released_over_the_budget(world):
     """Who has a slot, or is broken at what it has, may go beyond it."""
     new = {it.name for it in world.variants if it.published is None and it.grant is None}
-    lifted = any(OverridableGate.BUDGET in it.overrides for it in world.records.decisions)
+    lifted = any(OverridableGate.BUDGET in it.spec.overrides for it in world.records.decisions)
     for item in evaluate_gates(world).stages.values():
         if item.budget is not None and not lifted:
             room = max(0, item.budget - item.aggregates.in_flight)

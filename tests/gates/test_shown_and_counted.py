@@ -133,7 +133,7 @@ def test_what_is_required_holds_nobody_who_goes_back(_, pin, decision):
     said_so = (reported,) if decision is None else (reported, decision)
     found = evaluate_gates(facts((rule,), (a,), *said_so, revisions="v1 v2"))
     assert found.variants["a"].publish, found.variants["a"].holds
-    alone = decision is not None and bool(decision.variants)
+    alone = decision is not None and bool(decision.spec.variants)
     assert found.stages["prod"].halted is alone, "one that goes back alone has failed the rest"
     on_record = replace(a, readings=(), answers=(CheckAnswer("quota", "digest-v1", FAILED, at(3)),))
     assert (

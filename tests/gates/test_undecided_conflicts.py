@@ -45,7 +45,7 @@ def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_th
 ):
     about = dict(said)
     accepts = about.pop("accepts", False)
-    decision = replace(decided(Action.PUBLISH, **V1, **about), accept_conflicts=accepts)
+    decision = decided(Action.PUBLISH, **V1, **about, accept_conflicts=accepts)
     world = prod(OK, *([decision] if said else []), rule=PROD if automatic else BY_HAND)
     d, p = world.variants
     world = replace(world, variants=(d, replace(p, draft=replace(p.draft, conflict_count=2))))

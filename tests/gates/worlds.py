@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require, Verdict
+from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import (
@@ -80,30 +81,45 @@ def said(
     of: str, status: Verdict, revision: str = "v1", *, when: float = 1, **fields
 ) -> EvidenceFacts:
     """Evidence about e2e of a stage, by ci."""
-    name = f"evidence-{next(_COUNT)}"
-    values = {"check": "e2e", "by": "ci", "revision": revision, **fields}
-    return EvidenceFacts(name, at(when), stage=of, status=status, **values)
+    order = next(_COUNT)
+    name, by = f"evidence-{order}", fields.pop("by", "ci")
+    withdrawn = fields.pop("withdrawn", None)
+    values = {"check": "e2e", "revision": revision, **fields}
+    spec = EvidenceSpec.model_construct(stage=of, status=status, **values)
+    return EvidenceFacts(name, at(when), by, spec, order, withdrawn)
 
 
 def approved(by: str, of: str = "prod", revision: str = "v1", **fields) -> ApprovalFacts:
     """An approval of the draft that `draft(revision)` is."""
-    values = {
-        "name": f"approval-{next(_COUNT)}",
-        "at": at(1),
-        "check": "signed-off",
-        "trees": frozenset({f"tree-{revision}"}),
-        **fields,
-    }
-    return ApprovalFacts(by=by, stage=of, revision=revision, **values)
+    name = fields.pop("name", f"approval-{next(_COUNT)}")
+    when, groups = fields.pop("at", at(1)), fields.pop("groups", frozenset())
+    trees = fields.pop("trees", frozenset({f"tree-{revision}"}))
+    values = {"stage": of, "check": "signed-off", "revision": revision, **fields}
+    return ApprovalFacts(name, when, by, ApprovalSpec.model_construct(**values), trees, groups)
 
 
 def decided(
     action: Action, *overrides: OverridableGate, when: float = 1, **fields
 ) -> DecisionFacts:
     """A person's decision."""
-    name = fields.pop("name", f"decision-{next(_COUNT)}")
-    by = fields.pop("by", "ann")
-    return DecisionFacts(name, at(when), by, action, overrides=frozenset(overrides), **fields)
+    order = next(_COUNT)
+    name, by = fields.pop("name", f"decision-{order}"), fields.pop("by", "ann")
+    trees = fields.pop("trees", frozenset())
+    spec = DecisionSpec.model_construct(action=action, overrides=overrides, **fields)
+    return DecisionFacts(name, at(when), by, spec, order, trees)
+
+
+def with_spec(record, **fields):
+    """The record with other fields of its spec."""
+    return replace(record, spec=record.spec.model_copy(update=fields))
+
+
+def in_order(records: Iterable, kind: type) -> tuple:
+    """The records of a kind, each with its place among them."""
+    return tuple(
+        replace(it, order=place)
+        for place, it in enumerate(it for it in records if isinstance(it, kind))
+    )
 
 
 def facts(
@@ -120,9 +136,9 @@ def facts(
         variants=tuple(variants),
         revisions=tuple(fields.pop("revisions", "v1").split()),
         records=RecordFacts(
-            tuple(item for item in records if isinstance(item, EvidenceFacts)),
+            in_order(records, EvidenceFacts),
             tuple(item for item in records if isinstance(item, ApprovalFacts)),
-            tuple(item for item in records if isinstance(item, DecisionFacts)),
+            in_order(records, DecisionFacts),
         ),
         history=fields.pop("history", {}),
         now=at(now),

@@ -7,6 +7,7 @@ from forge_states import HOST, MAIN, REMOTE, at, commit_id, forge, request, revi
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts
@@ -53,7 +54,8 @@ def closed(by: str = "ann", state: RequestState = RequestState.CLOSED):
 
 
 def resume(minute: float, stage: str = "", *variants: str) -> DecisionFacts:
-    return DecisionFacts("d1", at(minute), "ann", Action.RESUME, stage, variants)
+    spec = DecisionSpec(action=Action.RESUME, stage=stage, variants=variants)
+    return DecisionFacts("d1", at(minute), "ann", spec, 0)
 
 
 ON_RECORD = RequestLine(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import ApprovalSpec
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
@@ -160,8 +161,8 @@ def test_a_request_for_changes_is_named_beside_missing_approvals():
 
 def test_an_approval_on_record_ends_the_request_for_changes_of_the_same_person():
     def recorded(by, minute, revision="v2"):
-        trees = frozenset({"tree-of-before"})
-        return ApprovalFacts("r1", at(minute), by, "prod", "signed", revision, trees)
+        spec = ApprovalSpec(stage="prod", check="signed", revision=revision)
+        return ApprovalFacts("r1", at(minute), by, spec, frozenset({"tree-of-before"}))
 
     reviews = (review("ann"), review("bob", REJECTED, minute=5))
     assert judge(*reviews, recorded=[recorded(BOB, 6)]).verdict is Verdict.PASSED
@@ -188,7 +189,8 @@ def test_a_request_for_changes_of_before_the_publication_is_over():
 
 
 def test_reviews_and_records_of_one_person_are_one():
-    recorded = ApprovalFacts("r1", at(3), ANN, "prod", "signed", "v2", frozenset({"tree-a"}))
+    spec = ApprovalSpec(stage="prod", check="signed", revision="v2")
+    recorded = ApprovalFacts("r1", at(3), ANN, spec, frozenset({"tree-a"}))
     two = ApprovalRule("signed", 2, SIGNED.subjects, ("sre",), aliases=SIGNED.aliases)
     one = judge(review("ann"), recorded=[recorded], rule=two)
     assert one.verdict is not Verdict.PASSED
@@ -213,9 +215,13 @@ def test_a_review_is_of_the_trees_at_their_paths_only():
         drafted("c", state, tree="tree-c"),
     ]
     approved, others = find_review_approvals(variants, [PROD])
-    assert (approved.variants, approved.trees) == (("c",), frozenset({"tree-c"}))
-    assert (others.variants, others.trees) == (("a", "b"), frozenset())
-    assert (approved.by, approved.at, approved.check) == ("git.example.com/ann", at(1), "signed")
+    assert (approved.spec.variants, approved.trees) == (("c",), frozenset({"tree-c"}))
+    assert (others.spec.variants, others.trees) == (("a", "b"), frozenset())
+    assert (approved.by, approved.at, approved.spec.check) == (
+        "git.example.com/ann",
+        at(1),
+        "signed",
+    )
 
 
 def test_nobody_reviews_where_there_is_no_forge_no_request_or_no_check():
@@ -234,7 +240,7 @@ def test_a_merge_by_a_person_has_the_approvals_of_what_was_merged():
     for variant in (draft, replace(draft, draft=None)):
         found = replace(variant, published=merged, is_unrecorded=True)
         [approval] = find_review_approvals([found], [PROD])
-        assert (approval.revision, approval.trees) == ("v2", frozenset({"tree-a"}))
+        assert (approval.spec.revision, approval.trees) == ("v2", frozenset({"tree-a"}))
 
 
 REVIEWS = st.lists(

@@ -70,20 +70,18 @@ def refuse_unreachable(
     facts = item.facts
     if facts is None:
         return ""
-    decision = DecisionFacts(
-        "",
-        facts.now,
-        "",
-        Action.PUBLISH,
-        stage,
-        tuple(variants),
-        revision,
-        frozenset(trees),
-        frozenset(overrides),
+    spec = DecisionSpec.model_construct(
+        action=Action.PUBLISH,
+        stage=stage,
+        variants=tuple(variants),
+        revision=revision,
+        overrides=tuple(overrides),
     )
+    recorded = facts.records.decisions
+    decision = DecisionFacts("", facts.now, "", spec, len(recorded), frozenset(trees))
     # Evaluated with the decision added: a promotion of the whole stage ends a rollback that
     # pins it.
-    records = replace(facts.records, decisions=(*facts.records.decisions, decision))
+    records = replace(facts.records, decisions=(*recorded, decision))
     evaluation = evaluate_gates(replace(facts, records=records))
     stage_decision = evaluation.stages.get(stage)
     covered = select_variants(item, stage, variants)
@@ -158,7 +156,7 @@ def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candi
 
     One without such overrides waits until the revision is the candidate by itself.
     """
-    stage, overrides = decision.stage, decision.overrides
+    stage, overrides = decision.spec.stage, frozenset(decision.spec.overrides)
     rule = next(rule for rule in item.rules if rule.name == stage)
     needed = list_needed_overrides(rule)
     missing = needed - overrides
@@ -166,7 +164,7 @@ def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candi
         return
     policy = item.resolved_policy.name
     options = [
-        *(f"--variant {it}" for it in decision.variants),
+        *(f"--variant {it}" for it in decision.spec.variants),
         f"--revision {decision.revision}",
         *(f"--override {it.value}" for it in OverridableGate if it in needed | overrides),
     ]

@@ -204,8 +204,8 @@ def _format_repeated(
     if action is Action.RESUME:
         verb, recorded = "resumed", decisions.resumptions()
     else:
-        suspensions = decisions.suspensions().items()
-        verb, recorded = "suspended", {scope: it for scope, it in suspensions if not it.expires}
+        verb, suspensions = "suspended", decisions.suspensions().items()
+        recorded = {scope: it for scope, it in suspensions if not it.spec.expires}
     if not recorded.keys() >= set(named_scopes):
         return ""
     authors = {f"{recorded[scope].by} in {recorded[scope].name}" for scope in named_scopes}

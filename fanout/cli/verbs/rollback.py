@@ -101,7 +101,7 @@ def find_active_rollback(
         for pin in _active_rollbacks(item, stage, scopes)
         if pin.decision is not None
         and pin.revision == revision
-        and pin.decision.overrides.issuperset(overrides)
+        and set(overrides).issubset(pin.decision.spec.overrides)
     ]
     return equal_pins[0].name if len(equal_pins) == len(scopes) else ""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
+from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
@@ -247,11 +248,13 @@ def _build_approval(
         name=f"{group.facts.request.url} {person}",  # names of records have no space
         at=review.instant,
         by=person,
-        stage=group.stage,
-        check=rule.name,
-        revision=group.revision,
+        spec=ApprovalSpec.model_construct(
+            stage=group.stage,
+            check=rule.name,
+            revision=group.revision,
+            variants=tuple(it.observed.spec.name for it in packages),
+        ),
         trees=frozenset(trees),
-        variants=tuple(it.observed.spec.name for it in packages),
     )
 
 

@@ -28,22 +28,25 @@ def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordF
 
     A removal dated more than five minutes ahead of `now` does not count yet.
     """
+    evidence: list[EvidenceFacts] = []
+    approvals: list[ApprovalFacts] = []
+    decisions: list[DecisionFacts] = []
+    for entry in entries:
+        name, at, by, spec = entry.name, entry.at, normalize_person(entry.by), entry.spec
+        match spec:
+            case EvidenceSpec():
+                order = len(evidence)
+                evidence.append(EvidenceFacts(name, at, by, spec, order, entry.withdrawn))
+            case ApprovalSpec():
+                groups = frozenset(map(format_group, entry.groups))
+                approvals.append(ApprovalFacts(name, at, by, spec, frozenset(spec.trees), groups))
+            case DecisionSpec() if spec.action in GATE_ACTIONS:
+                trees = frozenset(spec.trees)
+                decisions.append(DecisionFacts(name, at, by, spec, len(decisions), trees))
     return RecordFacts(
-        evidence=tuple(
-            _read_evidence(entry, entry.spec)
-            for entry in entries
-            if isinstance(entry.spec, EvidenceSpec)
-        ),
-        approvals=tuple(
-            _read_approval(entry, entry.spec)
-            for entry in entries
-            if isinstance(entry.spec, ApprovalSpec)
-        ),
-        decisions=tuple(
-            _read_decision(entry, entry.spec)
-            for entry in entries
-            if isinstance(entry.spec, DecisionSpec) and entry.spec.action in GATE_ACTIONS
-        ),
+        evidence=tuple(evidence),
+        approvals=tuple(approvals),
+        decisions=tuple(decisions),
         removals={
             name: entry.at
             for entry in entries
@@ -81,55 +84,6 @@ def with_reviews(
         gate_records,
         approvals=(*gate_records.approvals, *approvals),
         requested_changes=requested_changes,
-    )
-
-
-def _read_evidence(entry: RecordEntry, spec: EvidenceSpec) -> EvidenceFacts:
-    return EvidenceFacts(
-        entry.name,
-        entry.at,
-        normalize_person(entry.by),
-        spec.stage,
-        spec.check,
-        spec.status,
-        spec.revision or "",
-        spec.commit or "",
-        spec.variants,
-        spec.link,
-        entry.withdrawn,
-    )
-
-
-def _read_approval(entry: RecordEntry, spec: ApprovalSpec) -> ApprovalFacts:
-    return ApprovalFacts(
-        entry.name,
-        entry.at,
-        normalize_person(entry.by),
-        spec.stage,
-        spec.check,
-        spec.revision,
-        frozenset(spec.trees),
-        spec.variants,
-        spec.revokes,
-        frozenset(map(format_group, entry.groups)),
-    )
-
-
-def _read_decision(entry: RecordEntry, spec: DecisionSpec) -> DecisionFacts:
-    """Read a decision; what no gate reads is read elsewhere: conflicts and withdrawals."""
-    return DecisionFacts(
-        entry.name,
-        entry.at,
-        normalize_person(entry.by),
-        spec.action,
-        spec.stage,
-        spec.variants,
-        spec.revision or "",
-        frozenset(spec.trees),
-        frozenset(spec.overrides),
-        spec.accept_conflicts,
-        spec.reason,
-        spec.expires,
     )
 
 

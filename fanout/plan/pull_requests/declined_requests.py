@@ -156,10 +156,10 @@ def is_resumed(
 ) -> bool:
     """Return whether somebody has decided since the closing that the variant goes on."""
     return closed is not None and any(
-        decision.action is Action.RESUME
+        decision.spec.action is Action.RESUME
         and decision.at >= closed
-        and decision.stage in ("", stage)
-        and (not decision.variants or variant in decision.variants)
+        and decision.spec.stage in ("", stage)
+        and (not decision.spec.variants or variant in decision.spec.variants)
         for decision in decisions
     )
 

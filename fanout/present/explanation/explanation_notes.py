@@ -185,7 +185,7 @@ def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) ->
     return ExplanationNote(
         str(Reason.PINNED),
         wording.describe_rollback(
-            subject, decision.revision, decision.name, decision.by, decision.reason
+            subject, decision.revision, decision.name, decision.by, decision.spec.reason
         ),
         since=decision.at,
         command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),

@@ -218,7 +218,7 @@ class CommandBuilder:
         """
         for check in self._find_reported(blocker):
             statements = self._find_statements(blocker, check)
-            if all(it.status is Verdict.PASSED for it in statements):
+            if all(it.spec.status is Verdict.PASSED for it in statements):
                 answer = ("--check", check, "--status", "passed", "--revision", blocker.revision)
                 yield self._command("report", *self._scope(blocker), *answer)
             else:
@@ -226,7 +226,7 @@ class CommandBuilder:
 
     def _build_corrections(self, statements: Sequence[EvidenceFacts]) -> Iterator[str]:
         """Yield withdrawals of the statements but for which the check would have passed."""
-        others = [it.name for it in statements if it.status is not Verdict.PASSED]
+        others = [it.name for it in statements if it.spec.status is not Verdict.PASSED]
         for name in dict.fromkeys(others) if len(others) < len(statements) else ():
             yield self._command("withdraw", name, *_WHY)
 
