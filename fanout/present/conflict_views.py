@@ -15,12 +15,8 @@ from fanout.plan.edits.conflict_outcome import (
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.present.view_meta import (
-    build_meta,
-    order_by_stage,
-    policy_name,
-    variant_labels,
-)
+from fanout.present.policy_entry import VariantEntry, walk_policy
+from fanout.present.view_meta import build_meta, policy_name, variant_labels
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 
 _LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
@@ -36,10 +32,8 @@ def list_conflicts(pass_plan: PassPlan) -> list[ConflictView]:
     """
     conflict_views: list[ConflictView] = []
     for policy_result in pass_plan.policies:
-        target_names = policy_result.target_names
-        for variant in order_by_stage(policy_result):
-            target_name = target_names[variant.spec.target]
-            conflict_views += _build_views(policy_result, variant, target_name)
+        for entry in walk_policy(policy_result).rows:
+            conflict_views += _build_views(policy_result, entry)
     return conflict_views
 
 
@@ -61,36 +55,32 @@ def draft_time(draft: OpenDraft) -> datetime | None:
     return datetime.fromtimestamp(draft.timestamp, UTC) if draft.timestamp else None
 
 
-def _build_views(
-    policy_result: PolicyResult, variant: RenderedVariant, target_name: str
-) -> Iterator[ConflictView]:
-    draft, published = find_release_draft(variant), variant.observed.published
+def _build_views(policy_result: PolicyResult, entry: VariantEntry) -> Iterator[ConflictView]:
+    variant, observed = entry.variant, entry.variant.observed
+    draft, published = find_release_draft(variant), observed.published
     drafted: set[tuple[str, str]] = set()
     if draft is not None:
-        undecided = policy_result.undecided_conflicts.get(variant.spec.name, 0)
-        for outcome in read_draft_outcomes(draft, variant.observed.choices, undecided):
+        for outcome in read_draft_outcomes(draft, observed.choices, entry.undecided):
             drafted.add((draft.trailers.revision, outcome.key))
-            yield _build_view(policy_result, variant, target_name, outcome, draft)
+            yield _build_view(policy_result, entry, outcome, draft)
     if published is not None:
         for outcome in read_published_outcomes(published.rejected):
             if (published.revision, outcome.key) not in drafted:
-                yield _build_view(policy_result, variant, target_name, outcome, published)
+                yield _build_view(policy_result, entry, outcome, published)
 
 
 def _build_view(
     policy_result: PolicyResult,
-    variant: RenderedVariant,
-    target_name: str,
+    entry: VariantEntry,
     outcome: ConflictOutcome,
     source: OpenDraft | PublishedLine,
 ) -> ConflictView:
-    spec = variant.spec
+    variant, spec = entry.variant, entry.variant.spec
     if isinstance(source, OpenDraft):
         revision, since = source.trailers.revision, draft_time(source)
     else:
         # A publication that is not on record yet has the time of this pass.
-        is_recorded = not variant.observed.is_unrecorded
-        revision, since = source.revision, source.at if is_recorded else None
+        revision, since = source.revision, entry.published_since
     name = f"{spec.name}/{revision}/{outcome.key}"
     return ConflictView(
         metadata=build_meta(policy_result, name, variant_labels(policy_result, variant)),
@@ -98,7 +88,7 @@ def _build_view(
             policy=policy_name(policy_result),
             stage=spec.stage,
             target=spec.target,
-            target_name=target_name,
+            target_name=entry.target_name,
             variant=spec.name,
             repository=spec.repository,
             path=spec.path,

@@ -1,12 +1,10 @@
 """Views that `fanout get` prints: stages, targets, drafts, variants, repositories."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any
 
 from fanout.api.durations import format_instant
-from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
 from fanout.api.output_views import (
     DraftView,
@@ -19,145 +17,60 @@ from fanout.api.output_views import (
     TargetViewStatus,
 )
 from fanout.api.reasons import Reason
-from fanout.api.results import Condition, Hold, StageResult, build_ready, build_true
-from fanout.api.view_base import (
-    ConditionStatus,
-    DraftMeta,
-    RequestView,
-    ViewMeta,
-    dump_view,
-    dump_views,
-    label_verdict,
-)
+from fanout.api.results import Hold, build_ready
+from fanout.api.view_base import DraftMeta, ViewMeta, dump_view, dump_views, label_verdict
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.rendered_variant import RenderedVariant
-from fanout.present.condition_times import (
-    complete_conditions,
-    policy_ready_since,
-    published_since,
-    ready_since,
-    verdict_since,
-)
-from fanout.present.conflict_views import draft_time, find_undecided_keys
-from fanout.present.decided_entry import DecidedEntry, list_decisions
-from fanout.present.enforcement_conditions import (
-    EnforcementReport,
-    report_enforcement,
-)
-from fanout.present.policy_conditions import (
+from fanout.present.conditions import (
     build_policy_conditions,
+    build_stage_conditions,
+    build_variant_conditions,
+    complete_conditions,
     find_failed_variants,
     find_refusals,
 )
-from fanout.present.request_views import (
-    find_request,
-    group_requests_by_stage,
-)
-from fanout.present.variant_conditions import (
-    build_conflict_conditions,
-    find_undrafted_hold,
-    is_carried_out,
+from fanout.present.conflict_views import draft_time, find_undecided_keys
+from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
+from fanout.present.policy_entry import (
+    PolicyEntry,
+    StageEntry,
+    VariantEntry,
+    list_requests,
+    walk_policy,
 )
 from fanout.present.view_meta import (
     build_meta,
     fanout_labels,
     policy_labels,
     policy_name,
-    stage_positions,
     variant_labels,
 )
 from fanout.reconcile import reconcile_wording as wording
-from fanout.reconcile.edits.package_damage import (
-    describe_edits,
-    describe_faults,
-    describe_leftover_draft,
-)
 from fanout.reconcile.execution.removal_execution import find_places
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
-from fanout.reconcile.removal.orphaned_variants import describe_orphans
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import replace
 
 Plain = dict[str, Any]
-_STATUS_BY_VERDICT: Mapping[Verdict, ConditionStatus] = {
-    Verdict.PASSED: ConditionStatus.TRUE,
-    Verdict.FAILED: ConditionStatus.FALSE,
-    Verdict.PENDING: ConditionStatus.UNKNOWN,
-}
 
 
 def list_stages(pass_plan: PassPlan) -> list[StageView]:
     """Return a StageView for every stage of every evaluated policy."""
-    return [view for policy_result in pass_plan.policies for view in build_stages(policy_result)]
+    return [view for item in pass_plan.policies for view in build_stages(walk_policy(item))]
 
 
-def build_stages(policy_result: PolicyResult) -> list[StageView]:
+def build_stages(entry: PolicyEntry) -> list[StageView]:
     """Return a StageView for every stage of a policy; none if it was not evaluated."""
-    conflicts = _count_conflicts(policy_result)
-    published = _count_published(policy_result)
-    first_published = _find_first_publications(policy_result)
-    requests = group_requests_by_stage(policy_result.variants)
-    stages = policy_result.decision.stages.values() if policy_result.decision else ()
-    return [
-        _build_stage(
-            policy_result,
-            it,
-            conflicts[it.name],
-            published.get(it.name, {}),
-            first_published.get((it.name, it.candidate)),
-            requests.get(it.name, ()),
-        )
-        for it in stages
-    ]
+    return [_build_stage(entry.result, it) for it in entry.stages]
 
 
-def _count_conflicts(policy_result: PolicyResult) -> Counter[str]:
-    """Return the number of undecided merge conflicts of each stage's drafts."""
-    counts: Counter[str] = Counter()
-    undecided = policy_result.undecided_conflicts
-    for variant in policy_result.variants:
-        counts[variant.spec.stage] += undecided.get(variant.spec.name, 0)
-    return counts
-
-
-def _count_published(policy_result: PolicyResult) -> dict[str, Counter[str]]:
-    """Return how many variants have each revision published, by stage."""
-    counts: dict[str, Counter[str]] = {}
-    for variant in policy_result.variants:
-        if variant.observed.published is not None:
-            by_revision = counts.setdefault(variant.spec.stage, Counter())
-            by_revision[variant.observed.published.revision] += 1
-    return counts
-
-
-def _find_first_publications(policy_result: PolicyResult) -> dict[tuple[str, str], datetime]:
-    """Return since when a variant has the revision published, by stage and revision."""
-    first: dict[tuple[str, str], datetime] = {}
-    for variant in policy_result.variants:
-        published, at = variant.observed.published, published_since(variant)
-        if published is not None and at is not None:
-            key = (variant.spec.stage, published.revision)
-            first[key] = min(published.since or at, first.get(key, at))
-    return first
-
-
-def _build_stage(
-    policy_result: PolicyResult,
-    stage: StageResult,
-    conflicts: int,
-    published: Mapping[str, int],
-    first_published: datetime | None,
-    requests: tuple[RequestView, ...],
-) -> StageView:
-    policy = policy_result.resolved_policy.name
+def _build_stage(policy_result: PolicyResult, stage: StageEntry) -> StageView:
+    policy, conflicts = policy_result.resolved_policy.name, stage.conflicts
     labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
     return StageView(
         metadata=build_meta(
@@ -165,13 +78,13 @@ def _build_stage(
         ),
         spec=StageViewSpec(policy_name(policy_result), stage.name),
         status=replace(
-            stage,
-            state=policy_result.stage_state(stage.name),
-            published=dict(published),
-            published_since=first_published,
+            stage.result,
+            state=stage.state,
+            published=stage.published,
+            published_since=stage.published_since,
             conflicts=conflicts,
-            requests=requests,
-            conditions=_build_stage_conditions(policy_result, stage, conflicts),
+            requests=list_requests(stage.variants),
+            conditions=build_stage_conditions(policy_result, stage, conflicts),
         ),
     )
 
@@ -182,34 +95,30 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
     An orphaned variant shows where its package or draft still is.
     """
     target_views: list[TargetView] = []
-    for policy_result in pass_plan.policies:
-        policy = policy_result.resolved_policy
-        place_by_variant = dict(find_places(policy_result)) if policy_result.orphans else {}
+    for entry in map(walk_policy, pass_plan.policies):
+        policy = entry.result.resolved_policy
+        place_by_variant = dict(find_places(entry.result)) if entry.orphans else {}
         repository_by_name = usable_repositories(policy.namespace, declared.repositories)
         name_by_place = {
             repository_place(repository_by_name[name]): name
             for name in sorted(repository_by_name, reverse=True)  # of several the first
         }
-        target_names = policy_result.target_names
-        views = [_build_target(policy_result, it) for it in list_decisions(policy_result)]
+        views = [_build_target(entry.result, it) for it in entry.rows]
         views += [
-            _build_target_without_variant(policy_result, target_names, it, VariantState.FAILED)
-            for it in policy.failures
+            _build_target_without_variant(entry, it, VariantState.FAILED) for it in policy.failures
         ]
-        failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
-        for orphan, failure in zip(policy_result.orphans, failures, strict=True):
-            place, path = place_by_variant.get(orphan.name, ("", ""))
+        for orphan in entry.orphans:
+            place, path = place_by_variant.get(orphan.locations.name, ("", ""))
             orphan_view = _build_target_without_variant(
-                policy_result,
-                target_names,
-                failure,
+                entry,
+                orphan.failure,
                 VariantState.HELD,
                 (name_by_place.get(place, place), path),
-                orphan.stage,
-                policy_result.removals.holds.get(orphan.name, ()),
+                orphan.locations.stage,
+                orphan.holds,
             )
             views.append(orphan_view)
-        positions = stage_positions(policy_result)
+        positions = {it.name: position for position, it in enumerate(entry.result.rules)}
         target_views += sorted(views, key=lambda it: positions.get(it.spec.stage, len(positions)))
     return target_views
 
@@ -219,7 +128,7 @@ def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
     return [
         _build_draft_view(policy_result, entry, entry.variant.observed.draft)
         for policy_result in pass_plan.policies
-        for entry in list_decisions(policy_result)
+        for entry in walk_policy(policy_result).rows
         if entry.variant.observed.draft is not None
     ]
 
@@ -229,46 +138,41 @@ def list_variants(pass_plan: PassPlan) -> list[Plain]:
     return [
         _build_variant(policy_result, entry)
         for policy_result in pass_plan.policies
-        for entry in list_decisions(policy_result)
+        for entry in walk_policy(policy_result).rows
     ]
 
 
 def list_policies(pass_plan: PassPlan) -> list[Plain]:
     """Return every UpstreamPolicy object with its status."""
     return [
-        _build_policy(policy_result)
+        _build_policy(walk_policy(policy_result))
         for policy_result in pass_plan.policies
         if policy_result.resolved_policy.upstream_policy is not None
     ]
 
 
-def _build_policy(policy_result: PolicyResult) -> Plain:
-    policy, decision = policy_result.resolved_policy.upstream_policy, policy_result.decision
+def _build_policy(entry: PolicyEntry) -> Plain:
+    policy, decision = entry.result.resolved_policy.upstream_policy, entry.result.decision
     assert policy is not None, "asked of policies only"
     body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    observed = [it.observed for it in entry.result.variants]
     body["status"] = {
         "observedGeneration": policy.metadata.generation or 0,
-        "conditions": dump_views(
-            complete_conditions(
-                build_policy_conditions(policy_result, decision.holds if decision else ()),
-                policy_result,
-                policy_ready_since(policy_result),
-            )
-        ),
-        "variants": len(policy_result.variants),
-        "failedTargets": len(policy_result.resolved_policy.failures),
-        "failedVariants": len(find_failed_variants(policy_result)),
-        "goneVariants": len(policy_result.orphans),
-        "editedVariants": sum(
-            variant.observed.has_edits_in_force for variant in policy_result.variants
-        ),
-        "conflicts": sum(policy_result.undecided_conflicts.values()),
-        "brokenVariants": sum(
-            bool(variant.observed.published_faults) for variant in policy_result.variants
-        ),
+        "conditions": dump_views(build_policy_conditions(entry)),
+        "variants": len(observed),
+        "failedTargets": len(entry.result.resolved_policy.failures),
+        "failedVariants": len(find_failed_variants(entry.result)),
+        "goneVariants": len(entry.orphans),
+        "editedVariants": sum(it.has_edits_in_force for it in observed),
+        "conflicts": sum(it.undecided for it in entry.variants),
+        "brokenVariants": sum(bool(it.published_faults) for it in observed),
         "stages": [
-            {"name": name, "candidate": stage.candidate, "verdict": label_verdict(stage.verdict)}
-            for name, stage in (decision.stages.items() if decision else ())
+            {
+                "name": it.name,
+                "candidate": it.result.candidate,
+                "verdict": label_verdict(it.result.verdict),
+            }
+            for it in entry.stages
         ],
     }
     if decision and decision.next:
@@ -276,9 +180,9 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
     return body
 
 
-def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
-    variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
-    request = find_request(variant.observed)
+def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
+    variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
+    request = entry.request
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
@@ -344,97 +248,8 @@ def _list_packages(observed: ObservedVariant) -> Plain:
     return packages
 
 
-def build_variant_conditions(
-    policy_result: PolicyResult, entry: DecidedEntry
-) -> tuple[Condition, ...]:
-    """Build the conditions of a variant: Ready, and those that are true beside it."""
-    variant, decision = entry.variant, entry.decision
-    hold = find_undrafted_hold(decision) or next(iter(decision.holds), None)
-    published, state = variant.observed.published, decision.state.value
-    message = f"it is {state}"
-    if decision.state is VariantState.READY and published is not None:
-        message = wording.describe_ready_variant(published.revision)
-    conditions = [
-        build_ready(
-            hold.reason if hold else state,
-            describe_hold(hold) if hold else message,
-            is_ready=is_carried_out(decision),
-        )
-    ]
-    for name, reason, text in _find_conditions(variant, entry.undecided):
-        at = _find_condition_time(name, variant)
-        conditions.append(Condition(name, ConditionStatus.TRUE, reason, text, at))
-    return complete_conditions(conditions, policy_result, ready_since(variant, decision))
-
-
-def _find_condition_time(name: str, variant: RenderedVariant) -> datetime | None:
-    """Return the instant of what a true condition beside Ready is about, if it is on record."""
-    draft = variant.observed.draft
-    match name:
-        case "MergeConflict" if draft is not None:
-            return draft_time(draft)
-        case "ConflictsDecided" if draft is None:
-            return published_since(variant)
-        case "OutOfBand":
-            return published_since(variant)
-        case _:
-            return None
-
-
-def _build_stage_conditions(
-    policy_result: PolicyResult, stage: StageResult, conflicts: int
-) -> tuple[Condition, ...]:
-    """Return the condition Passed, about the candidate, and those that are true beside it."""
-    hold = stage.holds[0] if stage.holds else None
-    label = label_verdict(stage.verdict)
-    message = f"{stage.candidate or 'no candidate'}: {label}"
-    conditions = [
-        Condition(
-            "Passed",
-            _STATUS_BY_VERDICT[stage.verdict],
-            hold.reason if hold else label,
-            describe_hold(hold) if hold else message,
-        )
-    ]
-    if conflicts:
-        message = wording.describe_stage_conflicts(conflicts)
-        conditions.append(build_true(Reason.MERGE_CONFLICT, message))
-    return complete_conditions(conditions, policy_result, verdict_since(policy_result, stage))
-
-
-def _find_conditions(variant: RenderedVariant, undecided: int) -> Iterator[tuple[str, str, str]]:
-    """Yield type, reason and message of each true condition beside Ready."""
-    observed = variant.observed
-    if observed.published is not None and observed.published.out_of_band:
-        yield "OutOfBand", "OutOfBand", wording.MERGED_EARLY
-    yield from build_conflict_conditions(variant, undecided)
-    if observed.has_edits_in_force:
-        yield "Edited", "EditedDownstream", describe_edits(observed)
-    if observed.revert_hold is not None:
-        yield "Reverted", observed.revert_hold.reason, observed.revert_hold.message
-    for reason, sentence in _find_tag_problems(variant).items():
-        yield reason, reason, sentence
-    if leftover_draft := describe_leftover_draft(variant):
-        yield "DraftLeft", Reason.DELETION_REFUSED, leftover_draft
-    if observed.published_faults:
-        yield "Broken", Reason.PACKAGE_BROKEN, describe_faults(observed)
-
-
-def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
-    """Return problems of upstream tag and publication tag, one sentence per reason."""
-    sentence_by_reason: dict[str, str] = {}
-    if variant.observed.missing_tag:
-        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(variant.observed)
-    for reason, sentence in find_tag_problems(variant.observed):
-        # Several tags may be missing, and a condition type may occur only once in a status.
-        sentence_by_reason[reason] = "; ".join(
-            filter(None, (sentence_by_reason.get(reason), sentence))
-        )
-    return sentence_by_reason
-
-
-def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetView:
-    spec, decision = entry.variant.spec, entry.decision
+def _build_target(policy_result: PolicyResult, entry: VariantEntry) -> TargetView:
+    spec, decision = entry.variant.spec, entry.shown
     return TargetView(
         metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
         spec=TargetViewSpec(
@@ -448,7 +263,7 @@ def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetVie
         ),
         status=TargetViewStatus(
             decision.state.value,
-            find_request(entry.variant.observed),
+            entry.request,
             build_variant_conditions(policy_result, entry),
             decision.holds,
         ),
@@ -456,8 +271,7 @@ def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetVie
 
 
 def _build_target_without_variant(
-    policy_result: PolicyResult,
-    target_names: Mapping[str, str],
+    entry: PolicyEntry,
     failure: TargetFailure,
     state: VariantState,
     location: tuple[str, str] = ("", ""),
@@ -470,11 +284,11 @@ def _build_target_without_variant(
     """
     repository, path = location
     return TargetView(
-        metadata=_build_target_meta(policy_result, failure.target, stage, repository),
+        metadata=_build_target_meta(entry.result, failure.target, stage, repository),
         spec=TargetViewSpec(
-            policy_name(policy_result),
+            policy_name(entry.result),
             failure.target,
-            target_names[failure.target],
+            entry.target_names[failure.target],
             stage=stage,
             repository=repository,
             path=path,
@@ -482,7 +296,7 @@ def _build_target_without_variant(
         status=TargetViewStatus(
             state.value,
             conditions=complete_conditions(
-                [build_ready(failure.reason, failure.problem)], policy_result
+                [build_ready(failure.reason, failure.problem)], entry.result
             ),
             holds=(Hold(failure.reason, failure.problem), *removal_holds),
         ),
@@ -499,9 +313,9 @@ def _build_target_meta(
 
 
 def _build_draft_view(
-    policy_result: PolicyResult, entry: DecidedEntry, draft: OpenDraft
+    policy_result: PolicyResult, entry: VariantEntry, draft: OpenDraft
 ) -> DraftView:
-    variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
+    variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
     meta = build_meta(policy_result, spec.name, variant_labels(policy_result, variant))
     return DraftView(
         metadata=DraftMeta(meta.name, meta.namespace, meta.labels, draft_time(draft)),
@@ -524,7 +338,7 @@ def _build_draft_view(
             edited=draft.is_edited,
             current=variant.selected.has_current_draft,
             state=decision.state.value,
-            request=find_request(variant.observed),
+            request=entry.request,
             conditions=build_variant_conditions(policy_result, entry),
             holds=decision.holds,
         ),

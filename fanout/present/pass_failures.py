@@ -9,7 +9,7 @@ from fanout.api.view_base import dump_views
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
-from fanout.present.policy_conditions import build_error_conditions
+from fanout.present.conditions import build_error_conditions
 from fanout.present.status_views import finish_status
 from fanout.present.view_meta import Plain
 from fanout.values import replace

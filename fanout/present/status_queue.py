@@ -19,9 +19,9 @@ from fanout.errors import Conflict, FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
-from fanout.present.decided_entry import DecidedEntry, list_decisions
 from fanout.present.declaration_error_conditions import with_errors
 from fanout.present.pass_failures import build_unevaluated_status, with_failure
+from fanout.present.policy_entry import VariantEntry, walk_policy
 from fanout.present.policy_events import (
     find_changed_variants,
     list_action_events,
@@ -32,7 +32,7 @@ from fanout.present.status_views import (
     VARIANT_KIND,
     RepositoryReport,
     build_broken_status,
-    build_orphan_statuses,
+    build_orphan_status,
     build_policy_status,
     build_promotion_status,
     build_repository_status,
@@ -145,18 +145,21 @@ class StatusBatch(Value, kw_only=True):
     def _list_all(self, has_result: Callable[[PolicyKey], bool]) -> Iterator[WrittenObject]:
         if self.failure is not None:
             yield from (build_unevaluated_status(it, self.failure) for it in self.unevaluated)
-        for item in self.policies:
+        policies = [(it, walk_policy(it.result)) for it in self.policies]
+        for item, policy in policies:
             if item.result.resolved_policy.upstream_policy is not None:
-                yield self._add_failure(build_policy_status(item.result, self.problem))
+                yield self._add_failure(build_policy_status(policy, self.problem))
         yield from self._list_others()
-        urgent: list[tuple[PolicyResult, DecidedEntry]] = []
-        plain: list[tuple[PolicyResult, DecidedEntry]] = []
-        for item in self.policies:
+        urgent: list[tuple[PolicyResult, VariantEntry]] = []
+        plain: list[tuple[PolicyResult, VariantEntry]] = []
+        for item, policy in policies:
             result = item.result
-            yield from (it for it in build_orphan_statuses(result) if item.includes(it.name.name))
+            for orphan in policy.orphans:
+                if item.includes(orphan.locations.name):
+                    yield build_orphan_status(result, orphan)
             if result.decision is None and result.resolved_policy.package_variant is not None:
-                yield self._add_failure(build_stopped_status(result))
-            for entry in list_decisions(result):
+                yield self._add_failure(build_stopped_status(policy))
+            for entry in policy.rows:
                 if item.includes(entry.variant.spec.name):
                     (urgent if _is_urgent(entry) else plain).append((result, entry))
         for result, entry in (*urgent, *plain):
@@ -414,8 +417,8 @@ def _key_of(declaration: KRMObject) -> PolicyKey:
     return meta.namespace, meta.name, isinstance(declaration, UpstreamPolicy)
 
 
-def _is_urgent(entry: DecidedEntry) -> bool:
-    decision = entry.decision
+def _is_urgent(entry: VariantEntry) -> bool:
+    decision = entry.shown
     return decision.state in _URGENT_STATES or any(
         it.reason in NEEDS_REPAIR for it in decision.holds
     )

@@ -4,7 +4,7 @@ All instants are from records and commits, or of the object itself. The clock is
 two processes that observe the same write the same bytes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from fanout.api.git_repository import Repository
 from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.api.reasons import Reason
 from fanout.api.results import Condition, Hold, build_ready, build_true
 from fanout.api.view_base import ConditionStatus, dump_view, dump_views
 from fanout.errors import FanoutError
@@ -26,26 +26,23 @@ from fanout.plan.written_objects import (
     TransitionTimes,
     WrittenObject,
 )
-from fanout.present.condition_times import policy_ready_since, published_since
-from fanout.present.conflict_views import draft_time
-from fanout.present.decided_entry import DecidedEntry
-from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
-from fanout.present.object_views import (
-    build_stages,
-    build_variant_conditions,
-)
-from fanout.present.policy_conditions import (
+from fanout.present.conditions import (
+    add_progress,
     build_error_conditions,
     build_policy_conditions,
+    build_variant_conditions,
     find_failed_variants,
     find_refusals,
     has_unusable_repository,
 )
+from fanout.present.conflict_views import draft_time
+from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
+from fanout.present.object_views import build_stages
+from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
 from fanout.present.variant_content import build_content
 from fanout.present.view_meta import Plain, format_time, without_none
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import repository_key
 from fanout.values import Value, replace
 
@@ -142,14 +139,13 @@ def with_declaration(
     return replace(item, status={**item.status, "lastHandledReconcileAt": request})
 
 
-def build_policy_status(
-    policy_result: PolicyResult, problem: FanoutError | None = None
-) -> WrittenObject:
+def build_policy_status(entry: PolicyEntry, problem: FanoutError | None = None) -> WrittenObject:
     """Return an UpstreamPolicy with its status; `problem`: one that all policies have."""
-    policy, decision = policy_result.resolved_policy.upstream_policy, policy_result.decision
+    policy_result, decision = entry.result, entry.result.decision
+    policy = policy_result.resolved_policy.upstream_policy
     assert policy is not None, "asked of policies only"
-    conditions = _add_progress(
-        build_policy_conditions(policy_result, decision.holds if decision else ()),
+    conditions = add_progress(
+        build_policy_conditions(entry),
         has_failed=bool(
             policy_result.resolved_policy.failures or find_failed_variants(policy_result)
         )
@@ -161,18 +157,14 @@ def build_policy_status(
     if outdated := policy_result.policy_state.outdated:
         message = wording.describe_outdated_records(outdated)
         conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
-    progress = [it for it in conditions if it.type in PROGRESS_TYPES]
-    others = [it for it in conditions if it.type not in PROGRESS_TYPES]
+    conditions.sort(key=lambda it: it.type not in PROGRESS_TYPES)
     counts: dict[str, int] = {}
-    stages = build_stages(policy_result)
+    stages = build_stages(entry)
     for stage in stages:
         for state, number in stage.status.counts.items():
             counts[state] = counts.get(state, 0) + number
     status = {
-        "conditions": [
-            *_complete(progress, policy_ready_since(policy_result)),
-            *_complete(others, None),
-        ],
+        "conditions": _complete(conditions, None),
         "stages": [{"name": it.spec.stage, **dump_view(it.status)} for it in stages],
         "counts": counts,
         "next": format_time(decision.next) if decision else None,
@@ -189,14 +181,14 @@ def _build_suspension(holds: Iterable[Hold]) -> list[Condition]:
     ][:1]
 
 
-def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> WrittenObject:
+def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> WrittenObject:
     """Return a PackageVariant with its status, and with its content if a policy makes it."""
     entry = _without_progress_of_others(policy_result, entry)
-    variant, decision, observed = entry.variant, entry.decision, entry.variant.observed
+    variant, decision, observed = entry.variant, entry.shown, entry.variant.observed
     draft, published = observed.draft, observed.published
     # Without an instant on record, the state is as old as the commit that it is about.
-    since = (draft_time(draft) if draft is not None else None) or published_since(variant)
-    conditions = _add_progress(
+    since = (draft_time(draft) if draft is not None else None) or entry.published_since
+    conditions = add_progress(
         build_variant_conditions(policy_result, entry),
         has_failed=decision.state is VariantState.FAILED or has_unusable_repository([variant]),
     )
@@ -240,13 +232,13 @@ def _build_published(revision: str, tag: str, commit: str) -> Plain:
     )
 
 
-def _without_progress_of_others(policy_result: PolicyResult, entry: DecidedEntry) -> DecidedEntry:
+def _without_progress_of_others(policy_result: PolicyResult, entry: VariantEntry) -> VariantEntry:
     """Return the entry with holds that stay the same while other variants make progress.
 
     Thousands of variants wait for the same slot or group. Each that gets one would change the
     sentence of all the others; the status of the stage has it.
     """
-    decision = entry.decision
+    decision = entry.shown
     is_waiting = any(it.reason in _OF_OTHERS for it in decision.holds)
     if not is_waiting or policy_result.resolved_policy.upstream_policy is None:
         return entry
@@ -257,41 +249,29 @@ def _without_progress_of_others(policy_result: PolicyResult, entry: DecidedEntry
         else it
         for it in decision.holds
     )
-    return replace(entry, decision=replace(decision, holds=holds, next=None))
+    return replace(entry, shown=replace(decision, holds=holds, next=None))
 
 
-def build_stopped_status(policy_result: PolicyResult) -> WrittenObject:
+def build_stopped_status(entry: PolicyEntry) -> WrittenObject:
     """Return a hand-written PackageVariant that an error stops, with its status."""
-    package_variant = policy_result.resolved_policy.package_variant
+    package_variant = entry.result.resolved_policy.package_variant
     assert package_variant is not None, "asked of hand-written variants only"
-    conditions = build_policy_conditions(policy_result, ())
     status = {
-        "conditions": _complete(conditions, None),
+        "conditions": _complete(build_policy_conditions(entry), None),
         "state": VariantState.HELD.value,
     }
     return _build_declared_status(package_variant, status)
 
 
-def build_orphan_statuses(policy_result: PolicyResult) -> list[WrittenObject]:
-    """Return the variants whose targets are gone and whose packages are not removed yet."""
-    policy = policy_result.resolved_policy
-    failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
-    return [
-        _build_orphan_status(policy_result, orphan, failure.problem)
-        for orphan, failure in zip(policy_result.orphans, failures, strict=True)
-    ]
-
-
-def _build_orphan_status(
-    policy_result: PolicyResult, orphan: OrphanLocations, problem: str
-) -> WrittenObject:
-    holds = policy_result.removals.holds.get(orphan.name, ())
+def build_orphan_status(policy_result: PolicyResult, entry: OrphanEntry) -> WrittenObject:
+    """Return a variant whose target is gone and whose package is not removed yet."""
+    orphan, holds = entry.locations, entry.holds
     # On record: without a target nothing of it is observed but where it is.
     published = orphan.status_line.published if orphan.status_line is not None else None
-    ready = build_ready(holds[0].reason if holds else Reason.TARGET_GONE, problem)
+    ready = build_ready(holds[0].reason if holds else Reason.TARGET_GONE, entry.failure.problem)
     since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
     status = {
-        "conditions": _complete(_add_progress([ready]), since),
+        "conditions": _complete(add_progress([ready]), since),
         "state": VariantState.HELD.value,
         "stage": orphan.stage or None,
         "revision": published.revision if published is not None else None,
@@ -312,20 +292,6 @@ def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
     return WrittenObject(
         name, finish_status(status, meta.namespace), generation=meta.generation or 0
     )
-
-
-def _add_progress(conditions: Sequence[Condition], *, has_failed: bool = False) -> list[Condition]:
-    """Return the conditions with Stalled or Reconciling beside a Ready that is not true.
-
-    kstatus takes the first for a failure, and the second for work that goes on by itself.
-    """
-    ready = conditions[0]
-    is_stalled = any(it.type == "Stalled" for it in conditions)
-    is_suspended = ready.reason in (Reason.SUSPENDED, VariantState.SUSPENDED.value)
-    if ready.status is ConditionStatus.TRUE or is_stalled or is_suspended:
-        return [*conditions]
-    kind = "Stalled" if has_failed or ready.reason in NEEDS_REPAIR else "Reconciling"
-    return [ready, replace(ready, type=kind, status=ConditionStatus.TRUE), *conditions[1:]]
 
 
 def _complete(conditions: Iterable[Condition], since: datetime | None) -> list[Plain]:

@@ -31,19 +31,6 @@ def without_none(fields: Plain) -> Plain:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def order_by_stage(policy_result: PolicyResult) -> list[RenderedVariant]:
-    """Return the variants in the order of their stages in the policy, those without one last."""
-    positions = stage_positions(policy_result)
-    return sorted(
-        policy_result.variants, key=lambda it: positions.get(it.spec.stage, len(positions))
-    )
-
-
-def stage_positions(policy_result: PolicyResult) -> Mapping[str, int]:
-    """Return the position of each stage in the policy."""
-    return {rule.name: position for position, rule in enumerate(policy_result.rules)}
-
-
 def policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
     """Return the labels of the policy's own object."""
     policy = policy_result.resolved_policy

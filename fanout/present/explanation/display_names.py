@@ -2,21 +2,21 @@
 
 from collections.abc import Collection, Mapping
 
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.present.policy_entry import PolicyEntry
 
 _MAX_NAMED = 3  # variants named in one line
 
 
-def build_display_names(policy_result: PolicyResult) -> Mapping[str, str]:
+def build_display_names(policy: PolicyEntry) -> Mapping[str, str]:
     """Return the short name of each variant by its name, and of failed targets by their keys.
 
     Commands accept it. A variant written by hand has a name that a person chose.
     """
-    names = dict(policy_result.target_names)
-    by_hand = policy_result.resolved_policy.upstream_policy is None
-    for variant in policy_result.variants:
-        spec = variant.spec
-        names[spec.name] = spec.name if by_hand else names[spec.target]
+    by_hand = policy.result.resolved_policy.upstream_policy is None
+    names = dict(policy.target_names)
+    for entry in policy.variants:
+        name = entry.variant.spec.name
+        names[name] = name if by_hand else entry.target_name
     return names
 
 

@@ -20,7 +20,7 @@ from fanout.present.explanation.policy_explanation import (
     PolicyExplainer,
     open_explainers,
 )
-from fanout.present.request_views import group_requests_by_stage
+from fanout.present.policy_entry import list_requests
 from fanout.reconcile.pass_results import PassPlan
 from fanout.values import Value, asdict
 
@@ -98,8 +98,8 @@ def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, An
 
 
 def _list_stages(explainer: PolicyExplainer, policy_state: str) -> Iterator[FleetStageView]:
-    policy, decision = explainer.item.resolved_policy, explainer.item.decision
-    if decision is None or explainer.item.error is not None:
+    policy = explainer.item.resolved_policy
+    if explainer.item.decision is None or explainer.item.error is not None:
         yield FleetStageView(
             policy=policy.name,
             namespace=policy.namespace,
@@ -120,20 +120,20 @@ def _list_stages(explainer: PolicyExplainer, policy_state: str) -> Iterator[Flee
             failed=failed,
             waits_for=_sort_reasons(own_blockers),
         )
-    requests = group_requests_by_stage(explainer.item.variants)
-    for stage in decision.stages.values():
+    for entry in explainer.entry.stages:
+        stage = entry.result
         blockers = (it for it in explainer.blockers if it.stage == stage.name and it.stage)
         yield FleetStageView(
             policy=policy.name,
             namespace=policy.namespace,
             stage=stage.name,
             candidate=stage.candidate,
-            state=explainer.item.stage_state(stage.name),
+            state=entry.state,
             variants=sum(stage.counts.values()),
             ready=stage.counts.get(VariantState.READY, 0),
             failed=stage.counts.get(VariantState.FAILED, 0),
             waits_for=_sort_reasons([*blockers, *by_hand]),
-            requests=requests.get(stage.name, ()),
+            requests=list_requests(entry.variants),
             next=stage.next,
         )
 

@@ -33,7 +33,7 @@ from fanout.present.explanation.explanation_notes import (
     list_conflicts,
 )
 from fanout.present.explanation.unblock_commands import CommandBuilder
-from fanout.present.request_views import list_requests
+from fanout.present.policy_entry import VariantEntry, list_requests, walk_policy
 from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult
 from fanout.values import astuple, replace
 
@@ -58,7 +58,8 @@ class PolicyExplainer:
         policy = item.resolved_policy
         namespace = policy.namespace if policy.name in shared_names else ""
         self.item = item
-        self.names = build_display_names(item)
+        self.entry = walk_policy(item)
+        self.names = build_display_names(self.entry)
         blockers = find_blockers(item, problems)
         self.fix_count = sum(it.needs_fix for it in problems)
         self.commands = commands or MessageCommands()
@@ -74,16 +75,17 @@ class PolicyExplainer:
             by_hand = policy.upstream_policy is None
             spec = ExplanationSpec("", variant=policy.name) if by_hand else None
             return self._build(spec, ExplanationStatus(STOPPED, blockers=blockers))
-        candidates = {it.candidate for it in decision.stages.values()}
-        instants = [*(it.next for it in decision.stages.values()), *(it.until for it in blockers)]
+        stages = [it.result for it in self.entry.stages]
+        candidates = {it.candidate for it in stages}
+        instants = [*(it.next for it in stages), *(it.until for it in blockers)]
         status = ExplanationStatus(
             _policy_state(decision, blockers),
             next((it for it in reversed(facts.revisions) if it in candidates), ""),
             variants=len(decision.variants),
             ready=_count_ready(decision.variants.values()),
             blockers=blockers,
-            requests=list_requests(it.observed for it in item.variants),
-            conflicts=self._undecided_conflicts(item.variants),
+            requests=list_requests(self.entry.variants),
+            conflicts=self._undecided_conflicts(self.entry.variants),
             notes=build_notes(item),
             moving=_find_moving(decision.variants.values()),
             next=find_next(instants, facts.now),
@@ -92,24 +94,23 @@ class PolicyExplainer:
 
     def explain_stage(self, stage: str) -> ExplanationView:
         """Explain one stage. The policy has been evaluated and has it."""
-        decision, facts = self.item.decision, self.item.facts
+        decision = self.item.decision
         assert decision is not None, "the policy has been evaluated"
-        assert facts is not None, "the policy has been evaluated"
-        evaluation = decision.stages[stage]
+        entry = self.entry.find_stage(stage)
         members = [it for it in decision.variants.values() if it.stage == stage]
-        variants = [it for it in self.item.variants if it.spec.stage == stage]
+        variants = [it.variant for it in entry.variants]
         blockers = select_blockers(self.blockers, stage, variants, is_stage=True)
         status = ExplanationStatus(
-            self.item.stage_state(stage),
-            evaluation.candidate,
+            entry.state,
+            entry.result.candidate,
             variants=len(members),
             ready=_count_ready(members),
             blockers=tuple(sort_by_urgency(blockers)),
-            requests=list_requests(it.observed for it in variants),
-            conflicts=self._undecided_conflicts(variants),
+            requests=list_requests(entry.variants),
+            conflicts=self._undecided_conflicts(entry.variants),
             notes=build_notes(self.item, stage),
             moving=_find_moving(members),
-            next=evaluation.next,
+            next=entry.result.next,
         )
         return self._build(ExplanationSpec(self.item.resolved_policy.name, stage), status)
 
@@ -117,9 +118,9 @@ class PolicyExplainer:
         self, variant: RenderedVariant, conflicts: Iterable[ExplainedConflict]
     ) -> ExplanationView:
         """Explain one variant; `conflicts` are all of its draft."""
-        decision, spec = self.item.decision, variant.spec
-        assert decision is not None, "the policy has been evaluated"
-        evaluation = decision.variants[spec.name]
+        spec = variant.spec
+        entry = next(it for it in self.entry.variants if it.variant.spec.name == spec.name)
+        evaluation = entry.decision
         published, policy = variant.observed.published, self.item.resolved_policy
         blockers = (
             self._with_commands(replace(it, variants=(spec.name,)))
@@ -132,7 +133,7 @@ class PolicyExplainer:
             evaluation.candidate,
             published.revision if published is not None else "",
             blockers=tuple(sort_by_urgency(blockers)),
-            requests=list_requests([variant.observed]),
+            requests=list_requests([entry]),
             conflicts=tuple(conflicts),
             notes=build_notes(self.item, variant=variant),
             moving=_find_moving([evaluation]),
@@ -170,14 +171,13 @@ class PolicyExplainer:
         return replace(blocker, commands=self._builder.build(blocker))
 
     def _undecided_conflicts(
-        self, variants: Iterable[RenderedVariant]
+        self, entries: Iterable[VariantEntry]
     ) -> tuple[ExplainedConflict, ...]:
-        open_conflicts = self.item.undecided_conflicts
         return tuple(
             conflict
-            for variant in variants
-            if open_conflicts.get(variant.spec.name)
-            for conflict in list_conflicts(self.item, variant)
+            for it in entries
+            if it.undecided
+            for conflict in list_conflicts(self.item, it.variant)
             if not conflict.decided
         )
 
