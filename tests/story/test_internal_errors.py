@@ -388,7 +388,7 @@ def test_a_schedule_that_fails_binds_whom_it_names_and_nobody_else(company_of_tw
     fleet.write("timed.yaml", PROMOTION.replace('  policies: ["*"]', schedule).replace(
         "name: everything", "name: timed"
     ))  # fmt: skip
-    with injected("schedule.sweep_schedule:last_fire", lambda *_: True), staying(fleet) as until:
+    with injected("controller.sweep_schedule:last_fire", lambda *_: True), staying(fleet) as until:
         log = until(lambda: published(fleet) == without(BAD))
         assert str(log).count("InternalError") == 1
         assert "PromotionPolicy default/timed" in str(log)
