@@ -49,7 +49,7 @@ FIELD = """
     template templates test timeout timestamp trailer trailers transition transport tree trees
     trigger triggers uint unavailable update upsert upstream url urls validate validation validators
     verdict verdicts version versions warehouse watch watched waves wildcard window windows withdraw
-    yaml
+    work yaml
 """
 
 # The vocabulary of fanout's own: see docs/glossary.md and the design.

@@ -25,9 +25,10 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import is_colored
 from fanout.cluster.file_secrets import FileSecrets
+from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.loop_health import LoopObserver
 from fanout.controller.notification_thread import NotificationThread
-from fanout.controller.run_loop import LoopDependencies, RunLoop, SettlingTime
+from fanout.controller.run_loop import LoopDependencies, RunLoop
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.disk_cache import installed_version
 from fanout.reconcile.execution.plan_execution import run_pass

@@ -4,57 +4,48 @@ What is declared does not change when a server comes back, so nothing else would
 policies before the next check of all repositories.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
-from math import ceil
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from fanout.api.reasons import Reason
+from fanout.controller.work_queue import Trigger, TriggerKey, WorkQueue
 from fanout.errors import Denied, FanoutError, RateLimited, Unavailable
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.retries import choose_pause
-from fanout.values import Value
-
-
-class _Outage(Value):
-    """Failures in a row of one policy, and when it is evaluated again."""
-
-    attempts: int
-    retry_at: datetime
 
 
 class OutageRetries:
-    """Instants of the retries, in the memory of this process."""
+    """Retries in a row of each policy that is stopped, in the memory of this process."""
 
-    def __init__(self, compute_pause: Callable[[int], float]) -> None:
-        """Plan nothing yet; `compute_pause` returns the seconds after that many retries."""
+    def __init__(self, queue: WorkQueue[TriggerKey], compute_pause: Callable[[int], float]) -> None:
+        """Queue nothing yet; `compute_pause` returns the seconds after that many retries."""
+        self._queue = queue
         self._compute_pause = compute_pause
-        self._outages: dict[PassSubject, _Outage] = {}
+        self._attempts: Counter[PassSubject] = Counter()
 
-    def plan(self, report: PassReport, now: datetime) -> Mapping[PassSubject, datetime]:
-        """Return when to evaluate again the policies of a pass that something outside stopped.
+    def update(self, report: PassReport) -> None:
+        """Queue a retry of the policies of a pass that something outside stopped; end the others.
 
-        A policy that a pass evaluates before its retry is due keeps the instant: changes of
+        A policy that a pass evaluates before its retry is due keeps the time: changes of
         other objects must not make it rarer.
         """
-        evaluated = {_subject_of(it) for it in report.pass_plan.policies}
-        stopped = frozenset(_find_stopped(report))
+        stopped = frozenset(find_stopped(report))
         # One for all: policies that wait for the same repository are evaluated together.
         jitter = choose_pause(0.5, 1)
-        for subject in evaluated - stopped:
-            self._outages.pop(subject, None)
+        for item in report.pass_plan.policies:
+            subject = _subject_of(item)
+            if subject not in stopped and self._attempts.pop(subject, 0):
+                self._queue.discard(TriggerKey(Trigger.RETRY, *subject))
         for subject in stopped:
-            outage = self._outages.get(subject, _Outage(0, now))
-            if outage.retry_at <= now:
-                # Whole seconds, as the clock: it would not reach an instant within one for a while.
-                pause = ceil(self._compute_pause(outage.attempts) * jitter)
-                retry_at = now + timedelta(seconds=pause)
-                self._outages[subject] = _Outage(outage.attempts + 1, retry_at)
-        return {it: self._outages[it].retry_at for it in stopped}
+            key = TriggerKey(Trigger.RETRY, *subject)
+            if key not in self._queue:
+                self._queue.add_after(key, self._compute_pause(self._attempts[subject]) * jitter)
+                self._attempts[subject] += 1
 
 
-def _find_stopped(report: PassReport) -> Iterator[PassSubject]:
+def find_stopped(report: PassReport) -> Iterator[PassSubject]:
     """Yield the policies and hand-written variants that something outside stopped."""
     for item in report.pass_plan.policies:
         if report.pass_plan.has_outdated_records or any(map(_is_outage, _list_failures(item))):

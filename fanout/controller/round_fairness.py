@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from math import ceil
 
 from fanout.api.reasons import Reason
-from fanout.controller.trigger_queue import Trigger, TriggerKey
+from fanout.controller.work_queue import Trigger, TriggerKey
 from fanout.plan.actions import ActionKind
 from fanout.plan.due_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
@@ -44,7 +44,7 @@ class RoundFairness:
             return list(pending)
         changed = {_subject(key) for key in pending if key.trigger is not Trigger.FOLLOW_UP}
         if ahead:
-            return [key for key in pending if _subject(key) not in ahead - changed]
+            return [key for key in pending if _subject(key) not in ahead - changed] or list(pending)
         urgent = frozenset(changed - self._unfinished)
         keys = [key for key in pending if _subject(key) in urgent]
         if not keys or len(keys) == len(pending):

@@ -5,7 +5,7 @@ pending keys, so there are never two passes at once. No error of a pass ends the
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
@@ -13,14 +13,19 @@ from time import monotonic
 
 from fanout.api.reasons import Reason
 from fanout.api.urls import canonicalize_url
+from fanout.controller.declaration_reader import DeclarationReader, SettlingTime
 from fanout.controller.log_throttling import LoopLog
 from fanout.controller.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.controller.outage_retries import OutageRetries
 from fanout.controller.repository_index import RepositoryIndex
 from fanout.controller.round_fairness import RoundFairness
-from fanout.controller.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
-from fanout.controller.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
-from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.controller.sweep_schedule import (
+    SweepState,
+    SweepTimetable,
+    build_mode,
+    build_timetable,
+)
+from fanout.controller.work_queue import RequeueTimer, Trigger, TriggerKey, WorkQueue
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.ports import Inventory, SweepLog
@@ -40,8 +45,13 @@ MAX_EARLY_HOOKS = 1000  # hooks of unknown repositories that are looked up after
 LATE_LISTING_AGE = 60.0  # seconds; as long as a listing may take
 HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
-# Keys of single policies at their instants, which stay set until a pass evaluates the policy.
-_INSTANT_TRIGGERS = frozenset({Trigger.INSTANT, Trigger.RETRY})
+# Keys of the loop itself, which are served without a round. A pause lasts while its key waits.
+_READ = TriggerKey(Trigger.READ)
+_RESUME = TriggerKey(Trigger.RESUME)
+_RESUME_HOOKS = TriggerKey(Trigger.RESUME_HOOKS)
+_OWN_KEYS = frozenset({_READ, _RESUME, _RESUME_HOOKS})
+_POLL = TriggerKey(Trigger.POLL)
+_RECORDS = TriggerKey(Trigger.RECORDS)
 # Rounds with one of these list all their repositories, whatever the age of the last listing.
 _LISTING_TRIGGERS = frozenset(
     {Trigger.START, Trigger.POLL, Trigger.SWEEP, Trigger.HOOK, Trigger.REQUEST}
@@ -68,17 +78,7 @@ class LoopDependencies(Value):
     take_in: Callable[[datetime], IntakeReport] | None = None  # records that people created
     # the values by which people ask for a pass over a policy or variant
     list_requests: Callable[[DeclaredObjects], Mapping[PassSubject, str]] | None = None
-
-
-class SettlingTime(Value):
-    """Time for which what is declared must not change until it is used.
-
-    Half of a directory that is being written may lack the very policy that restricts the
-    others; and a hundred objects that are changed together are to be one round.
-    """
-
-    quiet: float = FILE_CHECK_INTERVAL  # seconds without a change
-    longest: float = inf  # seconds since the first change, after which it is used anyway
+    monotonic_clock: Callable[[], float] = monotonic  # seconds, for delays
 
 
 class RunLoop:
@@ -102,49 +102,42 @@ class RunLoop:
         self._dependencies = dependencies
         self._interval = interval.total_seconds()
         self._namespace = namespace
-        self._round_fairness = RoundFairness(drafts_per_round)
-        self._settling = settling or SettlingTime(FILE_CHECK_INTERVAL)
-        self._queue = TriggerQueue()
-        self._sweep_state = SweepState(dependencies.sweep_log)
+        self._clock = dependencies.monotonic_clock
+        self._queue: WorkQueue[TriggerKey] = WorkQueue(self._clock)
         self._loop_log = LoopLog()
-        self._declared = DeclaredObjects(unread=(DeclarationFailure("what is declared"),))
-        self._declared = self._read_declared()
-        # What was read last: used once a second reading is the same.
-        self._latest, self._changed_at = self._declared, inf
+        self._reader = DeclarationReader(
+            dependencies.inventory,
+            settling or SettlingTime(FILE_CHECK_INTERVAL),
+            self._loop_log,
+            self._clock,
+        )
         self._requests = self._list_requests()
-        self._pending = {TriggerKey(Trigger.START): monotonic()}  # as in the queue
+        self._queue.add(TriggerKey(Trigger.START))
+        self._pauses: set[TriggerKey] = set()  # that have not ended
         self._served: frozenset[TriggerKey] = frozenset()  # by a round that failed
-        self._last_end = monotonic()  # of a round
+        self._last_end = self._clock()  # of a round
         self._ended_rounds, self._failure = 0, ""
-        self._timer_keys: frozenset[TriggerKey] = frozenset()
-        # By the monotonic clock.
-        self._poll_at = self._read_at = self._resume_at = self._hooks_at = 0.0
-        # Of the changes that are not read yet, and of the last one.
-        self._first_woken_at = self._woken_at = inf
-        self._returned_at = -inf  # of the API server, after an outage
+        self._sweep_state = SweepState(dependencies.sweep_log)
+        self._round_fairness = RoundFairness(drafts_per_round)
+        self._outage_retries = OutageRetries(self._queue, compute_pause)
         self._repository_index = RepositoryIndex()
         # Of repositories that no pass has resolved yet, as predicates of their URLs.
         self._early_hooks: deque[Callable[[str], bool]] = deque(maxlen=MAX_EARLY_HOOKS)
-        self._outage_retries = OutageRetries(compute_pause)
-        self._failures = self._follow_ups = self._lost_races = 0
-        # Of records that could not be taken in, by the monotonic clock, and attempts in a row.
-        self._records_at, self._intake_failures = inf, 0
-        self._detecting_since = inf  # while what is declared is being read
+        # In a row: rounds that failed, passes that only follow or lost a race, failed intakes.
+        self._failures = self._follow_ups = self._lost_races = self._intake_failures = 0
 
     def stop(self) -> None:
         """End the loop after the running pass. Safe in a signal handler."""
         self._queue.close()
 
     def wake(self) -> None:
-        """Request that what is declared is read now, because it changed. For any thread."""
-        self._woken_at = monotonic()
-        self._first_woken_at = min(self._first_woken_at, self._woken_at)
-        self._read_at = 0.0
-        self._queue.wake()
+        """Have what is declared read once it has settled, because it changed. For any thread."""
+        self._reader.notice_change()
+        self._queue.add_after(_READ, self._reader.settling.quiet)
 
     def notify_records(self) -> None:
         """Queue the intake of records that people created. For any thread."""
-        self._queue.put(TriggerKey(Trigger.RECORDS))
+        self._queue.add(_RECORDS)
 
     def notify(self, is_repository: Callable[[str], bool]) -> bool:
         """Queue the policies that use a repository; return whether there may be any.
@@ -156,14 +149,14 @@ class RunLoop:
         if self._queue_hooks(is_repository):
             return True
         is_first = not self._ended_rounds
-        if is_first or self._pending:
+        if is_first or any(key not in _OWN_KEYS for key in self._queue.list_due()):
             self._early_hooks.append(is_repository)
         return is_first
 
     def _queue_hooks(self, is_repository: Callable[[str], bool]) -> bool:
         subjects = self._repository_index.find(is_repository)
         for subject in sorted(subjects):
-            self._queue.put(TriggerKey(Trigger.HOOK, subject.namespace, subject.name))
+            self._queue.add(TriggerKey(Trigger.HOOK, subject.namespace, subject.name))
         return bool(subjects)
 
     def notify_answer(self, url: str) -> None:
@@ -171,104 +164,78 @@ class RunLoop:
         canonical = canonicalize_url(url)
         subjects = self._repository_index.find(lambda it: canonicalize_url(it) == canonical)
         for subject in sorted(subjects):
-            self._queue.put(TriggerKey(Trigger.RETRY, subject.namespace, subject.name))
+            self._queue.add(TriggerKey(Trigger.RETRY, subject.namespace, subject.name))
         if not subjects:  # that of the records, or one of a round that failed
-            self._resume_at = 0.0
-            self._queue.wake()
+            self._queue.add(_RESUME)
 
     def notify_return(self) -> None:
         """End the pauses after failures, because the API server answers again. For any thread."""
-        self._returned_at = monotonic()
-        self._resume_at = self._records_at = 0.0
-        self._queue.wake()
-
-    def _choose_pause(self, failures: int, since: float) -> float:
-        """Return the pause after an attempt that began at `since`, and some failures before it."""
-        return compute_pause(0 if self._returned_at >= since else failures)
+        self._queue.add(_RESUME)
+        self._queue.add(_RECORDS)
 
     def health(self) -> LoopHealth:
         """Return the present state of the loop. For any thread."""
-        arrivals = [*self._queue.arrivals(), *self._pending.values()]
+        due = self._queue.list_due()
         # A change becomes a key by being read, which may hang like a pass.
-        since = max(min(*arrivals, self._detecting_since, inf), self._last_end)
-        seconds = max(monotonic() - since, 0.0)
-        return LoopHealth(len(arrivals), seconds, self._ended_rounds, self._failure)
+        since = max(min(due.values(), default=inf), self._last_end)
+        seconds = max(self._clock() - since, 0.0)
+        return LoopHealth(len(due.keys() - _OWN_KEYS), seconds, self._ended_rounds, self._failure)
 
     def run(self) -> None:
         """Run passes until `stop`."""
-        timer = RequeueTimer(self._queue.put)
-        self._poll_at = monotonic() + self._interval
-        timeout = 0.0
+        timer = RequeueTimer(self._queue.add)
+        self._queue.add_after(_POLL, self._interval)
+        self._queue.add(_READ)
         try:
-            while (keys := self._queue.take(timeout)) is not None:
-                self._detecting_since = monotonic()
-                detected = dict.fromkeys(self._detect_triggers(), monotonic())
-                self._detecting_since = inf
-                # Replaced and never changed, so that `health` needs no lock. A key that is
-                # pending already keeps its arrival.
-                self._pending = {**detected, **keys, **self._pending}
-                if monotonic() >= self._pause_end():
-                    self._run_round(timer)
-                timeout = max(min(self._read_at, self._pause_end()) - monotonic(), 0.0)
+            while (keys := self._queue.take(self._choose_keys)) is not None:
+                if keys.keys() <= _OWN_KEYS:
+                    self._pauses -= keys.keys()
+                    if _READ in keys:
+                        self._read_declared()
+                    self._queue.done(keys)
+                else:
+                    self._run_round(keys, timer)
         finally:
             timer.shutdown()
 
-    def _pause_end(self) -> float:
-        """Return when the pending keys are to be served, by the monotonic clock."""
-        if not self._pending:
-            return inf
+    def _choose_keys(self, due: Collection[TriggerKey]) -> Collection[TriggerKey]:
+        """Return the keys that are served next: those of the loop itself before those of a round.
+
+        During a pause the others stay due, so that one round serves them all.
+        """
+        own_keys = [key for key in due if key in _OWN_KEYS]
+        if own_keys or _RESUME in self._pauses:
+            return own_keys
         # Hooks alone wait for a pause: hosts send one for each push, comment and status, fanout's
         # own included.
-        only_hooks = all(key.trigger is Trigger.HOOK for key in self._pending)
-        return max(self._resume_at, self._hooks_at) if only_hooks else self._resume_at
+        if _RESUME_HOOKS in self._pauses and all(key.trigger is Trigger.HOOK for key in due):
+            return ()
+        return self._round_fairness.choose_keys(due)
 
-    def _detect_triggers(self) -> Iterable[TriggerKey]:
-        """Yield keys that are not queued: what is declared changed, or the interval ended."""
-        if monotonic() >= self._read_at:
-            yield from self._detect_changes()
-        if monotonic() >= self._poll_at:
-            yield TriggerKey(Trigger.POLL)
-        if monotonic() >= self._records_at:
-            yield TriggerKey(Trigger.RECORDS)
+    def _read_declared(self) -> None:
+        """Read what is declared, and queue the keys of a change that has settled."""
+        previous = self._reader.declared
+        self._queue.add_after(_READ, min(self._reader.read(), FILE_CHECK_INTERVAL))
+        if self._reader.declared is not previous:
+            # The change may be the remedy of the failure.
+            self._pauses.discard(_RESUME)
+            self._queue.discard(_RESUME)
+            self._queue_changed()
 
-    def _detect_changes(self) -> Iterable[TriggerKey]:
-        """Read what is declared, and yield the keys of a change that has settled."""
-        now = monotonic()
-        # Set before the reading: a change meanwhile asks for another one.
-        self._read_at = now + FILE_CHECK_INTERVAL
-        first_woken_at, self._first_woken_at = self._first_woken_at, inf
-        previous, self._latest = self._latest, self._read_declared()
-        if self._latest is self._declared:
-            self._changed_at = inf
-            return
-        self._changed_at = min(self._changed_at, first_woken_at, now)
-        if self._woken_at < inf:
-            # Not since it was read: a round may have been running meanwhile, and another one would
-            # follow at once.
-            is_quiet = now - self._woken_at >= self._settling.quiet
-        else:
-            is_quiet = self._latest is previous
-        if not is_quiet and now - self._changed_at < self._settling.longest:
-            self._read_at = min(self._read_at, now + self._settling.quiet)
-            return
-        self._declared, self._changed_at = self._latest, inf
-        self._resume_at = 0.0  # the change may be the remedy of the failure
-        yield from self._list_changed_keys()
-
-    def _list_changed_keys(self) -> Sequence[TriggerKey]:
-        """Return the keys of the policies that a change concerns, or one for all."""
+    def _queue_changed(self) -> None:
+        """Queue the policies that a change concerns, or all."""
+        declared = self._reader.declared
         previous, self._requests = self._requests, self._list_requests()
-        requested = [
-            TriggerKey(Trigger.REQUEST, subject.namespace, subject.name)
-            for subject, value in sorted(self._requests.items())
-            if previous.get(subject) != value
-        ]
-        concerned = run_isolated(partial(self._dependencies.find_concerned, self._declared))
+        for subject, value in sorted(self._requests.items()):
+            if previous.get(subject) != value:
+                self._queue.add(TriggerKey(Trigger.REQUEST, *subject))
+        concerned = run_isolated(partial(self._dependencies.find_concerned, declared))
         self._loop_log.log_internal_error("changed declarations", concerned)
         if concerned is None or isinstance(concerned, FanoutError):
-            return [*requested, TriggerKey(Trigger.DECLARED)]
-        changed = (TriggerKey(Trigger.DECLARED, *subject) for subject in sorted(concerned))
-        return [*requested, *changed]
+            self._queue.add(TriggerKey(Trigger.DECLARED))
+        else:
+            for subject in sorted(concerned):
+                self._queue.add(TriggerKey(Trigger.DECLARED, *subject))
 
     def adopt(self, declared: DeclaredObjects) -> None:
         """Use what a pass has read meanwhile, and queue whom its changes concern.
@@ -276,52 +243,50 @@ class RunLoop:
         For the loop's thread, before the pass plans with it: afterwards nobody could tell what
         has changed. Otherwise the next round would plan with what was declared before.
         """
-        if declared is self._declared:
-            return
-        self._declared = self._latest = declared
-        self._changed_at = inf
-        for key in self._list_changed_keys():
-            self._queue.put(key)
+        if declared is not self._reader.declared:
+            self._reader.adopt(declared)
+            self._queue_changed()
 
     def _list_requests(self) -> Mapping[PassSubject, str]:
         list_requests = self._dependencies.list_requests
-        return {} if list_requests is None else list_requests(self._declared)
-
-    def _read_declared(self) -> DeclaredObjects:
-        """Return what is declared now, or the previous value after an error."""
-        declared = run_isolated(self._dependencies.inventory.read)
-        self._loop_log.log_internal_error("declared objects", declared)
-        return self._declared if isinstance(declared, FanoutError) else declared
+        return {} if list_requests is None else list_requests(self._reader.declared)
 
     # ---- one round -----------------------------------------------------------------------------
 
-    def _run_round(self, timer: RequeueTimer) -> None:
-        """Serve pending keys. After an error they stay pending, with increasing pauses."""
-        keys, started = self._round_fairness.choose_keys(self._pending), monotonic()
-        waits = [started - self._pending[key] for key in keys if key not in self._served]
-        declared = self._declared
+    def _run_round(self, keys: Mapping[TriggerKey, float], timer: RequeueTimer) -> None:
+        """Serve keys. After an error they stay due, with increasing pauses."""
+        started = self._clock()
+        waits = [started - due for key, due in keys.items() if key not in self._served]
+        declared = self._reader.declared
         self._observe(lambda it: it.begin_round(waits, declared))
         made_pass, failure = None, None
         try:
             with BARRIER:  # one failed pass must not end the process
-                keys = (*keys, *self._take_in())
+                # Records are taken in once, so their policies must stay due until a pass succeeds.
+                keys = {**dict.fromkeys(self._take_in(), started), **keys}
                 made_pass = self._serve(keys, timer)
         except FanoutError as error:
-            failure, pause = error, self._choose_pause(self._failures, started)
+            failure, pause = error, compute_pause(self._failures)
             self._failures += 1
-            self._resume_at = monotonic() + pause
             self._loop_log.log_failed_pass(error, pause)
             self._served = frozenset(keys)
+            self._queue.restore(keys)
+            self._begin_pause(_RESUME, pause)
         else:
             self._failures = 0
             self._loop_log.log_recovery()
-            self._pending = {key: at for key, at in self._pending.items() if key not in keys}
             self._served = frozenset()
             self._ended_rounds += 1  # also without a policy that there was to evaluate
+            self._queue.done(keys)
             if any(key.trigger is Trigger.HOOK for key in keys):
-                self._hooks_at = monotonic() + HOOK_PAUSE
-        self._last_end, self._failure = monotonic(), str(failure or "")
+                self._queue.discard(_RESUME_HOOKS)
+                self._begin_pause(_RESUME_HOOKS, HOOK_PAUSE)
+        self._last_end, self._failure = self._clock(), str(failure or "")
         self._observe(lambda it: it.end_round(made_pass, failure))
+
+    def _begin_pause(self, key: TriggerKey, seconds: float) -> None:
+        self._pauses.add(key)
+        self._queue.add_after(key, seconds)
 
     def _observe(self, call: Callable[[LoopObserver], None]) -> None:
         """Call all observers. What fails in one of them does not concern the loop."""
@@ -332,8 +297,8 @@ class RunLoop:
     def _serve(self, keys: Iterable[TriggerKey], timer: RequeueTimer) -> ScheduledPass | None:
         """Serve keys; return the pass, or None if nothing was to be evaluated."""
         now = self._dependencies.clock()
-        table = build_timetable(self._declared, self._namespace).without_failing(now)
-        self._loop_log.log_declared_errors(self._declared)
+        table = build_timetable(self._reader.declared, self._namespace).without_failing(now)
+        self._loop_log.log_declared_errors(self._reader.declared)
         self._loop_log.log_internal_problems("schedules", table.failures)
         due = self._sweep_state.find_due(table, now)
         requested = _requested_subjects(keys, table)
@@ -346,10 +311,6 @@ class RunLoop:
             self._follow_ups = 0
         elif Trigger.FOLLOW_UP in triggers:
             self._follow_ups += 1
-        instants = {
-            TriggerKey(Trigger.SWEEP, it.namespace, it.name): it.next_start(now)
-            for it in table.schedules
-        }
         evaluated = publishable | requested
         made_pass = None
         if evaluated:
@@ -367,39 +328,37 @@ class RunLoop:
                 listing_age=listing_age,
                 draft_limit=self._round_fairness.limit,
             )
-            report, pass_instants = self._run_pass(mode, triggers, table.all_subjects)
+            report = self._run_pass(mode, triggers, table.all_subjects)
             made_pass = ScheduledPass(report, table.all_subjects)
-            instants |= pass_instants
+            _set_instants(timer, report, evaluated)
         # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
-        self._set_timer(timer, instants, evaluated, table)
+        for it in table.schedules:
+            timer.set(TriggerKey(Trigger.SWEEP, it.namespace, it.name), it.next_start(now))
         if requested >= table.all_subjects and triggers & _LISTING_TRIGGERS:
-            self._poll_at = monotonic() + self._interval
+            self._queue.discard(_POLL)
+            self._queue.add_after(_POLL, self._interval)
         return made_pass
 
     def _take_in(self) -> Sequence[TriggerKey]:
         """Take in the records that wait; return the keys of the policies they are about."""
         if self._dependencies.take_in is None:
             return ()
-        started = monotonic()
         taken = self._dependencies.take_in(self._dependencies.clock())
-        pause = self._choose_pause(self._intake_failures, started)
-        self._records_at = inf if taken.is_complete else monotonic() + pause
-        self._intake_failures = 0 if taken.is_complete else self._intake_failures + 1
-        keys = [TriggerKey(Trigger.RECORDS, *subject) for subject in sorted(taken.subjects)]
-        # They are taken in once, so the policies must stay pending until a pass succeeds.
-        self._pending = {**dict.fromkeys(keys, monotonic()), **self._pending}
-        return keys
+        if taken.is_complete:
+            self._intake_failures = 0
+        else:
+            self._queue.add_after(_RECORDS, compute_pause(self._intake_failures))
+            self._intake_failures += 1
+        return [TriggerKey(Trigger.RECORDS, *subject) for subject in sorted(taken.subjects)]
 
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]
-    ) -> tuple[PassReport, dict[TriggerKey, datetime]]:
-        """Run a pass.
-
-        Return it, and the instants at which gates of evaluated policies open by themselves,
-        hosts take calls of theirs again, or expressions and what failed outside are tried again.
-        """
-        report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
+    ) -> PassReport:
+        """Run a pass, and queue what follows from it."""
+        report = self._dependencies.run_pass(
+            self._reader.declared, self._dependencies.clock(), mode
+        )
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
         # A failed write of the log does not undo the sweep, so the pass is not repeated.
         self._loop_log.log_internal_error("log", log_result)
@@ -408,21 +367,8 @@ class RunLoop:
             self._queue_hooks(self._early_hooks.popleft())
         self._round_fairness.update(report)
         self._queue_follow_ups(report)
-        instants: dict[TriggerKey, datetime] = {}
-        for item in report.pass_plan.policies:
-            policy = item.resolved_policy
-            key = TriggerKey(Trigger.INSTANT, policy.namespace, policy.name)
-            next_check = item.decision.next if item.decision else None
-            for at in filter(None, (next_check, item.retry_at)):
-                instants[key] = min(at, instants.get(key, at))
-        for outcome in report.deferred_outcomes:
-            key, instant = TriggerKey(Trigger.INSTANT, *subject_of(outcome.action)), outcome.until
-            if instant is not None:
-                instants[key] = min(instant, instants.get(key, instant))
-        retries = self._outage_retries.plan(report, self._dependencies.clock())
-        for subject, retry_at in retries.items():
-            instants[TriggerKey(Trigger.RETRY, *subject)] = retry_at
-        return report, instants
+        self._outage_retries.update(report)
+        return report
 
     def _queue_follow_ups(self, report: PassReport) -> None:
         """Queue the policies that took a step, and those that wait for them.
@@ -434,17 +380,20 @@ class RunLoop:
         # Hooks do not begin a new row, because they tell of fanout's own steps; rest does.
         if not done_actions:
             self._follow_ups = 0
-        self._queue_lost_races(report)
+        pause = self._queue_lost_races(report)
         if self._follow_ups >= MAX_FOLLOW_UPS + self._round_fairness.count_rounds(report):
             return
         for plan in report.pass_plan.plans:
             if not done_actions.isdisjoint(plan.actions):
-                dependents = find_dependents(self._declared, plan.namespace, plan.name)
+                dependents = find_dependents(self._reader.declared, plan.namespace, plan.name)
                 for name in (plan.name, *dependents):
-                    self._queue.put(TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name))
+                    key = TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name)
+                    self._queue.add_after(key, pause)
 
-    def _queue_lost_races(self, report: PassReport) -> None:
+    def _queue_lost_races(self, report: PassReport) -> float:
         """Queue the policies whose push came after another one; their repositories are listed.
+
+        Return the seconds after which they are due, and so is what follows the same pass.
 
         Bounded, so that two writers in step do not chase each other until the poll.
         """
@@ -454,31 +403,37 @@ class RunLoop:
             if it.reason == Reason.REMOTE_MOVED
         }
         self._lost_races = self._lost_races + 1 if lost else 0
-        if lost and self._lost_races <= MAX_LOST_RACES:
-            # Full jitter: with a fixed part, writers that collided once would stay in step.
-            self._resume_at = monotonic() + choose_pause(0, self._lost_races * RACE_PAUSE)
-            for subject in sorted(lost):
-                self._queue.put(TriggerKey(Trigger.FOLLOW_UP, *subject))
+        if not lost or self._lost_races > MAX_LOST_RACES:
+            return 0.0
+        # Full jitter: with a fixed part, writers that collided once would stay in step.
+        pause = choose_pause(0, self._lost_races * RACE_PAUSE)
+        for subject in sorted(lost):
+            self._queue.add_after(TriggerKey(Trigger.FOLLOW_UP, *subject), pause)
+        return pause
 
-    def _set_timer(
-        self,
-        timer: RequeueTimer,
-        instants: Mapping[TriggerKey, datetime],
-        evaluated: frozenset[PassSubject],
-        table: SweepTimetable,
-    ) -> None:
-        """Set the timer; instants of policies that no pass evaluated again are kept."""
-        kept_keys = {
-            key
-            for key in self._timer_keys
-            if key.trigger in _INSTANT_TRIGGERS
-            and PassSubject(key.namespace, key.name) in table.all_subjects - evaluated
-        }
-        for key in self._timer_keys - instants.keys() - kept_keys:
-            timer.cancel(key)
-        for key, at in instants.items():
-            timer.set(key, at)
-        self._timer_keys = frozenset(instants.keys() | kept_keys)
+
+def _set_instants(
+    timer: RequeueTimer, report: PassReport, evaluated: frozenset[PassSubject]
+) -> None:
+    """Set when policies of a pass are evaluated again because time alone changes something.
+
+    Gates open by themselves, hosts take calls of theirs again, and expressions are tried again.
+    The instants of policies that the pass did not evaluate are kept.
+    """
+    instants = [
+        (PassSubject(it.resolved_policy.namespace, it.resolved_policy.name), at)
+        for it in report.pass_plan.policies
+        for at in (it.decision.next if it.decision else None, it.retry_at)
+    ]
+    instants += ((subject_of(it.action), it.until) for it in report.deferred_outcomes)
+    earliest: dict[PassSubject, datetime] = {}
+    for subject, at in instants:
+        if at is not None:
+            earliest[subject] = min(at, earliest.get(subject, at))
+    for subject in evaluated - earliest.keys():
+        timer.cancel(TriggerKey(Trigger.INSTANT, *subject))
+    for subject, at in earliest.items():
+        timer.set(TriggerKey(Trigger.INSTANT, *subject), at)
 
 
 def compute_pause(failures: int) -> float:

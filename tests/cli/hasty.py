@@ -4,12 +4,16 @@ What waits is the real program; only the constants for people's patience are tho
 """
 
 import time
+from functools import partial
 
+from fanout.cli import continuous_operation
 from fanout.cli.main import run
-from fanout.controller import run_loop, trigger_queue
+from fanout.controller import run_loop
 
 FASTER = 10
-run_loop.monotonic = trigger_queue.monotonic = lambda: FASTER * time.monotonic()
+continuous_operation.LoopDependencies = partial(
+    run_loop.LoopDependencies, monotonic_clock=lambda: FASTER * time.monotonic()
+)
 run_loop.FILE_CHECK_INTERVAL /= FASTER
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import pytest
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
 from fanout.controller import run_loop as module
+from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.loop_health import STALL_LIMIT
-from fanout.controller.outage_retries import OutageRetries
 from fanout.controller.run_loop import (
     FIRST_PAUSE,
     MAX_FOLLOW_UPS,
@@ -21,7 +21,6 @@ from fanout.controller.run_loop import (
     MAX_PAUSE,
     LoopDependencies,
     RunLoop,
-    SettlingTime,
     compute_pause,
 )
 from fanout.errors import Conflict, InvalidInput, RateLimited, Unavailable
@@ -67,7 +66,17 @@ class Log:
 class Play:
     """A loop on its own thread, and what it did."""
 
-    def __init__(self, files, log=None, answer=None, interval=HOUR, observers=(), settling=None):
+    def __init__(
+        self,
+        files,
+        log=None,
+        answer=None,
+        interval=HOUR,
+        observers=(),
+        settling=None,
+        clock=monotonic,
+        wall_clock=lambda: datetime.now(UTC),
+    ):
         self.files, self.log = files, log or Log()
         self.modes = []
         self.answer = answer or (lambda number, now: report(now))
@@ -78,8 +87,9 @@ class Play:
             lambda declared: self.concerned,
             self._pass,
             self.log,
-            lambda: datetime.now(UTC),
+            wall_clock,
             observers,
+            monotonic_clock=clock,
         )
         self.loop = RunLoop(plant, interval, settling=settling)
         self.thread = threading.Thread(target=self.loop.run)
@@ -154,6 +164,24 @@ def test_where_there_is_no_schedule_every_pass_publishes(files):
         play.until(lambda: len(play.modes) >= 3)
     assert set(play.modes) == {PassMode(sweep=True)}
     assert play.log.lines == {}
+
+
+@pytest.mark.parametrize("years", [-5, 5])
+def test_a_system_clock_that_is_set_stops_no_poll(files, years):
+    files.policy("a")
+    passes = []
+
+    def answer(number, now):
+        passes.append(now)
+        return report(now, wake=now + HOUR)
+
+    def read_clock():
+        return datetime.now(UTC) + timedelta(days=365 * years * bool(passes))
+
+    interval = timedelta(milliseconds=50)
+    with Play(files, answer=answer, interval=interval, wall_clock=read_clock) as play:
+        play.until(lambda: len(passes) >= 4)
+    assert abs(passes[-1] - passes[0]) > timedelta(days=1000)
 
 
 def test_a_policy_with_a_schedule_is_published_by_it_alone_the_others_always(files):
@@ -535,10 +563,9 @@ def test_an_observer_that_fails_ends_nothing(files):
         play.until(lambda: len(play.modes) >= 3)
 
 
-def test_health_is_of_keys_that_wait_and_passes_that_end(files, monkeypatch):
+def test_health_is_of_keys_that_wait_and_passes_that_end(files):
     files.policy("a")
     clock = [1000.0]
-    monkeypatch.setattr(module, "monotonic", lambda: clock[0])
     entered, leave = threading.Event(), threading.Event()
 
     def answer(number, now):
@@ -546,7 +573,7 @@ def test_health_is_of_keys_that_wait_and_passes_that_end(files, monkeypatch):
         assert leave.wait(PATIENCE)
         return report(now)
 
-    with Play(files, answer=answer) as play:
+    with Play(files, answer=answer, clock=lambda: clock[0]) as play:
         assert entered.wait(PATIENCE)
         assert not play.loop.health().is_ready
         clock[0] += STALL_LIMIT
@@ -715,7 +742,8 @@ def test_a_policy_that_an_outage_stops_is_tried_again_until_it_is_over(files):
     assert play.modes == [PassMode()] + [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * 2
 
 
-def test_a_pass_over_others_keeps_the_retry_of_a_policy(files):
+def test_a_pass_over_others_keeps_the_retry_of_a_policy(files, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_PAUSE", 2.0)
     files.policy("a").policy("b")
 
     def answer(number, now):
@@ -741,23 +769,3 @@ def test_a_policy_with_an_error_of_its_own_waits_for_its_correction(files):
         play.until(lambda: play.modes)
         sleep(1.5)
     assert len(play.modes) == 1
-
-
-def test_retries_of_an_outage_get_rarer_and_others_make_them_no_rarer():
-    retries, now = OutageRetries(compute_pause), datetime(2026, 3, 2, tzinfo=UTC)
-    down = Unavailable("the host is down")
-    pauses = []
-    for _ in range(20):
-        [(subject, at)] = retries.plan(failed(now, down), now).items()
-        assert subject == A
-        # A pass for another reason in between.
-        between = now + (at - now) / 2
-        assert retries.plan(failed(between, down), between) == {A: at}
-        pauses.append((at - now).total_seconds())
-        now = at
-    assert all(0 < it <= MAX_PAUSE for it in pauses)
-    assert all(it >= MAX_PAUSE / 2 for it in pauses[-3:])
-    assert max(pauses[:3]) < MAX_PAUSE / 2
-    assert retries.plan(report(now), now) == {}
-    [at] = retries.plan(failed(now, down), now).values()
-    assert (at - now).total_seconds() <= 2 * FIRST_PAUSE

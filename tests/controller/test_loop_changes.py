@@ -17,7 +17,7 @@ def test_what_a_pass_has_read_is_used_by_the_next_one_and_wakes_whom_it_concerns
     seen = []
 
     def answer(number, now):
-        seen.append(play.loop._declared)
+        seen.append(play.loop._reader.declared)
         if number == 1:
             files.policy("b")
             play.concerned = frozenset({B})
@@ -92,8 +92,8 @@ def test_records_that_could_not_be_taken_in_are_tried_again(files, monkeypatch):
 
 def test_a_loop_that_cannot_read_what_is_declared_is_not_healthy(files, monkeypatch):
     files.policy("a")
-    clock = [1000.0]
-    with Play(files) as play:
+    advance = [0.0]
+    with Play(files, clock=lambda: monotonic() + advance[0]) as play:
         play.until(lambda: len(play.modes) == 1)
         entered, leave = threading.Event(), threading.Event()
 
@@ -102,11 +102,10 @@ def test_a_loop_that_cannot_read_what_is_declared_is_not_healthy(files, monkeypa
             assert leave.wait(PATIENCE)
             return play.declared
 
-        clock[0] = monotonic()
         monkeypatch.setattr(play, "read", read)
         play.loop.wake()
         assert entered.wait(PATIENCE)
-        monkeypatch.setattr(module, "monotonic", lambda: clock[0] + STALL_LIMIT + 60)
+        advance[0] = STALL_LIMIT + 60
         assert play.loop.health().is_stalled
         leave.set()
         monkeypatch.undo()

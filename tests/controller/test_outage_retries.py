@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from fleet import Fleet
 
-from fanout.controller.outage_retries import OutageRetries
-from fanout.controller.run_loop import compute_pause
+from fanout.controller.outage_retries import OutageRetries, find_stopped
+from fanout.controller.run_loop import FIRST_PAUSE, MAX_PAUSE, compute_pause
+from fanout.controller.work_queue import Trigger, TriggerKey, WorkQueue
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.plan.actions import ActionKind, PlanAction, undone_result
 from fanout.plan.observation.forge_state import ForgeState
@@ -57,13 +58,12 @@ def test_what_stops_a_policy_of_a_fleet_is_tried_again(
 ):
     fleet = Fleet.build(tmp_path)
     fleet.settle()
-    retries = OutageRetries(compute_pause)
     with fleet.opened() as program:
-        assert retries.plan(program.sweep(PassMode()), NOW) == {}
+        assert plan_retries(program.sweep(PassMode())) == {}
         begin_outage(fleet)
-        [(subject, retry_at)] = retries.plan(program.sweep(PassMode()), NOW).items()
+        [(subject, delay)] = plan_retries(program.sweep(PassMode())).items()
     assert subject == MONITORING
-    assert NOW < retry_at <= NOW + timedelta(seconds=2)
+    assert 0 < delay <= 2
 
 
 # ---- single results ------------------------------------------------------------------------------
@@ -94,9 +94,9 @@ def report(*results: PolicyResult, outcomes: tuple[Any, ...] = ()) -> PassReport
 
 
 def is_tried_again(made: PassReport) -> bool:
-    planned = OutageRetries(compute_pause).plan(made, NOW)
-    assert planned.keys() <= {MONITORING}
-    return bool(planned)
+    stopped = set(find_stopped(made))
+    assert stopped <= {MONITORING}
+    return bool(stopped)
 
 
 ERRORS = [
@@ -135,38 +135,91 @@ def test_an_action_that_failed_is_tried_again_and_a_lost_race_at_once(error, exp
 def test_an_action_of_a_variant_written_by_hand_is_tried_again():
     action = PlanAction(kind=ActionKind.WRITE_DRAFT, namespace="default", policy="", variant="oslo")
     made = report(result("oslo"), outcomes=(undone_result(action, DOWN),))
-    assert [*OutageRetries(compute_pause).plan(made, NOW)] == [PassSubject("default", "oslo")]
+    assert set(find_stopped(made)) == {PassSubject("default", "oslo")}
 
 
 def test_records_that_cannot_be_read_stop_all_policies():
     made = report(result("a"), result("b"))
     made = replace(made, pass_plan=replace(made.pass_plan, has_outdated_records=True))
-    planned = OutageRetries(compute_pause).plan(made, NOW)
-    assert planned.keys() == {PassSubject("default", "a"), PassSubject("default", "b")}
+    assert set(find_stopped(made)) == {PassSubject("default", "a"), PassSubject("default", "b")}
 
 
-# ---- instants ------------------------------------------------------------------------------------
+# ---- due times -----------------------------------------------------------------------------------
+
+
+class Retries:
+    """Retries of a queue whose clock stands still until it is set."""
+
+    def __init__(self, pause: Callable[[int], float] = compute_pause) -> None:
+        self.now = 0.0
+        self.queue: WorkQueue[TriggerKey] = WorkQueue(lambda: self.now)
+        self.retries = OutageRetries(self.queue, pause)
+
+    def update(self, made: PassReport) -> dict[PassSubject, float]:
+        """Take in a pass; return the seconds until each retry is due."""
+        self.retries.update(made)
+        due = self.queue._waiting.items()
+        assert all(key.trigger is Trigger.RETRY for key, _ in due)
+        return {PassSubject(key.namespace, key.name): at - self.now for key, at in due}
+
+    def wait(self, seconds: float) -> None:
+        """Wait, and let a round serve what is due then."""
+        self.now += seconds + 1e-6  # differences of times are rounded
+        self.queue.done(self.queue.take_due())
+
+
+def plan_retries(made: PassReport) -> dict[PassSubject, float]:
+    return Retries().update(made)
 
 
 def test_policies_that_one_outage_stops_are_tried_again_together():
-    retries, names = OutageRetries(compute_pause), [f"policy-{number}" for number in range(50)]
-    now = NOW
+    retries, names = Retries(), [f"policy-{number}" for number in range(50)]
     for _ in range(6):
-        planned = retries.plan(report(*(result(it, error=DOWN) for it in names)), now)
+        planned = retries.update(report(*(result(it, error=DOWN) for it in names)))
         assert len(planned) == len(names)
-        [now] = set(planned.values())
+        [delay] = set(planned.values())
+        retries.wait(delay)
 
 
-def test_a_retry_lies_in_the_future_by_a_whole_second():
-    """The clock has whole seconds; one that is due already would be repeated without a pause."""
+def test_a_retry_lies_in_the_future():
+    """One that is due already would be repeated without a pause."""
     for _ in range(20):
-        planned = OutageRetries(lambda _: 0.1).plan(report(result(error=DOWN)), NOW)
-        assert planned == {MONITORING: NOW + timedelta(seconds=1)}
+        [delay] = Retries(lambda _: 0.1).update(report(result(error=DOWN))).values()
+        assert 0.05 <= delay <= 0.1
 
 
-def test_a_pass_over_others_changes_no_instant():
-    retries = OutageRetries(compute_pause)
-    planned = retries.plan(report(result(error=DOWN)), NOW)
-    later = NOW + timedelta(seconds=1)
-    assert retries.plan(report(result("other")), later) == {}
-    assert retries.plan(report(result(error=DOWN)), NOW + timedelta(microseconds=1)) == planned
+def test_a_pass_over_others_changes_no_due_time():
+    retries = Retries()
+    [delay] = retries.update(report(result(error=DOWN))).values()
+    retries.wait(delay / 2)
+    assert retries.update(report(result("other"))) == {
+        MONITORING: pytest.approx(delay / 2, abs=1e-5)
+    }
+    assert retries.update(report(result(error=DOWN))) == {
+        MONITORING: pytest.approx(delay / 2, abs=1e-5)
+    }
+
+
+def test_a_policy_that_is_not_stopped_any_more_is_not_tried_again():
+    retries = Retries()
+    assert retries.update(report(result(error=DOWN)))
+    assert retries.update(report(result())) == {}
+
+
+def test_retries_get_rarer_and_passes_for_another_reason_make_them_no_rarer():
+    retries, stopped = Retries(), report(result(error=DOWN))
+    pauses = []
+    for _ in range(20):
+        [delay] = retries.update(stopped).values()
+        retries.wait(delay / 2)
+        assert retries.update(stopped) == {MONITORING: pytest.approx(delay / 2, abs=1e-5)}
+        [rest] = retries.update(stopped).values()
+        retries.wait(rest)
+        pauses.append(delay)
+    assert all(0 < it <= MAX_PAUSE for it in pauses)
+    assert all(it >= MAX_PAUSE / 2 for it in pauses[-3:])
+    assert max(pauses[:3]) < MAX_PAUSE / 2
+    assert retries.update(stopped)
+    assert retries.update(report(result())) == {}
+    [delay] = retries.update(stopped).values()
+    assert delay <= 2 * FIRST_PAUSE

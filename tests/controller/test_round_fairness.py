@@ -3,7 +3,7 @@
 from controller.test_loop import report
 
 from fanout.controller.round_fairness import RoundFairness
-from fanout.controller.trigger_queue import Trigger, TriggerKey
+from fanout.controller.work_queue import Trigger, TriggerKey
 from fanout.errors import Conflict, Denied
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.due_drafts import DraftLimit

@@ -11,8 +11,9 @@ from fleet import Fleet
 
 from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import Program
-from fanout.controller.run_loop import RunLoop, SettlingTime
-from fanout.controller.trigger_queue import Trigger, TriggerKey
+from fanout.controller.declaration_reader import SettlingTime
+from fanout.controller.run_loop import RunLoop
+from fanout.controller.work_queue import Trigger, TriggerKey
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
@@ -72,7 +73,7 @@ def test_a_policy_that_is_created_while_another_publishes_gets_its_drafts(tmp_pa
             await_true(lambda: len(confirming.passes) > 0, "no first pass")
             fleet.release("v2")
             key = TriggerKey(Trigger.REQUEST, *MONITORING)
-            confirming.loop._queue.put(key)
+            confirming.loop._queue.add(key)
             await_true(confirming.confirmed.is_set, "nothing is published")
 
             def has_drafts() -> bool:

@@ -20,9 +20,9 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import OpenCluster, check_configuration, open_program
 from fanout.cli.terminal import set_commands
 from fanout.controller.cluster_operation import ClusterOperation
+from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.finalized_inventory import FinalizedInventory
 from fanout.controller.loop_health import LoopObserver
-from fanout.controller.run_loop import SettlingTime
 from fanout.message_commands import MessageCommands
 from fanout.values import replace
 
