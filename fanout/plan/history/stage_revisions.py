@@ -42,7 +42,7 @@ def group_by_stage(
         stretch = newest.get(key)
         if stretch is None or stretch.is_over_for(entry):
             number = stretch.number + 1 if stretch is not None else 1
-            stretch = newest[key] = _Stretch(*key, number)
+            stretch = newest[key] = _Stretch(number)
             stretches.append(stretch)
         stretch.add(entry)
     groups = [_build_group(stretch, verdicts) for stretch in stretches]
@@ -62,42 +62,41 @@ def group_by_stage(
 
 @dataclass(slots=True)
 class _Stretch:
-    stage: str
-    revision: str
     number: int
-    is_rollback: bool = False
     entries: list[HistoryEntry] = field(default_factory=list)
     variants: set[str] = field(default_factory=set)
 
     def add(self, entry: HistoryEntry) -> None:
-        self.is_rollback = entry.admission.type is AdmissionType.ROLLED_BACK
         self.entries.append(entry)
         self.variants.add(entry.recorded.variant)
 
     def is_over_for(self, entry: HistoryEntry) -> bool:
-        if (entry.admission.type is AdmissionType.ROLLED_BACK) != self.is_rollback:
+        """Return whether an entry of the same stage and revision is of another stretch."""
+        types = {self.entries[-1].admission.type, entry.admission.type}
+        if len(types) > 1 and AdmissionType.ROLLED_BACK in types:
             return True
-        previous = entry.recorded.previous
-        is_other = previous is not None and previous.revision != self.revision
+        previous, revision = entry.recorded.previous, entry.recorded.line.revision
+        is_other = previous is not None and previous.revision != revision
         return is_other and entry.recorded.variant in self.variants
 
 
 def _build_group(stretch: _Stretch, verdicts: Sequence[VerdictChange]) -> StageRevision:
-    began = stretch.entries[0].at
+    first = stretch.entries[0]
+    began, key = first.at, (first.recorded.stage, first.recorded.line.revision)
     ends = [entry.recorded.until for entry in stretch.entries]
     ended = None if None in ends else max(it for it in ends if it is not None)
     passes = [
         it.history.passed
         for it in verdicts
-        if (it.stage, it.revision) == (stretch.stage, stretch.revision)
+        if (it.stage, it.revision) == key
         and it.history is not None
         and it.history.passed is not None
         and it.history.passed >= began
         and (ended is None or it.history.passed <= ended)
     ]
     return StageRevision(
-        stage=stretch.stage,
-        revision=stretch.revision,
+        stage=first.recorded.stage,
+        revision=first.recorded.line.revision,
         began=began,
         passed=min(passes, default=None),
         ended=ended,

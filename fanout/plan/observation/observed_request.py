@@ -29,7 +29,17 @@ class RequestState(StrEnum):
     MERGED = "merged"
 
 
-class ObservedRequest(Value):
+class RequestDraft(Value):
+    """Content of a pull request: of one that is to be opened, or that a forge shows."""
+
+    head_branch: str
+    base_branch: str
+    title: str
+    text: str
+    is_draft: bool
+
+
+class ObservedRequest(RequestDraft, kw_only=True):
     """Pull request as a forge shows it.
 
     `title` is without the prefix by which some forges mark drafts. `text_version` counts the
@@ -39,16 +49,11 @@ class ObservedRequest(Value):
     number: int
     url: str
     state: RequestState
-    is_draft: bool
-    title: str
-    text: str
     author: str
     labels: frozenset[str]
     reviewers: frozenset[str]  # whose review is asked for
     head_repository: RepositoryName | None  # None: deleted, or not visible
-    head_branch: str
     head_commit: str
-    base_branch: str
     created: datetime
     updated: datetime
     closed: datetime | None = None
@@ -75,16 +80,6 @@ class SearchedRequests(Value):
 
     matches: tuple[RequestMatch, ...]
     instant: datetime | None  # None: the host does not say
-
-
-class RequestDraft(Value):
-    """Content of a pull request that is to be opened."""
-
-    head_branch: str
-    base_branch: str
-    title: str
-    text: str
-    is_draft: bool
 
 
 class RequestEdit(Value):
