@@ -69,7 +69,7 @@ def select_targets(
             continue
         first_target = targets.setdefault(target.key, target)
         if first_target is not target:
-            failures.append(_duplicate_failure(policy.metadata.name, first_target, target))
+            failures.append(_duplicate_failure(first_target, target))
     return tuple(targets.values()), tuple(failures)
 
 
@@ -97,9 +97,8 @@ def _sort_key(target_or_failure: VariantTarget | TargetFailure) -> str:
     )
 
 
-def _duplicate_failure(policy: str, first: VariantTarget, second: VariantTarget) -> TargetFailure:
+def _duplicate_failure(first: VariantTarget, second: VariantTarget) -> TargetFailure:
     return TargetFailure(
-        policy=policy,
         target=second.key,
         reason="DuplicateTarget",
         problem=f"selects {second.key}, which spec.targets[{first.entry}] selects already;"
@@ -143,12 +142,11 @@ def _select_entry(
             if is_match:
                 yield VariantTarget(index, key, cluster_object, str(name), package)
             else:
-                yield _unclear_failure(index, key, policy)
+                yield _unclear_failure(index, key)
 
 
-def _unclear_failure(entry: int, key: str, policy: UpstreamPolicy) -> TargetFailure:
+def _unclear_failure(entry: int, key: str) -> TargetFailure:
     return TargetFailure(
-        policy=policy.metadata.name,
         target=key,
         reason="InvalidObject",
         problem=f"cannot decide whether {key} is a target: the value of a selected label is not"

@@ -40,9 +40,9 @@ class TemplateFailure(Exception):
         self.problem = problem
         self.field = field
 
-    def to_target_failure(self, policy: str, target: str) -> TargetFailure:
+    def to_target_failure(self, target: str) -> TargetFailure:
         """Return the failure that the target gets instead of a variant."""
-        return TargetFailure(policy, target, self.reason, self.problem, self.field)
+        return TargetFailure(target, self.reason, self.problem, self.field)
 
 
 class TemplateField(Value):

@@ -226,7 +226,7 @@ class VariantBuilder:
         try:
             return self._templates[target.entry].repository.to_text(target.key, target.repository)
         except TemplateFailure as failure:
-            return failure.to_target_failure(self._policy.metadata.name, target.key)
+            return failure.to_target_failure(target.key)
 
     def build_variant(
         self, target: VariantTarget, repository: Repository
@@ -235,7 +235,7 @@ class VariantBuilder:
         try:
             return self._build_variant(target, repository, self._templates[target.entry])
         except TemplateFailure as failure:
-            return failure.to_target_failure(self._policy.metadata.name, target.key)
+            return failure.to_target_failure(target.key)
 
     def _build_variant(
         self, target: VariantTarget, repository: Repository, template: _TemplateReader

@@ -89,8 +89,7 @@ class VariantSpec(KeyedValue):
 class TargetFailure(Value):
     """A target for which no variant can be built; other targets are not affected."""
 
-    policy: str
-    target: str
+    target: str  # its key
     reason: str
     problem: str
     field: str = ""  # field of the policy that causes the failure

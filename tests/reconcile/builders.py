@@ -70,8 +70,7 @@ def resolved(
         upstream=parsed("Repository", "blueprints", url=UPSTREAM_URL),
         variants=tuple(map(variant_spec, targets)),
         failures=tuple(
-            TargetFailure(policy="monitoring", target=it, reason="ExpressionError", problem="no")
-            for it in failing
+            TargetFailure(target=it, reason="ExpressionError", problem="no") for it in failing
         ),
         **fields,
     )

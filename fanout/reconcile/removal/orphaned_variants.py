@@ -488,7 +488,6 @@ def describe_orphans(
     """Return for each orphan the failure that is reported to people."""
     return tuple(
         TargetFailure(
-            resolved_policy.name,
             it.name,
             Reason.TARGET_GONE,
             _describe_orphan(resolved_policy, it, removal_decision),

@@ -320,7 +320,7 @@ def _build_variants(
                     target, repository_by_target[target.key]
                 )
         except FanoutError as error:
-            spec_by_target[target.key] = _build_failure(policy, target, error)
+            spec_by_target[target.key] = _build_failure(target, error)
     return spec_by_target
 
 
@@ -401,7 +401,7 @@ def _resolve_repositories(
             with BARRIER:
                 name = assembly.find_repository(target)
         except FanoutError as error:
-            name = _build_failure(policy, target, error)
+            name = _build_failure(target, error)
         if isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in repository_by_name:
@@ -414,12 +414,9 @@ def _resolve_repositories(
     return repository_by_target, failures
 
 
-def _build_failure(
-    policy: UpstreamPolicy, target: VariantTarget, error: FanoutError
-) -> TargetFailure:
+def _build_failure(target: VariantTarget, error: FanoutError) -> TargetFailure:
     """Build the failure of a target for which no variant can be made."""
-    field_name = f"spec.targets[{target.entry}]"
-    return TargetFailure(policy.metadata.name, target.key, error.reason, str(error), field_name)
+    return TargetFailure(target.key, error.reason, str(error), f"spec.targets[{target.entry}]")
 
 
 def _build_repository_failure(
@@ -428,7 +425,6 @@ def _build_repository_failure(
     downstream = policy.spec.targets[target.entry].template.downstream
     field_name = "repositoryExpr" if downstream.repository_expr else "repository"
     return TargetFailure(
-        policy.metadata.name,
         target.key,
         error.reason,
         str(error),

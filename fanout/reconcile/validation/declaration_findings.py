@@ -24,7 +24,10 @@ from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
-from fanout.reconcile.validation.stage_expressions import find_stage_expression_failures
+from fanout.reconcile.validation.stage_expressions import (
+    TargetProblem,
+    find_stage_expression_failures,
+)
 from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
@@ -37,16 +40,6 @@ Locate = Callable[[str, str, str, str], str]
 """Group, kind, namespace and name of an object → `file:line`, or "" where that is not known."""
 
 _MAX_SHOWN = 3  # targets that a finding names
-
-
-class _TargetProblem(Value):
-    """Problem of one target, at a field of its policy."""
-
-    field: str
-    target: str  # its key
-    problem: str
-    reason: str
-    severity: Severity = "error"
 
 
 def find_target_findings(
@@ -142,7 +135,7 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
 
 def _find_target_problems(
     resolved_policy: ResolvedPolicy, checks: _TargetChecks
-) -> Iterator[_TargetProblem]:
+) -> Iterator[TargetProblem]:
     declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "a policy is resolved from a declaration"
     for failure in resolved_policy.failures:
@@ -151,7 +144,7 @@ def _find_target_problems(
         # The sentence of a pass begins with the place, which the finding has by itself.
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
-        yield _TargetProblem(failure.field, failure.target, problem, failure.reason)
+        yield TargetProblem(failure.target, failure.reason, problem, failure.field)
     loses_all = resolved_policy.upstream_policy is not None and all(
         (it.namespace, it.name) in checks.collisions for it in resolved_policy.variants
     )
@@ -162,14 +155,15 @@ def _find_target_problems(
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
             severity: Severity = "error" if loses_all else "warning"
-            yield _TargetProblem(field, spec.target, collision, Reason.PATH_COLLISION, severity)
-    for failed in find_stage_expression_failures(resolved_policy, checks.sandbox):
-        yield _TargetProblem(failed.field, failed.target, failed.problem, Reason.EXPRESSION_ERROR)
+            yield TargetProblem(
+                spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
+            )
+    yield from find_stage_expression_failures(resolved_policy, checks.sandbox)
 
 
 def _find_variant_problems(
     resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
-) -> Iterator[_TargetProblem]:
+) -> Iterator[TargetProblem]:
     if resolved_policy.upstream_policy is not None:
         stages = [stage.name for stage in resolved_policy.upstream_policy.spec.stages]
         if stages and spec.stage not in stages:
@@ -177,27 +171,25 @@ def _find_variant_problems(
         if spec.offline_error:
             field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
             place = f"{declared.where(resolved_policy.upstream_policy, field)}: "
-            yield _TargetProblem(
-                field, spec.target, spec.offline_error.removeprefix(place), Reason.OFFLINE
-            )
+            problem = spec.offline_error.removeprefix(place)
+            yield TargetProblem(spec.target, Reason.OFFLINE, problem, field)
     if declared.unread:  # a source may be of any kind
         return
     for index, problem in find_missing_sources(spec, declared.objects):
         field = _injector_field(resolved_policy, spec.target, index)
         sentence = wording.describe_missing_source(problem)
         reason = Reason.REQUIRED_INJECTION_MISSING
-        yield _TargetProblem(field, spec.target, sentence, reason, "warning")
+        yield TargetProblem(spec.target, reason, sentence, field, severity="warning")
 
 
 def _stage_problem(
     resolved_policy: ResolvedPolicy, spec: VariantSpec, stages: Sequence[str]
-) -> _TargetProblem:
+) -> TargetProblem:
     """Return the problem: an unknown stage is an error, no stage may be intended."""
     field = _stage_field(resolved_policy, spec.target)
-    if not spec.stage:
-        return _TargetProblem(field, spec.target, wording.NO_STAGE, Reason.NOT_IN_STAGE, "warning")
-    problem = wording.describe_unknown_stage(spec.stage, stages)
-    return _TargetProblem(field, spec.target, problem, Reason.NOT_IN_STAGE)
+    severity: Severity = "error" if spec.stage else "warning"
+    problem = wording.describe_unknown_stage(spec.stage, stages) if spec.stage else wording.NO_STAGE
+    return TargetProblem(spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity)
 
 
 def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:

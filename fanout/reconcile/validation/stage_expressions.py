@@ -6,6 +6,8 @@ pass, and the pass reports it only once the variant is that far.
 
 from collections.abc import Iterator
 
+from fanout.api.field_errors import Severity
+from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
 from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import format_value
@@ -13,24 +15,22 @@ from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import Value, as_data, replace
+from fanout.selection.variant_spec import ExpressionFailure, TargetFailure
+from fanout.values import as_data, replace
 
 _CONDITION = "propagateWhen"
 
 
-class StageExpressionFailure(Value):
-    """Expression of a stage that yields no usable value for one target."""
+class TargetProblem(TargetFailure):
+    """Problem of one target, at a field of its policy."""
 
-    field: str
-    target: str  # its key
-    problem: str
+    severity: Severity = "error"
 
 
 def find_stage_expression_failures(
     resolved_policy: ResolvedPolicy, sandbox: Sandbox
-) -> Iterator[StageExpressionFailure]:
-    """Yield a failure for each expression of a stage and each target for which it fails.
+) -> Iterator[TargetProblem]:
+    """Yield a problem for each expression of a stage and each target for which it fails.
 
     Only expressions that read `target`, and conditions that read the counts of their stage as
     they are before a rollout: the revision and the answer to a check are known in a pass only.
@@ -59,8 +59,11 @@ def find_stage_expression_failures(
                 if reads_counts and isinstance(value, ExpressionFailure):
                     continue
                 if problem := _describe_failure(value, is_condition=is_condition):
-                    yield StageExpressionFailure(
-                        f"spec.stages[{index}].{field}", variant.target, f"{text}: {problem}"
+                    yield TargetProblem(
+                        variant.target,
+                        Reason.EXPRESSION_ERROR,
+                        f"{text}: {problem}",
+                        f"spec.stages[{index}].{field}",
                     )
 
 
