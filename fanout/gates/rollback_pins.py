@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fanout.api.gate_vocabulary import Action
-from fanout.gates.gate_facts import VariantFacts
+from fanout.gates.gate_facts import Publication, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.values import Value, replace
@@ -91,9 +91,7 @@ class Rollbacks:
             return (pin,)
         variant_names = pin.decision.spec.variants if pin.decision is not None else ()
         is_carried_out = any(
-            it.published is not None
-            and it.published.revision == decision.revision
-            and it.published.at >= decision.at
+            _shows_carried_out(it.published, decision, pin)
             for it in self.variants
             if (it.name in variant_names if pin.is_by_variant else it.stage == stage)
         )
@@ -124,3 +122,18 @@ def _covers(decision: DecisionFacts, stage: str, variant_name: str) -> bool:
 def _supersedes(decision: DecisionFacts, pin: Pin) -> bool:
     """Return whether the promotion is of another revision and covers the whole pin."""
     return decision.revision != pin.revision and (pin.is_by_variant or not decision.spec.variants)
+
+
+def _shows_carried_out(publication: Publication | None, decision: DecisionFacts, pin: Pin) -> bool:
+    """Return whether a publication is the step that a promotion decided, or one after it.
+
+    While the pin holds, variants publish its revision alone, and leave the promotion waiting.
+    So it stays over when the stage has gone on and nothing has the promoted revision any more.
+    """
+    if publication is None or publication.at < decision.at:
+        return False
+    if publication.revision == decision.revision:
+        return True
+    # Within the second that they share, a publication of another revision came first.
+    is_later = publication.at > decision.at and decision.name not in publication.waiting
+    return is_later and publication.revision != pin.revision

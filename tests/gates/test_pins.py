@@ -8,6 +8,7 @@ from gates.worlds import at, decided, published, stage, variant
 from fanout.api.gate_vocabulary import Action
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.rollback_pins import find_pin
+from fanout.values import replace
 
 PUBLISH, ROLLBACK, SKIP, RETRY = (
     Action.PUBLISH,
@@ -59,12 +60,18 @@ ROWS = [
 
 
 def standing(said):
-    """Decisions, one per minute, as they stand after all of them."""
+    """Decisions, one per minute, as they stand after all of them.
+
+    What q has published carries out none about another revision than its own.
+    """
     decisions = [
         decided(action, when=minute, revision=revision, **about)
         for minute, (action, revision, about) in enumerate(said)
     ]
-    return ActiveDecisions(decisions, at(30), HAVE)
+    waiting = frozenset(it.name for it in decisions if it.revision != "v4")
+    p, q = HAVE
+    q = replace(q, published=replace(q.published, waiting=waiting))
+    return ActiveDecisions(decisions, at(30), (p, q))
 
 
 def shown(pin):

@@ -67,6 +67,46 @@ def test_it_is_over_when_the_revision_that_mends_it_is_published():
     assert find_rollbacks(taken) == {}
 
 
+def later_publications(*revisions_and_instants):
+    """Prod's publications since a rollback and a promotion of v3, which passes `after` no more."""
+    taken = world(BACK, MEND, has="v3", open_draft="v3")
+    variants = [
+        variant(f"p{number}", "prod", published(revision, when))
+        for number, (revision, when) in enumerate(revisions_and_instants)
+    ]
+    return replace(
+        taken, variants=(taken.variants[0], *variants), revisions=("v1", "v2", "v3", "v4")
+    )
+
+
+@pytest.mark.parametrize(
+    "publications",
+    [
+        [("v4", 8)],
+        [("v4", 8), ("v4", 9)],
+        [("v2", 8)],  # since a later rollback of this variant alone
+        [("v4", 8), ("v1", 9)],
+    ],
+    ids=["all have the next one", "two have the next one", "went back alone", "one is new"],
+)
+def test_it_stays_over_when_the_stage_has_gone_on(publications):
+    """Nothing that has v3 is left, and still the promotion of v3 was carried out."""
+    later = later_publications(*publications)
+    assert find_rollbacks(later) == {}
+
+
+def test_what_the_rollback_itself_published_does_not_end_it():
+    later = later_publications(("v1", 8), ("v1", 9))
+    assert find_rollbacks(later).keys() == {"p0", "p1"}
+
+
+def test_a_publication_that_left_the_promotion_waiting_does_not_end_it():
+    stray = replace(published("v2", 8), waiting=frozenset({MEND.name}))
+    later = later_publications(("v1", 8))
+    later = replace(later, variants=(*later.variants, variant("q", "prod", stray)))
+    assert find_rollbacks(later).keys() == {"p0", "q"}
+
+
 def test_approvals_from_before_it_are_not_asked():
     yes = [approved(name, revision="v2") for name in ("ann", "bob")]
     rule = {"requires": (SIGNED,)}
