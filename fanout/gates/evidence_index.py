@@ -196,6 +196,22 @@ class EvidenceIndex:
         subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
         return self._evaluate(subject, variant_statements, check_evidence)
 
+    def find_failure(
+        self, stage: str, check: str, variant_name: str, revision: str, retried: datetime | None
+    ) -> EvidenceFacts | None:
+        """Return the report by which a variant failed a revision that it may have no more.
+
+        None if nobody's last report since the Retry (`retried`) says so. Whether it was made
+        after the publication is not known of one that was replaced.
+        """
+        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        statements = [it for it in variant_statements if it.spec.revision == revision]
+        statements += check_evidence.revisions.get(revision, ())
+        counting = [it for it in statements if not self._is_ahead(it)]
+        counting.sort(key=lambda it: it.order)
+        latest = follow_statements(counting, retried).latest
+        return next((it for it in latest if it.spec.status is Verdict.FAILED), None)
+
     def is_shared(self, stage: str, check: str, variant_name: str) -> bool:
         """Return whether variants with equal publications have the same evidence."""
         check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)

@@ -307,8 +307,9 @@ def _has_failed(variant: TalliedVariant, stage: _ForecastState) -> bool:
         return False
     if variant.has(stage.revision):
         return variant.state is VariantState.FAILED
-    early_failure = variant.early_failure is not None and stage.candidate == stage.revision
-    return early_failure or variant.rolled_back is not None
+    if stage.candidate == stage.revision:
+        return variant.absent_failure is not None
+    return variant.rolled_back is not None
 
 
 def _needed_variants(stage: _ForecastState) -> list[TalliedVariant]:

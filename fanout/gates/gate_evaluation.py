@@ -207,6 +207,8 @@ class GateEvaluation:
         variant.draft = draft = find_current_draft(variant_facts, candidate)
         if candidate != stage_candidate:
             variant.rolled_back = _rolled_back_hold(pin)
+            if lead:
+                variant.overtaken = self._find_overtaken(stage_rule, variant_facts, stage_candidate)
         # Before the verdicts are computed anew: a cleared failure must not fail the candidate.
         if draft is not None and variant.state is VariantState.FAILED:
             self.tallies[stage_rule.name].clear_failure(variant, draft)
@@ -224,6 +226,26 @@ class GateEvaluation:
             variant.early_failure = find_early_failure(
                 variant_facts, variant.required if pin is None else ()
             )
+
+    def _find_overtaken(
+        self, stage_rule: StageRule, variant_facts: VariantFacts, stage_candidate: str
+    ) -> Hold | None:
+        """Return the failure of its stage's candidate that a variant had before it went ahead.
+
+        A fix of one variant ends no halt: what failed in it would go on to the others.
+        """
+        name = variant_facts.name
+        if variant_facts.published is None:
+            return None
+        retried = self.active_decisions.retried_at(stage_rule.name, name, stage_candidate)
+        for check_rule in stage_rule.verification:
+            failure = self.evidence.find_failure(
+                stage_rule.name, check_rule.name, name, stage_candidate, retried
+            )
+            if failure is not None:
+                sentence = gate_wording.describe_failed_check(check_rule.name, failure.by)
+                return Hold(Reason.VERIFICATION_FAILED, sentence, since=failure.at)
+        return None
 
     def compute_verdicts(
         self,

@@ -176,7 +176,7 @@ class RolloutBudget:
 
 def _has_failed(variant: TalliedVariant, candidate: str) -> bool:
     """Return whether the variant failed the candidate and no other attempt is under way."""
-    if variant.rolled_back is not None or (variant.early_failure is not None and not variant.leads):
+    if variant.absent_failure is not None:
         return True
     if variant.state is not VariantState.FAILED or variant.mended:
         return False

@@ -46,6 +46,14 @@ class TalliedVariant:
     early_failure: Hold | None = None  # failure of the candidate before publication
     leads: bool = False  # its next revision is not its stage's, by a decision about it alone
     rolled_back: Hold | None = None  # rollback of this variant but not of its stage
+    overtaken: Hold | None = None  # failure of its stage's candidate, before it went ahead
+
+    @property
+    def absent_failure(self) -> Hold | None:
+        """Why the variant counts as failed at its stage's candidate without having it published."""
+        # The draft of one that goes ahead is of another revision.
+        own_failure = self.early_failure if not self.leads else None
+        return own_failure or self.rolled_back or self.overtaken
 
     @property
     def away(self) -> bool:
@@ -151,10 +159,7 @@ class StageTally:
         return sum(
             1
             for variant in self.variants
-            if (
-                (variant.early_failure is not None and not variant.leads)
-                or variant.rolled_back is not None
-            )
+            if variant.absent_failure is not None
             and not variant.has(revision)
             and self.counts(variant, revision)
         )
@@ -217,7 +222,7 @@ class StageTally:
         if not self.counts(variant, revision):
             return variant.suspended.since if variant.suspended is not None else None
         if publication is None or publication.revision != revision:
-            failure = variant.early_failure or variant.rolled_back
+            failure = variant.absent_failure
             return failure.since if failure is not None else None
         retried = self.active_decisions.retried_at(
             self.stage_rule.name, variant_facts.name, revision

@@ -1,6 +1,8 @@
 """A decision that overrides what a stage waits for takes its revision, before present approvals."""
 
+import pytest
 from gates.worlds import (
+    FAILED,
     PASSED,
     SIGNED,
     after,
@@ -127,13 +129,43 @@ def test_who_went_first_stays_until_the_stage_follows():
     assert candidates_of(w) == ("v2", {})
 
 
+@pytest.mark.parametrize(
+    ("report", "halted"),
+    [
+        ({}, True),
+        ({"variants": ()}, True),
+        ({"revision": "v0"}, False),
+        ({"status": PASSED}, False),
+    ],
+    ids=["about it", "about the stage", "about another revision", "that passed"],
+)
+def test_the_fix_of_a_failed_variant_does_not_end_the_halt_of_the_others(report, halted):
+    rule = stage("prod", after("dev", soak=60))
+    told = said("prod", FAILED, "v1", when=60, variants=("a",))
+    told = with_spec(told, **report)
+    w = world(decide(AFTER, SOAK, variants=("a",)), told, rule=rule)
+    ahead = replace(w.variants[1], published=published("v2", 95), draft=None)
+    w = replace(w, variants=(w.variants[0], ahead, w.variants[2]))
+    evaluation = evaluate_gates(w)
+    assert candidates_of(w) == ("v1", {"a": "v2"})
+    assert evaluation.stages["prod"].halted is halted
+    assert evaluation.variants["b"].release is not halted
+    assert evaluation.variants["a"].state is VariantState.VERIFYING
+    # A skip or another attempt ends it, as if the variant had stayed.
+    for action in (Action.SKIP, Action.RETRY):
+        ended = decided(action, stage="prod", revision="v1", variants=("a",), when=97)
+        records = replace(w.records, decisions=(*w.records.decisions, ended))
+        assert not evaluate_gates(replace(w, records=records)).stages["prod"].halted
+
+
 def test_a_failure_of_the_candidate_does_not_halt_its_fix():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
     w = with_drafts(world(decision), {"a": "v2"})
     broken = replace(variant("c", "prod", published("v1", 50)))
-    told = said("prod", "failed", "v1", when=60, variants=("c",))
-    records = replace(w.records, evidence=(*w.records.evidence, with_spec(told, status="Failed")))
+    told = said("prod", FAILED, "v1", when=60, variants=("c",))
+    records = replace(w.records, evidence=(*w.records.evidence, told))
     w = replace(w, variants=(*w.variants, broken), records=records)
+    assert evaluate_gates(w).stages["prod"].halted
     assert evaluate_gates(w).variants["a"].publish
 
 
