@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from fanout.api.promotion_policy import MergeMethod
-from fanout.api.results import Hold
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.pull_requests.request_text import (
@@ -75,10 +74,6 @@ def build_removal_content(group: RequestGroup, merge: MergeMethod) -> RequestCon
             )
             for it in plan.packages
         ),
-        holds=tuple(_list_holds(plan.hold)),
+        holds=(RequestHold(replace(plan.hold, since=None)),) if plan.hold is not None else (),
         merge=merge,
     )
-
-
-def _list_holds(hold: Hold | None) -> Sequence[RequestHold]:
-    return [RequestHold(replace(hold, since=None))] if hold is not None else []

@@ -4,8 +4,6 @@ A removal draft is a chain of commits on a head of the target branch, each with 
 packages. What it removes is read back from these lines alone.
 """
 
-from collections.abc import Iterable
-
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import NO_VALUE, ChainTrailers
 from fanout.selection.ref_names import removal_draft_ref
@@ -52,7 +50,7 @@ def parse_removal_commit(message: str) -> RemovalCommit | None:
     """
     single: dict[str, str] = {}
     paths: dict[str, list[str]] = {name: [] for name in _PER_PACKAGE.values()}
-    for line in _last_paragraph(message):
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
         key, _, value = line.partition(": ")
         if key not in _TRAILERS or not value:
             return None
@@ -70,7 +68,3 @@ def parse_removal_commit(message: str) -> RemovalCommit | None:
         removed=tuple(paths["removed"]),
         restored=tuple(paths["restored"]),
     )
-
-
-def _last_paragraph(message: str) -> Iterable[str]:
-    return message.rstrip("\n").rpartition("\n\n")[2].split("\n")

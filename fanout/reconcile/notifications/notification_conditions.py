@@ -6,7 +6,7 @@ from typing import NamedTuple
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
-from fanout.api.results import Hold, StageResult
+from fanout.api.results import StageResult
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
     VariantEvaluation,
@@ -58,7 +58,7 @@ def _list_of_variant(variant: VariantEvaluation) -> Iterator[tuple[NotificationC
 
 def _list_of_stage(stage: StageResult) -> Iterator[tuple[NotificationCondition, str]]:
     if stage.halted:
-        sentence = next((it.message for it in stage.holds if _is_halt(it)), "")
+        sentence = next((it.message for it in stage.holds if it.reason == Reason.HALTED), "")
         condition = NotificationCondition(
             NotificationEvent.STAGE_HALTED, stage.name, stage.candidate
         )
@@ -66,10 +66,6 @@ def _list_of_stage(stage: StageResult) -> Iterator[tuple[NotificationCondition, 
     # Variants that are written by hand have one stage without a name; its end is the rollout's.
     elif stage.name and stage.candidate and stage.verdict is Verdict.PASSED:
         yield NotificationCondition(NotificationEvent.STAGE_PASSED, stage.name, stage.candidate), ""
-
-
-def _is_halt(hold: Hold) -> bool:
-    return hold.reason == Reason.HALTED
 
 
 def _find_finished(decision: PolicyEvaluation) -> str:
