@@ -14,7 +14,19 @@ pytestmark = ONE_PROCESS
 
 LONGEST_FILE = 600  # lines of code: one concept, one module
 LONGEST_FUNCTION = 60  # lines without its docstring and comments
-PAIRS_ALIKE = 53  # classes that share 60 % of their fields, and four at least
+PAIRS_ALIKE = 39  # classes that share 60 % of their fields, and four at least, besides these
+SEPARATE_CLASSES = {
+    ("DraftViewStatus", "PackageVersion"): "a view, and one of the things that it shows",
+    ("Function", "FunctionSpec"): "what users write, and what comes of it for one target",
+    ("HttpCheck", "ProbeQuery"): "what users write, and the request that comes of it",
+    ("ObjectMeta", "PipelineSelector"): "labels and annotations of an object, or to select it by",
+    ("PipelineSelector", "VariantSpec"): "labels and annotations to select by, or to be written",
+    ("PublicationStatus", "HistoryEntry"): "a view, and one of the things that it shows",
+    ("RecordEntry", "RecordObject"): "a record in Git, and an object that may become one",
+    ("RequestDraft", "RequestEdit"): "None leaves a field of a request as it is",
+    ("SharedRun", "RenderedPackage"): "templates for all targets, and the files of one",
+    ("WindowViewStatus", "WindowState"): "a view, and one of the things that it shows",
+}
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
 # What is loaded when it is wanted is loaded by name here.
 LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
@@ -78,12 +90,14 @@ def fields_of_classes() -> dict[str, set[str]]:
 def test_few_classes_say_the_same_as_another_one():
     """One fact has one shape: the number of pairs with most fields in common only falls."""
     fields = {name: own for name, own in fields_of_classes().items() if len(own) >= 4}
-    alike = [
-        f"{one}, {other}"
+    alike = {
+        (one.rpartition(" ")[2], other.rpartition(" ")[2]): f"{one}, {other}"
         for (one, mine), (other, theirs) in combinations(fields.items(), 2)
         if len(mine & theirs) >= max(4, 0.6 * min(len(mine), len(theirs)))
-    ]
-    assert len(alike) <= PAIRS_ALIKE, "\n".join(alike)
+    }
+    assert SEPARATE_CLASSES.keys() <= alike.keys()
+    others = [places for pair, places in alike.items() if pair not in SEPARATE_CLASSES]
+    assert len(others) <= PAIRS_ALIKE, "\n".join(others)
 
 
 def test_a_module_says_what_it_is_for():
