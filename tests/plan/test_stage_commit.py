@@ -5,16 +5,12 @@ from hypothesis import strategies as st
 
 from fanout.plan.draft_trailers import DraftTrailers, parse_trailers
 from fanout.plan.stage_drafts.stage_commit import (
-    StageCommitTrailers,
     format_stage_commit,
     parse_stage_commit,
 )
 
 word = st.text("abcXYZ019./_-", min_size=1, max_size=12)
 path = st.text("ab/ .é", min_size=1, max_size=12).filter(lambda it: it == it.strip())
-HEAD = StageCommitTrailers(
-    install="default", policy="team/web", stage="prod", revision="v2", commit="c0ffee", base="ba5e"
-)
 
 
 def package(variant="eu", **changes):
@@ -50,13 +46,15 @@ def packages(draw):
 
 @given(packages(), st.lists(path, unique=True, max_size=3), st.text(min_size=1).filter(str.strip))
 def test_lines_are_read_whatever_the_subject_says(said, removed, subject):
-    read = parse_stage_commit(format_stage_commit(subject, HEAD, said, removed))
+    read = parse_stage_commit(format_stage_commit(subject, package(), "ba5e", said, removed))
     assert read is not None
     assert (read.base, read.packages, read.removed) == ("ba5e", said, tuple(sorted(removed)))
 
 
 def test_a_stage_commit_is_no_draft_of_one_variant():
-    assert parse_trailers(format_stage_commit("x", HEAD, {"eu/web": package()})) is None
+    assert (
+        parse_trailers(format_stage_commit("x", package(), "ba5e", {"eu/web": package()})) is None
+    )
 
 
 def test_a_person_s_commit_is_none():
@@ -65,7 +63,7 @@ def test_a_person_s_commit_is_none():
 
 
 def test_a_line_that_is_not_understood_makes_it_none():
-    message = format_stage_commit("x", HEAD, {"eu/web": package()})
+    message = format_stage_commit("x", package(), "ba5e", {"eu/web": package()})
     assert parse_stage_commit(message) is not None
     for line in (
         "Signed-off-by: Ann",
@@ -77,5 +75,5 @@ def test_a_line_that_is_not_understood_makes_it_none():
 
 
 def test_quoting_the_lines_in_the_text_makes_none():
-    message = format_stage_commit("x", HEAD, {"eu/web": package()})
+    message = format_stage_commit("x", package(), "ba5e", {"eu/web": package()})
     assert parse_stage_commit(f"Revert\n\n{message}\nSigned-off-by: Ann\n") is None

@@ -39,23 +39,19 @@ class StageCommit(ChainTrailers, kw_only=True):
         return stage_draft_ref(self.install, namespace, policy, self.stage)
 
 
-class StageCommitTrailers(ChainTrailers, kw_only=True):
-    """Trailers that all packages of a commit have in common."""
-
-    revision: str
-    commit: str  # upstream commit
-
-
 def format_stage_commit(
     subject: str,
-    trailers: StageCommitTrailers,
+    trailers: DraftTrailers,
+    base: str,
     packages: Mapping[str, DraftTrailers],
     removed: Iterable[str] = (),
     body: str = "",
 ) -> str:
     """Format the message of a commit of a stage draft.
 
-    `packages` are those that the commit writes, by path; `body` is a paragraph for people.
+    `trailers` are those of any of its packages, of which only what all have in common is written;
+    `base` is the commit of the target branch that the draft begins on. `packages` are those that
+    the commit writes, by path; `body` is a paragraph for people.
     """
     lines = [
         f"{Trailer.INSTALL}: {trailers.install}",
@@ -63,7 +59,7 @@ def format_stage_commit(
         f"{Trailer.STAGE}: {trailers.stage}",
         f"{Trailer.REVISION}: {trailers.revision}",
         f"{Trailer.COMMIT}: {trailers.commit}",
-        f"{Trailer.BASE}: {trailers.base}",
+        f"{Trailer.BASE}: {base}",
     ]
     for path, package in sorted(packages.items()):
         lines.append(format_package(path, package))

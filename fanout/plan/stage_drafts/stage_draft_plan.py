@@ -22,7 +22,6 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.stage_drafts.stage_commit import (
     PACKAGES_PER_COMMIT,
-    StageCommitTrailers,
     format_stage_commit,
 )
 from fanout.values import Value, field
@@ -119,8 +118,11 @@ def _plan_draft(
         floor = max(state.head_time, branch.timestamp)
         appended = [*_build_commits(packages, branch.base, floor)]
         if removed:
-            common = _common_trailers(present[0].trailers, branch.base)
-            appended.append(_removal_commit(state, sorted(removed), withdrawn, common, floor))
+            trailers = present[0].trailers
+            removal = _removal_commit(
+                state, sorted(removed), withdrawn, trailers, branch.base, floor
+            )
+            appended.append(removal)
         return StageDraftUpdate(ref, branch.commit, tuple(appended))
     packages += [_staying_package(draft) for draft in staying]
     commits = _build_commits(packages, state.head, state.head_time)
@@ -131,7 +133,8 @@ def _removal_commit(
     state: RepositoryState,
     removed: Sequence[str],
     withdrawn: Collection[str],
-    common: StageCommitTrailers,
+    trailers: DraftTrailers,
+    base: str,
     timestamp: int,
 ) -> StageDraftCommit:
     """Return the commit that takes packages out of a draft that people committed to.
@@ -151,7 +154,7 @@ def _removal_commit(
         dropped_paths=tuple(
             path for path in removed if path in withdrawn and path not in present_trees
         ),
-        message=format_stage_commit(subject, common, {}, removed),
+        message=format_stage_commit(subject, trailers, base, {}, removed),
         timestamp=timestamp,
     )
 
@@ -176,7 +179,8 @@ def _build_commits(
                 trees_by_path={it.path: it.tree for it in chunk},
                 message=format_stage_commit(
                     subject,
-                    _common_trailers(trailers, base),
+                    trailers,
+                    base,
                     {it.path: it.trailers for it in chunk},
                     body=conflict_paragraph(lines),
                 ),
@@ -188,17 +192,6 @@ def _build_commits(
 
 def _source(package: _Package) -> tuple[str, str]:
     return package.trailers.revision, package.trailers.commit
-
-
-def _common_trailers(trailers: DraftTrailers, base: str) -> StageCommitTrailers:
-    return StageCommitTrailers(
-        install=trailers.install,
-        policy=trailers.policy,
-        stage=trailers.stage,
-        revision=trailers.revision,
-        commit=trailers.commit,
-        base=base,
-    )
 
 
 def _written_package(variant: RenderedVariant, install: str) -> _Package:
