@@ -311,6 +311,10 @@ class RunLoop:
             self._follow_ups = 0
         elif Trigger.FOLLOW_UP in triggers:
             self._follow_ups += 1
+        instants = {
+            TriggerKey(Trigger.SWEEP, it.namespace, it.name): it.next_start(now)
+            for it in table.schedules
+        }
         evaluated = publishable | requested
         made_pass = None
         if evaluated:
@@ -330,11 +334,17 @@ class RunLoop:
             )
             report = self._run_pass(mode, triggers, table.all_subjects)
             made_pass = ScheduledPass(report, table.all_subjects)
-            _set_instants(timer, report, evaluated)
+            instants |= _list_instants(report)
         # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
-        for it in table.schedules:
-            timer.set(TriggerKey(Trigger.SWEEP, it.namespace, it.name), it.next_start(now))
+        # Those of policies that the pass did not evaluate are kept.
+        kept_subjects = table.all_subjects - evaluated
+        for key in timer.keys - instants.keys():
+            subject = PassSubject(key.namespace, key.name)
+            if key.trigger is not Trigger.INSTANT or subject not in kept_subjects:
+                timer.cancel(key)
+        for key, at in instants.items():
+            timer.set(key, at)
         if requested >= table.all_subjects and triggers & _LISTING_TRIGGERS:
             self._queue.discard(_POLL)
             self._queue.add_after(_POLL, self._interval)
@@ -412,28 +422,24 @@ class RunLoop:
         return pause
 
 
-def _set_instants(
-    timer: RequeueTimer, report: PassReport, evaluated: frozenset[PassSubject]
-) -> None:
-    """Set when policies of a pass are evaluated again because time alone changes something.
+def _list_instants(report: PassReport) -> Mapping[TriggerKey, datetime]:
+    """Return when policies of a pass are evaluated again because time alone changes something.
 
     Gates open by themselves, hosts take calls of theirs again, and expressions are tried again.
-    The instants of policies that the pass did not evaluate are kept.
     """
     instants = [
-        (PassSubject(it.resolved_policy.namespace, it.resolved_policy.name), at)
+        (TriggerKey(Trigger.INSTANT, it.resolved_policy.namespace, it.resolved_policy.name), at)
         for it in report.pass_plan.policies
         for at in (it.decision.next if it.decision else None, it.retry_at)
+        if at is not None
     ]
-    instants += ((subject_of(it.action), it.until) for it in report.deferred_outcomes)
-    earliest: dict[PassSubject, datetime] = {}
-    for subject, at in instants:
-        if at is not None:
-            earliest[subject] = min(at, earliest.get(subject, at))
-    for subject in evaluated - earliest.keys():
-        timer.cancel(TriggerKey(Trigger.INSTANT, *subject))
-    for subject, at in earliest.items():
-        timer.set(TriggerKey(Trigger.INSTANT, *subject), at)
+    instants += (
+        (TriggerKey(Trigger.INSTANT, *subject_of(it.action)), it.until)
+        for it in report.deferred_outcomes
+        if it.until is not None
+    )
+    # Of several instants of a key the earliest one is last.
+    return dict(sorted(instants, key=lambda pair: pair[1], reverse=True))
 
 
 def compute_pause(failures: int) -> float:

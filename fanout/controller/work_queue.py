@@ -171,7 +171,7 @@ class RequeueTimer:
         The callback must be quick: all instants share one thread.
         """
         self._callback = callback
-        self._keys: set[TriggerKey] = set()  # that were set, and may have fired
+        self.keys: set[TriggerKey] = set()  # that were set and not cancelled; some have fired
         # Without a grace time APScheduler drops a job that is a second late, without an error.
         defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         self._scheduler: Any = BackgroundScheduler(
@@ -181,7 +181,7 @@ class RequeueTimer:
 
     def set(self, key: TriggerKey, instant: datetime) -> None:
         """Set the instant of a key, replacing an earlier one; a past instant fires at once."""
-        self._keys.add(key)
+        self.keys.add(key)
         self._scheduler.add_job(
             self._callback,
             DateTrigger(instant, timezone=UTC),
@@ -192,10 +192,9 @@ class RequeueTimer:
 
     def cancel(self, key: TriggerKey) -> None:
         """Remove the instant of a key; without effect if none is set."""
-        if key in self._keys:
-            self._keys.remove(key)
-            with suppress(JobLookupError):  # it has fired already
-                self._scheduler.remove_job(_job_id(key))
+        self.keys.discard(key)
+        with suppress(JobLookupError):  # it has fired already
+            self._scheduler.remove_job(_job_id(key))
 
     def shutdown(self) -> None:
         """Stop the timer; the callback is not called afterwards."""
