@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -29,12 +29,9 @@ from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.loop_health import LoopObserver
 from fanout.controller.notification_thread import NotificationThread
 from fanout.controller.run_loop import LoopDependencies, RunLoop
-from fanout.declared.declared_objects import DeclaredObjects
 from fanout.disk_cache import installed_version
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.notifications.notifier import Notifier
-from fanout.reconcile.pass_results import PassReport
-from fanout.reconcile.pass_scope import PassMode
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
 from fanout.values import Value
@@ -141,17 +138,12 @@ def build_dependencies(
     program: Program, observers: Sequence[LoopObserver] = ()
 ) -> LoopDependencies:
     """Build the dependencies of the loop from an open program."""
-
-    def run(declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassReport:
-        return run_pass(program.world, program.reconciler, declared, now, mode)
-
-    clock = program.settings.now
     return LoopDependencies(
         program.inventory,
         program.reconciler.find_concerned,
-        run,
+        partial(run_pass, program.world, program.reconciler),
         program.sweeps,
-        clock,
+        program.settings.now,
         observers,
     )
 
