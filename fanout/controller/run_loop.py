@@ -4,7 +4,7 @@ Decisions depend on the world alone; triggers only wake the loop. One round serv
 pending keys, so there are never two passes at once. No error of a pass ends the loop.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,6 @@ from fanout.controller.declaration_reader import DeclarationReader, SettlingTime
 from fanout.controller.log_throttling import LoopLog
 from fanout.controller.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.controller.outage_retries import OutageRetries
-from fanout.controller.repository_index import RepositoryIndex
 from fanout.controller.round_fairness import RoundFairness
 from fanout.controller.sweep_schedule import (
     SweepState,
@@ -79,6 +78,41 @@ class LoopDependencies(Value):
     # the values by which people ask for a pass over a policy or variant
     list_requests: Callable[[DeclaredObjects], Mapping[PassSubject, str]] | None = None
     monotonic_clock: Callable[[], float] = monotonic  # seconds, for delays
+
+
+class RepositoryIndex:
+    """Policies by the URLs of the repositories that they read or write, as passes resolved them.
+
+    One thread updates it while others look something up. It does not know repositories that no
+    pass has resolved yet, nor those where only records say that a package was there.
+    """
+
+    def __init__(self) -> None:
+        # Replaced and never changed, so that readers need no lock.
+        self._urls: Mapping[PassSubject, frozenset[str]] = {}
+
+    def update(self, report: PassReport, declared: frozenset[PassSubject]) -> None:
+        """Take over what a pass resolved; forget policies that are not declared any more.
+
+        A policy that could not be resolved keeps its repositories.
+        """
+        resolved: defaultdict[PassSubject, set[str]] = defaultdict(set)
+        for item in report.pass_plan.policies:
+            policy = item.resolved_policy
+            # Thousands of variants share a few Repository objects.
+            repositories = {id(it): it for it in policy.repositories.values()}
+            if policy.upstream is not None:
+                repositories[id(policy.upstream)] = policy.upstream
+            if urls := {it.spec.url for it in repositories.values()}:
+                resolved[PassSubject(policy.namespace, policy.name)] |= urls
+        merged = {**self._urls, **{it: frozenset(urls) for it, urls in resolved.items()}}
+        self._urls = {subject: urls for subject, urls in merged.items() if subject in declared}
+
+    def find(self, is_repository: Callable[[str], bool]) -> frozenset[PassSubject]:
+        """Return the policies and variants with a URL for which `is_repository` is true."""
+        return frozenset(
+            subject for subject, urls in self._urls.items() if any(map(is_repository, urls))
+        )
 
 
 class RunLoop:
