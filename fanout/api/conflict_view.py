@@ -2,26 +2,13 @@
 
 from typing import Annotated, Literal
 
-from fanout.api.view_base import View, ViewModel
+from fanout.api.view_base import VariantReference, View, ViewModel
 from fanout.values import Instant, doc
 
 
-class ConflictViewSpec(ViewModel):
+class ConflictViewSpec(VariantReference, kw_only=True):
     """The value that a ConflictView is about."""
 
-    policy: Annotated[
-        str, doc("Name of the UpstreamPolicy; empty for a manually written PackageVariant.")
-    ]
-    stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")]
-    target: Annotated[str, doc("Key of the target that the variant was created for.")]
-    target_name: Annotated[
-        str,
-        doc(
-            "Shortest name of the target that is unique in the policy; commands"
-            " accept it in place of the variant's name."
-        ),
-    ]
-    variant: Annotated[str, doc("Name of the variant whose package has the conflict.")]
     repository: Annotated[str, doc("Name of the downstream Repository object.")]
     path: Annotated[str, doc("Path of the package, relative to the root of the repository.")]
     key: Annotated[

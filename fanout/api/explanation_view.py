@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+from fanout.api.results import Hold
 from fanout.api.view_base import INTERNAL, RequestView, View, ViewModel
 from fanout.values import Instant, doc
 
@@ -20,13 +21,9 @@ class ExplanationSpec(ViewModel):
     ] = ""
 
 
-class Blocker(ViewModel):
-    """One distinct reason why the subject does not go on."""
+class Blocker(Hold, kw_only=True):
+    """One distinct reason why the subject does not go on; `who` can end it."""
 
-    reason: Annotated[
-        str, doc("Reason as one CamelCase word; the index of reasons lists all values.")
-    ]
-    message: Annotated[str, doc("Explanation of the reason as one sentence.")]
     stage: Annotated[
         str, doc("Name of the blocked stage; empty if the whole policy is blocked.")
     ] = ""
@@ -41,15 +38,9 @@ class Blocker(ViewModel):
     needs_person: Annotated[bool, doc("Whether it ends only by a person's decision or repair.")] = (
         False
     )
-    who: Annotated[str, doc("Person or group that can end it.")] = ""
     commands: Annotated[
         tuple[str, ...], doc("Commands that can end it; one of them may be enough.")
     ] = ()
-    since: Annotated[Instant | None, doc("Time since which it applies, in RFC 3339.")] = None
-    until: Annotated[
-        Instant | None,
-        doc("Time when it ends without action, in RFC 3339; null if it needs action."),
-    ] = None
     failed: Annotated[bool, INTERNAL] = False
     # Of `variants`: a target or a repository has no variant.
     noun: Annotated[str, INTERNAL] = "variant"
@@ -70,15 +61,10 @@ class ExplainedConflict(ViewModel):
     ] = None
 
 
-class ExplanationNote(ViewModel):
-    """Something to know about the subject that blocks nothing by itself."""
+class ExplanationNote(Hold, kw_only=True):
+    """Something to know about the subject that blocks nothing by itself; `who` can change it."""
 
-    reason: Annotated[str, doc("Subject of the note as one CamelCase word.")]
-    message: Annotated[str, doc("Note as one sentence.")]
-    who: Annotated[str, doc("Person or group that can change it.")] = ""
     command: Annotated[str, doc("Command that changes it.")] = ""
-    since: Annotated[Instant | None, doc("Time since which it applies, in RFC 3339.")] = None
-    until: Annotated[Instant | None, doc("Time until which it applies, in RFC 3339.")] = None
 
 
 class ExplanationStatus(ViewModel):

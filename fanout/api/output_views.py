@@ -15,6 +15,8 @@ from fanout.api.results import Condition, ForecastResult, Hold, StageAggregates,
 from fanout.api.view_base import (
     DraftMeta,
     RequestView,
+    TargetReference,
+    VariantReference,
     View,
     ViewMeta,
     ViewModel,
@@ -43,18 +45,9 @@ class StageView(View, kw_only=True):
     status: Annotated[StageResult, doc("Observed state.")]
 
 
-class TargetViewSpec(ViewModel):
+class TargetViewSpec(TargetReference):
     """The target that a TargetView shows, and the variant made for it."""
 
-    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
-    target: Annotated[str, doc("Key of the target within the policy.")]
-    target_name: Annotated[
-        str,
-        doc(
-            "Shortest name of the target that is unique in the policy; commands"
-            " accept it in place of the variant's name."
-        ),
-    ]
     variant: Annotated[str, doc("Name of the variant for the target; empty if there is none.")] = ""
     stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")] = ""
     repository: Annotated[str, doc("Name of the downstream Repository object.")] = ""
@@ -90,26 +83,15 @@ class TargetView(View, kw_only=True):
     status: Annotated[TargetViewStatus, doc("Observed state.")]
 
 
-class DraftViewSpec(ViewModel):
+class DraftViewSpec(VariantReference, kw_only=True):
     """The variant that a DraftView shows, and the branch of its draft."""
 
-    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
-    target: Annotated[str, doc("Key of the target that the variant was created for.")]
-    target_name: Annotated[
-        str,
-        doc(
-            "Shortest name of the target that is unique in the policy; commands"
-            " accept it in place of the variant's name."
-        ),
-    ]
-    variant: Annotated[str, doc("Name of the variant that the draft is for.")]
-    stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")]
     repository: Annotated[str, doc("Name of the downstream Repository object.")]
     path: Annotated[str, doc("Path of the package, relative to the root of the repository.")]
     branch: Annotated[str, doc("Branch of the draft.")]
 
 
-class DraftViewStatus(ViewModel, kw_only=True):
+class DraftViewStatus(TargetViewStatus, kw_only=True):
     """Observed state of an open draft."""
 
     commit: Annotated[str, doc("Commit at the tip of the draft's branch.")]
@@ -121,18 +103,6 @@ class DraftViewStatus(ViewModel, kw_only=True):
     current: Annotated[
         bool, doc("Whether the draft was rendered from the current inputs of the candidate.")
     ]
-    state: Annotated[
-        str,
-        doc(
-            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-        ),
-    ]
-    request: Annotated[RequestView | None, doc(_REQUEST_DESCRIPTION)] = None
-    conditions: Annotated[
-        tuple[Condition, ...], doc("Conditions of the variant; the first one is `Ready`.")
-    ] = ()
-    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
 
 
 class DraftView(View, kw_only=True):
@@ -240,20 +210,10 @@ VIEWS: tuple[type[ViewModel], ...] = (
 )
 
 
-class ReasonView(ViewModel):
-    """Reason why a variant, stage or policy is blocked."""
+class ReasonView(Hold, kw_only=True):
+    """Reason why a variant, stage or policy is blocked, with its class."""
 
     class_: Annotated[ReasonClass, doc("Class of the reason.")]
-    reason: Annotated[
-        str, doc("Reason as one CamelCase word; the index of reasons lists all values.")
-    ]
-    message: Annotated[str, doc("Explanation of the reason as one sentence.")]
-    who: Annotated[str, doc("Person or group that can resolve it.")] = ""
-    since: Annotated[Instant | None, doc("Time since which it applies, in RFC 3339.")] = None
-    until: Annotated[
-        Instant | None,
-        doc("Time when it ends without action, in RFC 3339; null if it needs action."),
-    ] = None
 
 
 class HeldView(ViewModel):

@@ -153,3 +153,26 @@ class View(ViewModel, kw_only=True):
         Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
     ] = API_VERSION
     metadata: Annotated[ViewMeta, doc("Name, namespace and labels of the view.")]
+
+
+class TargetReference(ViewModel):
+    """Target of a policy, and the names by which commands accept it."""
+
+    policy: Annotated[
+        str, doc("Name of the UpstreamPolicy; empty for a manually written PackageVariant.")
+    ]
+    target: Annotated[str, doc("Key of the target within the policy.")]
+    target_name: Annotated[
+        str,
+        doc(
+            "Shortest name of the target that is unique in the policy; commands"
+            " accept it in place of the variant's name."
+        ),
+    ]
+
+
+class VariantReference(TargetReference):
+    """Variant of a target, and its stage."""
+
+    variant: Annotated[str, doc("Name of the variant.")]
+    stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")]

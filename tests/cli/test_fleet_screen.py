@@ -24,7 +24,7 @@ def blocker(policy, number):
     command = f"fanout approve {policy} --stage prod --revision v2"
     names = tuple(f"{policy}-cluster-{n}-0123456789" for n in range(number))
     return Blocker(
-        "ApprovalMissing", "0 of 2 approvals by sre", "prod", names, "v2",
+        "ApprovalMissing", "0 of 2 approvals by sre", stage="prod", variants=names, revision="v2",
         needs_person=True, commands=(command,),
     )  # fmt: skip
 

@@ -101,7 +101,7 @@ class _BlockerGroups:
         key = (stage, revision, str(hold.reason), self._anonymize(hold, name))
         if key not in self._groups:
             blocker = Blocker(
-                str(hold.reason), hold.message, stage, revision=revision, who=hold.who
+                str(hold.reason), hold.message, hold.who, stage=stage, revision=revision
             )
             self._groups[key] = _BlockerGroup(blocker)
         return self._groups[key]

@@ -90,7 +90,9 @@ def _excluded_notes(
     for hold, excluded in excluded_by_hold.items():
         sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.message}"
         command = _retry_command(item, excluded) if hold.reason == Reason.SKIPPED else ""
-        yield ExplanationNote(str(hold.reason), sentence, hold.who, command, hold.since, hold.until)
+        yield ExplanationNote(
+            str(hold.reason), sentence, hold.who, hold.since, hold.until, command=command
+        )
 
 
 def _retry_command(item: PolicyResult, skipped: Sequence[RenderedVariant]) -> str:
