@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from fanout.api.durations import format_instant
+from fanout.api.listed_objects import (
+    ListedCheck,
+    ListedDraft,
+    ListedPolicyStatus,
+    ListedPublication,
+    ListedRepositoryStatus,
+    ListedStage,
+    ListedVariantStatus,
+    PackageLocation,
+)
 from fanout.api.object_meta import API_VERSION
 from fanout.api.output_views import (
     DraftView,
@@ -18,12 +27,11 @@ from fanout.api.output_views import (
 )
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, build_ready
-from fanout.api.view_base import DraftMeta, ViewMeta, dump_view, dump_views, label_verdict
+from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.present.conditions import (
     build_policy_conditions,
     build_stage_conditions,
@@ -156,33 +164,47 @@ def _build_policy(entry: PolicyEntry) -> Plain:
     assert policy is not None, "asked of policies only"
     body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
     observed = [it.observed for it in entry.result.variants]
-    body["status"] = {
-        "observedGeneration": policy.metadata.generation or 0,
-        "conditions": dump_views(build_policy_conditions(entry)),
-        "variants": len(observed),
-        "failedTargets": len(entry.result.resolved_policy.failures),
-        "failedVariants": len(find_failed_variants(entry.result)),
-        "goneVariants": len(entry.orphans),
-        "editedVariants": sum(it.has_edits_in_force for it in observed),
-        "conflicts": sum(it.undecided for it in entry.variants),
-        "brokenVariants": sum(bool(it.published_faults) for it in observed),
-        "stages": [
-            {
-                "name": it.name,
-                "candidate": it.result.candidate,
-                "verdict": label_verdict(it.result.verdict),
-            }
-            for it in entry.stages
-        ],
-    }
-    if decision and decision.next:
-        body["status"]["next"] = format_instant(decision.next)
-    return body
+    status = ListedPolicyStatus(
+        observed_generation=policy.metadata.generation or 0,
+        conditions=build_policy_conditions(entry),
+        variants=len(observed),
+        failed_targets=len(entry.result.resolved_policy.failures),
+        failed_variants=len(find_failed_variants(entry.result)),
+        gone_variants=len(entry.orphans),
+        edited_variants=sum(it.has_edits_in_force for it in observed),
+        conflicts=sum(it.undecided for it in entry.variants),
+        broken_variants=sum(bool(it.published_faults) for it in observed),
+        stages=tuple(
+            ListedStage(it.name, it.result.candidate, it.result.verdict) for it in entry.stages
+        ),
+        next=decision.next if decision else None,
+    )
+    return {**body, "status": dump_view(status)}
 
 
 def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    request = entry.request
+    left = [leaving.location for leaving in variant.observed.abandoned if not leaving.is_vacant]
+    draft = variant.observed.draft
+    status = ListedVariantStatus(
+        target=spec.target,
+        target_name=entry.target_name,
+        state=decision.state.value,
+        candidate=decision.candidate,
+        conditions=build_variant_conditions(policy_result, entry),
+        conflicts=find_undecided_keys(variant, entry.undecided),
+        checks=tuple(ListedCheck(it.name, it.verdict, it.message) for it in decision.checks),
+        published=_build_publication(entry),
+        left=tuple(PackageLocation(it.repository, it.path) for it in left) or None,
+        draft=ListedDraft(
+            draft.trailers.revision,
+            draft.tree or "",
+            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
+        )
+        if draft is not None
+        else None,
+        request=entry.request,
+    )
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
@@ -196,56 +218,29 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
             "upstream": {"repository": spec.upstream_repository, "package": spec.upstream_package},
             "downstream": {"repository": spec.repository, "package": spec.path},
         },
-        "status": {
-            "target": spec.target,
-            "targetName": entry.target_name,
-            "state": decision.state.value,
-            "candidate": decision.candidate,
-            "conditions": dump_views(build_variant_conditions(policy_result, entry)),
-            "conflicts": list(find_undecided_keys(variant, entry.undecided)),
-            "checks": [
-                {
-                    "name": check.name,
-                    "verdict": label_verdict(check.verdict),
-                    "message": check.message,
-                }
-                for check in decision.checks
-            ],
-            **_list_packages(variant.observed),
-            **({"request": dump_view(request)} if request is not None else {}),
-        },
+        "status": dump_view(status),
     }
     if policy_result.resolved_policy.upstream_policy is not None:
         body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
     return body
 
 
-def _list_packages(observed: ObservedVariant) -> Plain:
-    """Return what is published, what a move left behind, and the open draft."""
-    packages: Plain = {}
-    if (published := observed.published) is not None:
-        packages["published"] = {
-            "revision": published.revision,
-            "digest": published.digest,
-            "tree": published.tree,
-            **({} if observed.is_unrecorded else {"at": format_instant(published.at)}),
-            "commit": published.merge,
-            "tag": published.tag,
-            "outOfBand": published.out_of_band,
-        }
-    if observed.is_moving:
-        home = observed.package_location
-        packages["published"] |= {"repository": home.repository, "package": home.path}
-    places = [leaving.location for leaving in observed.abandoned if not leaving.is_vacant]
-    if places:
-        packages["left"] = [{"repository": it.repository, "package": it.path} for it in places]
-    if observed.draft is not None:
-        packages["draft"] = {
-            "branch": observed.draft_ref.removeprefix("refs/heads/"),
-            "revision": observed.draft.trailers.revision,
-            "tree": observed.draft.tree or "",
-        }
-    return packages
+def _build_publication(entry: VariantEntry) -> ListedPublication | None:
+    observed, published = entry.variant.observed, entry.variant.observed.published
+    if published is None:
+        return None
+    home = observed.package_location if observed.is_moving else None
+    return ListedPublication(
+        revision=published.revision,
+        digest=published.digest,
+        tree=published.tree,
+        at=entry.published_since,
+        commit=published.merge,
+        tag=published.tag,
+        out_of_band=published.out_of_band,
+        repository=home.repository if home is not None else None,
+        package=home.path if home is not None else None,
+    )
 
 
 def _build_target(policy_result: PolicyResult, entry: VariantEntry) -> TargetView:
@@ -369,14 +364,13 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        key = repository_key(repository)
-        body["status"] = {"variants": counts[key]}
+        key, conditions = repository_key(repository), None
         if key in failures:
-            conditions = [build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)]
-            if failure := failures[key]:
-                conditions = [build_ready(failure.reason, str(failure))]
-            if key in reports:
-                conditions.append(reports[key].as_condition())
-            body["status"]["conditions"] = dump_views(conditions)
-        bodies.append(body)
+            failure = failures[key]
+            ready = build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)
+            if failure is not None:
+                ready = build_ready(failure.reason, str(failure))
+            conditions = (ready, *((reports[key].as_condition(),) if key in reports else ()))
+        status = ListedRepositoryStatus(counts[key], conditions)
+        bodies.append({**body, "status": dump_view(status)})
     return bodies
