@@ -15,19 +15,14 @@ from time import process_time
 
 from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
-from fanout.api.gate_vocabulary import RolloutStrategy, Verdict
+from fanout.api.gate_vocabulary import CheckMethod, RolloutStrategy, Verdict
 from fanout.api.record_objects import EvidenceSpec
+from fanout.api.stages import After, Check, Rollout
 from fanout.cli.main import GC_THRESHOLD
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, Publication, VariantFacts
-from fanout.gates.gate_rules import (
-    AfterRule,
-    CheckRule,
-    PropagationCondition,
-    RolloutRule,
-    StageRule,
-)
+from fanout.gates.gate_rules import CheckRule, PropagationCondition, StageRule
 from fanout.gates.record_facts import EvidenceFacts, RecordFacts
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.sandbox.evaluator import ProcessSandbox
@@ -45,7 +40,7 @@ _START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _CLOSURES = ("stage.failed <= 2", "target.labels.tier != 'frozen'")
 _SANDBOXED = ("stage.inFlight < 400", "[stage.failed].all(n, n < 3)")
 
-_DOUBLING = RolloutRule(
+_DOUBLING = Rollout(
     strategy=RolloutStrategy.EXPONENTIAL,
     max_in_flight=Fraction(1, 4),
     max_failures=2,
@@ -110,7 +105,7 @@ def _said(facts: PolicyFacts) -> Iterator[Row]:
 def _questions(conditions: PropagationConditions, counters: Counters) -> Iterator[Row]:
     """Evaluate an expression once per stage if it reads only the stage."""
     asked_of = tuple(conditions.get_condition(text) for text in _SANDBOXED)
-    facts = _world(_VARIANTS, asked_of, RolloutRule(max_failures=2))
+    facts = _world(_VARIANTS, asked_of, Rollout(max_failures=2))
     before = counters.read()["evaluations"]
     decision = conditions.decide(facts)
     asked = counters.read()["evaluations"] - before
@@ -123,14 +118,14 @@ def _questions(conditions: PropagationConditions, counters: Counters) -> Iterato
 
 
 def _world(
-    number: int, conditions: tuple[PropagationCondition, ...], rollout: RolloutRule = _DOUBLING
+    number: int, conditions: tuple[PropagationCondition, ...], rollout: Rollout = _DOUBLING
 ) -> PolicyFacts:
     """A policy half way through its stages, as a second pass finds it: verdicts are on record."""
     stages = tuple(
         StageRule(
             name=f"s{place}",
-            after=AfterRule((f"s{place - 1}",), soak=timedelta(minutes=5)) if place else None,
-            verification=(CheckRule("e2e"), CheckRule("load")),
+            after=After(stages=(f"s{place - 1}",), soak=timedelta(minutes=5)) if place else None,
+            verification=tuple(map(_check, ("e2e", "load"))),
             rollout=rollout,
             propagate_when=conditions,
             automatic=True,
@@ -150,6 +145,10 @@ def _world(
         now=_START + timedelta(hours=1),
     )
     return replace(facts, history=evaluate_gates(facts).history, now=facts.now + timedelta(hours=1))
+
+
+def _check(name: str) -> CheckRule:
+    return CheckRule(name, CheckMethod.REPORT, Check.model_construct(name=name))
 
 
 def _variant(place: int, index: int) -> VariantFacts:

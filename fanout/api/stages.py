@@ -6,6 +6,7 @@ code that uses an amount decides how it rounds.
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -364,6 +365,11 @@ class After(Model):
         " the stages; default: none.",
     )
 
+    @property
+    def soak_time(self) -> timedelta:
+        """Return the soak, zero if there is none."""
+        return self.soak or timedelta(0)
+
 
 class Rollout(Model):
     """Pace at which a revision goes through the variants of a stage."""
@@ -405,6 +411,16 @@ class Rollout(Model):
         description="Label selectors of the variants that are released first, group by"
         " group; all other variants are last.",
     )
+
+    @property
+    def tolerance(self) -> int | Fraction:
+        """Return the tolerated failures, zero if none are."""
+        return self.max_failures or 0
+
+    @property
+    def ready_time(self) -> timedelta:
+        """Return the time from the last passed check to ready, zero if there is none."""
+        return self.min_ready or timedelta(0)
 
 
 class Stage(Model):

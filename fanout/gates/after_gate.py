@@ -11,10 +11,8 @@ from datetime import datetime, timedelta
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.api.stages import After
 from fanout.gates import gate_wording
-from fanout.gates.gate_rules import (
-    AfterRule,
-)
 from fanout.gates.percentages import compute_budget
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
@@ -62,17 +60,17 @@ class AfterGate(Value):
 OPEN_GATE = AfterGate(Verdict.PASSED, possible=True)
 
 
-def compute_quorum(after_rule: AfterRule) -> int:
+def compute_quorum(after: After) -> int:
     """Compute how many of the listed stages must have passed.
 
     Majority is more than half; a percentage rounds up; a number above the total means all
     (design §6).
     """
-    total = len(after_rule.stages)
+    total = len(after.stages)
     # Never above the total: a policy that lists fewer stages than it requires would never pass.
-    if after_rule.at_least is not None:
-        return min(compute_budget(after_rule.at_least, total), total)
-    match after_rule.require:
+    if after.at_least is not None:
+        return min(compute_budget(after.at_least, total), total)
+    match after.require:
         case Require.ALL:
             return total
         case Require.ANY:
@@ -81,23 +79,23 @@ def compute_quorum(after_rule: AfterRule) -> int:
             return total // 2 + 1
 
 
-def format_requirement(after_rule: AfterRule) -> str:
+def format_requirement(after: After) -> str:
     """Format the required number of stages as the policy writes it: `All`, `at least 60%`."""
-    if after_rule.at_least is None:
-        return after_rule.require.value
-    share = after_rule.at_least
+    if after.at_least is None:
+        return after.require.value
+    share = after.at_least
     return f"at least {share if isinstance(share, int) else f'{share * 100}%'}"
 
 
-def aggregate_verdicts(after_rule: AfterRule, verdicts_by_stage: Mapping[str, Verdict]) -> Verdict:
+def aggregate_verdicts(after: After, verdicts_by_stage: Mapping[str, Verdict]) -> Verdict:
     """Aggregate the verdicts of the listed stages (by stage name) into one verdict.
 
     A stage without a verdict counts as pending. The result is FAILED as soon as the stages
     that can still pass are fewer than the quorum.
     """
-    listed_verdicts = [verdicts_by_stage.get(stage, Verdict.PENDING) for stage in after_rule.stages]
+    listed_verdicts = [verdicts_by_stage.get(stage, Verdict.PENDING) for stage in after.stages]
     passed = listed_verdicts.count(Verdict.PASSED)
-    quorum = compute_quorum(after_rule)
+    quorum = compute_quorum(after)
     if passed >= quorum:
         return Verdict.PASSED
     possible = passed + listed_verdicts.count(Verdict.PENDING)
@@ -105,7 +103,7 @@ def aggregate_verdicts(after_rule: AfterRule, verdicts_by_stage: Mapping[str, Ve
 
 
 def evaluate_after(
-    after_rule: AfterRule | None,
+    after: After | None,
     revision: str,
     upstream_stages: Mapping[str, UpstreamStage],
     now: datetime,
@@ -116,14 +114,14 @@ def evaluate_after(
     `upstream_stages` has one entry per listed stage, by name. An override removes only the
     condition that it names: AFTER ignores the verdicts, SOAK the soak.
     """
-    if after_rule is None:
+    if after is None:
         return OPEN_GATE
     steps = tuple(
-        _evaluate_step(stage, after_rule.soak, revision, upstream_stages[stage], now, overrides)
-        for stage in after_rule.stages
+        _evaluate_step(stage, after.soak_time, revision, upstream_stages[stage], now, overrides)
+        for stage in after.stages
     )
-    verdict = aggregate_verdicts(after_rule, {step.stage: step.verdict for step in steps})
-    quorum = compute_quorum(after_rule)
+    verdict = aggregate_verdicts(after, {step.stage: step.verdict for step in steps})
+    quorum = compute_quorum(after)
     possible = sum(step.possible for step in steps) >= quorum
     # What has failed is not saved by what is only pending: no soak that runs is worth waiting for.
     blocking_steps = [

@@ -48,7 +48,7 @@ def list_needed_overrides(stage_rule: StageRule) -> frozenset[OverridableGate]:
     """Return the gates that a decision must override to make its revision the candidate."""
     if stage_rule.after is None:
         return frozenset()
-    soak = {OverridableGate.SOAK} if stage_rule.after.soak else set()
+    soak = {OverridableGate.SOAK} if stage_rule.after.soak_time else set()
     return frozenset({OverridableGate.AFTER, *soak})
 
 

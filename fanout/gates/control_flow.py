@@ -56,7 +56,7 @@ def _forward_history(
     That is its present stretch, or that the stretch is over.
     """
     assert stage_rule.after is not None, "validation refuses other stages without targets"
-    quorum, soak = compute_quorum(stage_rule.after), stage_rule.after.soak
+    quorum, soak = compute_quorum(stage_rule.after), stage_rule.after.soak_time
     presence = _UpstreamPresence(
         [
             (_sufficient_since(upstream_history, soak, now), upstream_history.left)

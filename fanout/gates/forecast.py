@@ -176,20 +176,20 @@ def _gate_opens_at(
     upstream_forecasts: Mapping[str, ForecastResult],
 ) -> datetime | None:
     """Return when enough upstream stages have passed and soaked. None, with a hold noted: never."""
-    after_rule = stage.stage_rule.after
+    after = stage.stage_rule.after
     gate = evaluation.stage_gate(stage.stage_rule, stage.revision)
-    if after_rule is None or gate.verdict is Verdict.PASSED:
+    if after is None or gate.verdict is Verdict.PASSED:
         return evaluation.now
     instants: dict[str, datetime] = {}
-    for name in after_rule.stages:
+    for name in after.stages:
         verdicts = evaluation.verdicts[name]
         history = verdicts.history(stage.revision)
         if verdicts.verdict(stage.revision) is Verdict.PASSED and history.left is not None:
-            if compute_soak(history, evaluation.now) >= after_rule.soak:
+            if compute_soak(history, evaluation.now) >= after.soak_time:
                 instants[name] = evaluation.now
         elif (passes := upstream_forecasts[name].passes) is not None:
-            instants[name] = passes + after_rule.soak
-    quorum = compute_quorum(after_rule)
+            instants[name] = passes + after.soak_time
+    quorum = compute_quorum(after)
     if len(instants) >= quorum:
         # The quorum is reached with the n-th earliest stage; later ones are not needed.
         return max(sorted(instants.values())[quorum - 1], evaluation.now)
@@ -198,7 +198,7 @@ def _gate_opens_at(
     ]
     stage.holds += [hold for hold in impossible if hold is not None]
     if not stage.holds:
-        impossible_stages = [name for name in after_rule.stages if name not in instants]
+        impossible_stages = [name for name in after.stages if name not in instants]
         sentence, actor = (
             gate_wording.describe_impossible_stages(impossible_stages, stage.revision),
             gate_wording.format_stage_actor(impossible_stages),
@@ -339,7 +339,7 @@ def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) ->
         for variant in stage.tally.variants
         if (time_to_ready := _time_to_ready(variant)) is not None
     ]
-    min_ready = stage_rule.rollout.min_ready
+    min_ready = stage_rule.rollout.ready_time
     if observed_times:
         median_time = timedelta(
             seconds=round(median(time_to_ready.total_seconds() for time_to_ready in observed_times))

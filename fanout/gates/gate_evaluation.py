@@ -417,7 +417,7 @@ def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> Cand
     if not evaluation.policy_facts.serialize:
         return choice
     downstream_soaks = [
-        (it.after.soak, evaluation.tallies[it.name])
+        (it.after.soak_time, evaluation.tallies[it.name])
         for it in evaluation.stages
         if it.after is not None and stage_rule.name in it.after.stages
     ]

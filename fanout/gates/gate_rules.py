@@ -2,33 +2,21 @@
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from fractions import Fraction
 from typing import Any
 
-from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
-from fanout.gates.percentages import Amount
+from fanout.api.gate_vocabulary import CheckMethod
+from fanout.api.stages import After, Check, Rollout
 from fanout.values import Value, field
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
-
-
-class AfterRule(Value):
-    """Upstream stages of a stage, the number that must have passed, and their soak."""
-
-    stages: tuple[str, ...]
-    require: Require = Require.ALL
-    soak: timedelta = timedelta(0)
-    at_least: Amount | None = None  # instead of `require`
 
 
 class CheckRule(Value):
     """A check that people or pipelines report (REPORT), or that a machine answers."""
 
     name: str
-    method: CheckMethod = CheckMethod.REPORT
-    timeout: timedelta | None = None  # without an answer for so long it has failed
-    fresh_for: timedelta | None = None  # for how long an answer counts
-    settle: timedelta | None = None  # delay after publication before the first request
+    method: CheckMethod
+    spec: Check
     names_revision: bool = False  # responses name the observed revision or commit
 
 
@@ -63,19 +51,8 @@ class ApprovalRule(Value):
         return frozenset(it for it, other in self.aliases.items() if other == subject) | {subject}
 
 
-class RolloutRule(Value):
-    """Pace at which a revision goes through the variants of a stage."""
-
-    strategy: RolloutStrategy = RolloutStrategy.ALL_AT_ONCE
-    step: int = 1
-    factor: Fraction = Fraction(2)
-    max_in_flight: Amount | None = None
-    max_failures: Amount = 0
-    min_ready: timedelta = timedelta(0)
-    progress_deadline: timedelta | None = None
-
-
-DEFAULT_ROLLOUT = RolloutRule()
+# Without validation, for which its model would have to be built whenever gates are loaded.
+DEFAULT_ROLLOUT = Rollout.model_construct()
 
 Variables = Mapping[str, Any]
 
@@ -102,10 +79,10 @@ class StageRule(Value):
     """One stage of a policy as its author and the administrators configured it."""
 
     name: str
-    after: AfterRule | None = None
+    after: After | None = None
     verification: tuple[CheckRule, ...] = ()
     requires: tuple[CheckRule | ApprovalRule, ...] = ()
-    rollout: RolloutRule = DEFAULT_ROLLOUT
+    rollout: Rollout = DEFAULT_ROLLOUT
     propagate_when: tuple[PropagationCondition, ...] = ()
     control_flow: bool = False  # a stage without targets that joins others
     pin: str = ""  # revision of a rollback in the spec

@@ -6,7 +6,7 @@ answer is awaited and changes nothing once one was given; only *failed* withdraw
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
@@ -14,7 +14,7 @@ from fanout.api.reasons import Reason
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
-from fanout.gates.gate_rules import ApprovalRule, CheckRule
+from fanout.gates.gate_rules import CheckRule
 from fanout.values import replace
 
 
@@ -37,7 +37,7 @@ def fold_readings(
         (it for it in answers if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
     )
-    until = publication.at + check_rule.settle if check_rule.settle else publication.at
+    until = publication.at + (check_rule.spec.settle or timedelta(0))
     # Right after publication the machine still reports on the previous revision.
     if now < until and recorded_answer is None:
         sentence = gate_wording.describe_settling_check(check_rule.name, until - publication.at)
@@ -69,9 +69,9 @@ def apply_freshness(
     check_rule: CheckRule, check_result: CheckResult, answer: CheckAnswer | None, now: datetime
 ) -> MachineCheckResult:
     """Return the result of a check before publication, whose answer must be fresh."""
-    if check_rule.fresh_for is None or answer is None or answer.verdict is not Verdict.PASSED:
+    if check_rule.spec.fresh_for is None or answer is None or answer.verdict is not Verdict.PASSED:
         return MachineCheckResult(check_result, answer)
-    until = answer.at + check_rule.fresh_for
+    until = answer.at + check_rule.spec.fresh_for
     if now < until:
         return MachineCheckResult(replace(check_result, until=until), answer)
     # Dropped from the record, so that the next reading counts as a new answer.
@@ -80,27 +80,27 @@ def apply_freshness(
 
 def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResult:
     """Return the result of a check whose answer is older than `freshFor`."""
-    assert check_rule.fresh_for is not None
-    sentence = gate_wording.describe_stale_answer(check_result.message, check_rule.fresh_for)
+    assert check_rule.spec.fresh_for is not None
+    sentence = gate_wording.describe_stale_answer(check_result.message, check_rule.spec.fresh_for)
     return _pending_result(check_rule, sentence, Reason.ANSWER_STALE)
 
 
 def apply_timeout(
-    check_rule: CheckRule | ApprovalRule,
+    timeout: timedelta | None,
     check_result: CheckResult,
     clock_start: datetime,
     now: datetime,
 ) -> CheckResult:
-    """Return the check as failed if it was pending beyond its timeout.
+    """Return the check as failed if it was pending beyond its `timeout`.
 
     Later answers still count.
     """
-    if check_rule.timeout is None or check_result.verdict is not Verdict.PENDING:
+    if timeout is None or check_result.verdict is not Verdict.PENDING:
         return check_result
-    until = clock_start + check_rule.timeout
+    until = clock_start + timeout
     if now < until:
         return replace(check_result, until=min(until, check_result.until or until))
-    sentence = gate_wording.describe_timeout(check_result.message, check_rule.timeout)
+    sentence = gate_wording.describe_timeout(check_result.message, timeout)
     return replace(
         check_result,
         verdict=Verdict.FAILED,

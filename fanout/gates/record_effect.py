@@ -281,7 +281,7 @@ class _ReportCheck(Value):
         self, variant: VariantFacts, subject: Publication, evidence: EvidenceFacts, now: datetime
     ) -> bool:
         """Return whether evidence is too old (`freshFor`) and has not counted before."""
-        if self.rule.fresh_for is None or evidence.at + self.rule.fresh_for > now:
+        if self.rule.spec.fresh_for is None or evidence.at + self.rule.spec.fresh_for > now:
             return False
         answered = {(it.check, it.digest) for it in variant.answers}
         return self.is_of_draft or (self.rule.name, subject.digest) not in answered

@@ -56,8 +56,10 @@ class RequiredChecks:
         answers: list[CheckAnswer] = []
         for check_rule in stage_rule.requires:
             if isinstance(check_rule, ApprovalRule):
+                timeout = check_rule.timeout
                 check_result = self._approvals.evaluate(check_rule, variant_facts, draft)
             else:
+                timeout = check_rule.spec.timeout
                 check_result = self._evaluate_check(
                     stage_rule, check_rule, variant_facts, publication, retried, answers
                 )
@@ -65,7 +67,7 @@ class RequiredChecks:
             grant = variant_facts.find_grant(draft)
             if grant is not None:
                 clock_start = grant.at if retried is None else max(grant.at, retried)
-                check_result = apply_timeout(check_rule, check_result, clock_start, self._now)
+                check_result = apply_timeout(timeout, check_result, clock_start, self._now)
             check_results.append(_apply_override(check_result, decisions))
         return tuple(check_results), tuple(answers)
 
@@ -95,10 +97,10 @@ class RequiredChecks:
         check_result = self._evidence.evaluate(
             stage_rule.name, check_rule.name, variant_facts.name, publication, retried, drafted=True
         )
-        if check_rule.fresh_for is None or check_result.verdict is not Verdict.PASSED:
+        if check_rule.spec.fresh_for is None or check_result.verdict is not Verdict.PASSED:
             return check_result
         assert check_result.latest is not None, "a report has an instant"
-        until = check_result.latest + check_rule.fresh_for
+        until = check_result.latest + check_rule.spec.fresh_for
         return (
             stale_result(check_rule, check_result)
             if until <= self._now

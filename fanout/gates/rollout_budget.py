@@ -13,25 +13,25 @@ from math import floor
 from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, StageAggregates
+from fanout.api.stages import Rollout
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_rules import RolloutRule
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import as_data, replace
 
 
-def compute_in_flight_limit(rollout_rule: RolloutRule, total: int, ready: int) -> int | None:
+def compute_in_flight_limit(rollout: Rollout, total: int, ready: int) -> int | None:
     """Compute how many of `total` variants may be in flight when `ready` are ready; None: all."""
     limits: list[int] = []
-    if rollout_rule.strategy is RolloutStrategy.LINEAR:
-        limits.append(rollout_rule.step)
-    if rollout_rule.strategy is RolloutStrategy.EXPONENTIAL:
+    if rollout.strategy is RolloutStrategy.LINEAR:
+        limits.append(rollout.step)
+    if rollout.strategy is RolloutStrategy.EXPONENTIAL:
         # Growth by a factor: what is ready now may bring factor - 1 times as many along.
-        limits.append(max(1, floor((rollout_rule.factor - 1) * ready)))
-    if rollout_rule.max_in_flight is not None:
-        limits.append(compute_budget(rollout_rule.max_in_flight, total))
+        limits.append(max(1, floor((rollout.factor - 1) * ready)))
+    if rollout.max_in_flight is not None:
+        limits.append(compute_budget(rollout.max_in_flight, total))
     return min(limits, default=None)
 
 
@@ -41,7 +41,7 @@ class RolloutBudget:
     def __init__(self, tally: StageTally, candidate: str) -> None:
         self._tally = tally
         self._candidate = candidate
-        self._rollout_rule = tally.stage_rule.rollout
+        self._rollout = tally.stage_rule.rollout
         self._open_group: int | None = None  # first group with variants that are not done
         self._first_unready = ""  # name of the first of them
         self._failed_names: list[str] = []  # as the pass begins
@@ -52,13 +52,13 @@ class RolloutBudget:
         self._waiting_names: set[str] = set()  # variants refused a slot, in the order of release
         self.aggregates = self._compute_aggregates()
         self.limit = compute_in_flight_limit(
-            self._rollout_rule, self.aggregates.total, self.aggregates.ready
+            self._rollout, self.aggregates.total, self.aggregates.ready
         )
 
     @property
     def halted(self) -> Hold | None:
         """Return the hold of a stage with more failures than `maxFailures`, or None."""
-        tolerated = compute_tolerance(self._rollout_rule.max_failures, self.aggregates.total)
+        tolerated = compute_tolerance(self._rollout.tolerance, self.aggregates.total)
         if len(self._failed_names) <= tolerated:
             return None
         stage = self._tally.stage_rule.name

@@ -230,7 +230,7 @@ def stuck_hold(
 
 def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | None:
     """Return the hold of a stage whose upstream stages run ahead of its soak, or None."""
-    if stage_rule.after is None or not stage_rule.after.soak:
+    if stage_rule.after is None or not stage_rule.after.soak_time:
         return None
     tally, candidate = evaluation.tallies[stage_rule.name], evaluation.candidate(stage_rule.name)
     if (
@@ -241,13 +241,14 @@ def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | N
     cut_holds = find_cut_short(evaluation, stage_rule)
     if len(cut_holds) < _TOO_MANY:
         return None
-    sentence = gate_wording.describe_starvation(stage_rule.name, cut_holds, stage_rule.after.soak)
+    soak = stage_rule.after.soak_time
+    sentence = gate_wording.describe_starvation(stage_rule.name, cut_holds, soak)
     return Hold(Reason.STARVING, sentence, gate_wording.AUTHOR_OF_SOAK)
 
 
 def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[str, Hold]:
     """Find the revisions that the stage can no longer take, as a soak ended too early."""
-    if stage_rule.after is None or not stage_rule.after.soak:
+    if stage_rule.after is None or not stage_rule.after.soak_time:
         return {}
     ages, published = evaluation.ages, evaluation.tallies[stage_rule.name].published
     upstream_revisions = {
@@ -269,7 +270,7 @@ def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[st
 def _awaits_soak_record(evaluation: GateEvaluation, stage_rule: StageRule) -> bool:
     """Return whether the stage waits for a soak whose clock the next sweep starts."""
     after, candidate = stage_rule.after, evaluation.candidate(stage_rule.name)
-    if after is None or not after.soak:
+    if after is None or not after.soak_time:
         return False
     return any(candidate in evaluation.verdicts[name].unrecorded for name in after.stages)
 

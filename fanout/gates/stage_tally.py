@@ -229,7 +229,7 @@ class StageTally:
         )
         latest = max([publication.at, *(it.at for it in variant.checks if it.at is not None)])
         if variant.state is VariantState.READY:
-            latest += self.stage_rule.rollout.min_ready
+            latest += self.stage_rule.rollout.ready_time
         others = [retried, *(it.since for it in variant.holds)]
         return max([latest, *(at for at in others if at is not None)])
 
@@ -243,7 +243,7 @@ class StageTally:
 
     def tolerated_failures(self, revision: str) -> int:
         """Return how many failures of the revision the stage tolerates (`maxFailures`)."""
-        return compute_tolerance(self.stage_rule.rollout.max_failures, self.count_for(revision))
+        return compute_tolerance(self.stage_rule.rollout.tolerance, self.count_for(revision))
 
     def passes_at(self, revision: str, early_failures: int = 0) -> datetime | None:
         """Return when time alone will have let the revision pass here, or None.

@@ -85,7 +85,7 @@ class TallyBuilder:
                 stage_rule.name, variant_facts.name, publication, checks
             )
             checks = tuple(
-                apply_timeout(check_rule, check_result, clock_start, self._now)
+                apply_timeout(check_rule.spec.timeout, check_result, clock_start, self._now)
                 for check_rule, check_result in zip(
                     stage_rule.verification, overridden_checks, strict=True
                 )
@@ -116,7 +116,7 @@ class TallyBuilder:
         check_result = self._evidence.evaluate(
             stage_rule.name, check_rule.name, variant_facts.name, publication, retried
         )
-        if check_rule.fresh_for is None or check_result.verdict is not Verdict.PASSED:
+        if check_rule.spec.fresh_for is None or check_result.verdict is not Verdict.PASSED:
             return check_result
         recorded_answer = CheckAnswer(
             check_rule.name,
@@ -134,7 +134,7 @@ class TallyBuilder:
         ):
             answers.append(recorded_answer)
             return check_result
-        until = check_result.latest + check_rule.fresh_for
+        until = check_result.latest + check_rule.spec.fresh_for
         if until <= self._now:
             return stale_result(check_rule, check_result)
         answers.append(recorded_answer)
@@ -149,9 +149,9 @@ class TallyBuilder:
     ) -> TalliedVariant:
         """Apply minReady, deadlines and timeouts to the state of a publication."""
         rollout = stage_rule.rollout
-        if variant.state is VariantState.READY and rollout.min_ready:
+        if variant.state is VariantState.READY and (ready_time := rollout.ready_time):
             since = max([publication.at, *(check.at for check in variant.checks if check.at)])
-            until = since + rollout.min_ready
+            until = since + ready_time
             if until > self._now:
                 variant.state, variant.next_change_at, variant.ready_at = (
                     VariantState.VERIFYING,
@@ -163,7 +163,7 @@ class TallyBuilder:
             # Failed too: a failure by the clock is reversed by an answer that is still to count.
             passes_at = _all_pass_at(variant.checks)
             if passes_at is not None:
-                variant.ready_at = max(publication.at, passes_at) + rollout.min_ready
+                variant.ready_at = max(publication.at, passes_at) + rollout.ready_time
             if variant.state is VariantState.VERIFYING:
                 self._apply_deadline(stage_rule, variant, clock_start, passes_at)
             variant.next_change_at = find_next([variant.fails_at, passes_at], self._now)
@@ -240,7 +240,7 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
 
 
 def _min_ready_hold(stage_rule: StageRule, since: datetime, until: datetime) -> Hold:
-    sentence = gate_wording.describe_min_ready(stage_rule.rollout.min_ready)
+    sentence = gate_wording.describe_min_ready(stage_rule.rollout.ready_time)
     return Hold(Reason.MIN_READY_RUNNING, sentence, gate_wording.TIME_ALONE, since, until)
 
 
@@ -263,8 +263,8 @@ def _deadlines(
     if stage_rule.rollout.progress_deadline is not None:
         yield clock_start + stage_rule.rollout.progress_deadline
     for check_rule, check_result in zip(stage_rule.verification, checks, strict=True):
-        if check_rule.timeout is not None and check_result.verdict is Verdict.PENDING:
-            yield clock_start + check_rule.timeout
+        if check_rule.spec.timeout is not None and check_result.verdict is Verdict.PENDING:
+            yield clock_start + check_rule.spec.timeout
 
 
 def _deadline_hold(deadline: timedelta, clock_start: datetime) -> Hold:

@@ -30,8 +30,9 @@ from fanout.api.gate_vocabulary import (
     Require,
     RolloutStrategy,
 )
+from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates.gate_rules import ApprovalRule, RolloutRule
+from fanout.gates.gate_rules import ApprovalRule
 from fanout.values import replace
 
 SOAK = 30
@@ -44,12 +45,12 @@ HOURS = tuple(  # every even hour is open
 )
 ROLLOUTS = st.sampled_from(
     [
-        RolloutRule(),
-        RolloutRule(max_in_flight=1),
-        RolloutRule(max_in_flight=Fraction(1, 2), max_failures=1),
-        RolloutRule(RolloutStrategy.LINEAR, min_ready=at(5) - at(0)),
-        RolloutRule(RolloutStrategy.EXPONENTIAL, progress_deadline=at(40) - at(0)),
-        RolloutRule(max_failures=Fraction(1, 3)),
+        Rollout(),
+        Rollout(max_in_flight=1),
+        Rollout(max_in_flight=Fraction(1, 2), max_failures=1),
+        Rollout(strategy=RolloutStrategy.LINEAR, min_ready=at(5) - at(0)),
+        Rollout(strategy=RolloutStrategy.EXPONENTIAL, progress_deadline=at(40) - at(0)),
+        Rollout(max_failures=Fraction(1, 3)),
     ]
 )
 LIFTS = [

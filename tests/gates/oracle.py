@@ -52,8 +52,8 @@ class Oracle:
             deadline = rule.rollout.progress_deadline
             is_late = bool(deadline) and facts.now >= begun + deadline
             return (FAILED, begun + deadline) if is_late else (PENDING, begun)
-        ready = max(since + rule.rollout.min_ready, begun)
-        return (PASSED, ready) if facts.now >= since + rule.rollout.min_ready else (PENDING, since)
+        ready = max(since + rule.rollout.ready_time, begun)
+        return (PASSED, ready) if facts.now >= since + rule.rollout.ready_time else (PENDING, since)
 
     def _verified(
         self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: DecisionFacts | None
@@ -252,7 +252,7 @@ class Oracle:
         rules = {it.name: it for it in facts.stages}
         told = [self._told(facts, rules[name], revision) for name in rule.after.stages]
         require = rule.after.require if rule.after.at_least is None else rule.after.at_least
-        return gate(require, told, rule.after.soak / timedelta(minutes=1), lifted)
+        return gate(require, told, rule.after.soak_time / timedelta(minutes=1), lifted)
 
     def _told(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Told:
         key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
@@ -368,7 +368,7 @@ def mended(it: VariantFacts) -> bool:
 
 def borne(rule: StageRule, counting: int) -> int:
     """Return the failures that the stage tolerates; a share is rounded down."""
-    most = rule.rollout.max_failures
+    most = rule.rollout.tolerance
     return floor(most * counting) if isinstance(most, Fraction) else most
 
 

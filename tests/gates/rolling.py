@@ -5,10 +5,10 @@ from fractions import Fraction
 
 from gates.worlds import FAILED, PASSED, draft, facts, published, said, stage, variant
 
-from fanout.gates.gate_rules import RolloutRule
+from fanout.api.stages import Rollout
 
 
-def rolling(**rollout) -> RolloutRule:
+def rolling(**rollout) -> Rollout:
     """A rollout; durations in minutes, percents as text."""
     for name in ("max_in_flight", "max_failures"):
         if isinstance(rollout.get(name), str):
@@ -16,7 +16,7 @@ def rolling(**rollout) -> RolloutRule:
     for name in ("min_ready", "progress_deadline"):
         if name in rollout:
             rollout[name] = timedelta(minutes=rollout[name])
-    return RolloutRule(**rollout)
+    return Rollout(**rollout)
 
 
 def waiting(name, **fields):

@@ -50,11 +50,11 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require
+from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
-from fanout.gates.gate_rules import RolloutRule
 from fanout.gates.record_facts import ReviewFacts
 from fanout.values import replace
 
@@ -181,7 +181,7 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
     for number, world in enumerate(worlds):
         for name, before in named(world):
             if name not in rules:
-                rules[name] = stage(name, rollout=RolloutRule(max_failures=before.borne))
+                rules[name] = stage(name, rollout=Rollout(max_failures=before.borne))
                 tell(name, before, variants, records, history)
         own = f"prod-{number}"
         require = world.require

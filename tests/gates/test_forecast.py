@@ -10,6 +10,7 @@ from gates.worlds import (
     after,
     approved,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -22,10 +23,10 @@ from gates.worlds import (
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.api.results import Hold
+from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
 from fanout.gates.forecast import forecast_stages
-from fanout.gates.gate_rules import CheckRule, RolloutRule
 from fanout.values import replace
 
 NONE = ()
@@ -69,8 +70,8 @@ def two(soak=0, number=1, **prod):
 NIGHT = PublicationCalendar(
     "night", allow=(build_window("0 2 * * *", "UTC", duration=timedelta(hours=2)),)
 )
-ONE_BY_ONE = RolloutRule(strategy=RolloutStrategy.LINEAR)
-DOUBLING = RolloutRule(strategy=RolloutStrategy.EXPONENTIAL)
+ONE_BY_ONE = Rollout(strategy=RolloutStrategy.LINEAR)
+DOUBLING = Rollout(strategy=RolloutStrategy.EXPONENTIAL)
 ROWS = [
     pytest.param(two(), {}, (10, 10), id="nothing is in the way"),
     pytest.param(two(soak=30), {}, (40, 40), id="a soak"),
@@ -123,7 +124,7 @@ UNSEEN = gate_wording.assume_passing_checks(["e2e"])
 
 
 def test_what_people_do_is_taken_to_be_done_at_once():
-    rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(CheckRule("e2e"),))
+    rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(check_rule("e2e"),))
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
     assert told(it)["prod"].assumptions == (
         gate_wording.ASSUMED_PROMOTION,
@@ -135,7 +136,7 @@ def test_what_people_do_is_taken_to_be_done_at_once():
 NEVER = [
     pytest.param({"suspended": True}, "Suspended", id="suspended"),
     pytest.param({"pin": "v1"}, "WouldGoBack", id="pinned"),
-    pytest.param({"rollout": RolloutRule(max_in_flight=0)}, "BudgetExhausted", id="no budget"),
+    pytest.param({"rollout": Rollout(max_in_flight=0)}, "BudgetExhausted", id="no budget"),
 ]
 
 
@@ -182,7 +183,7 @@ FAILURES = [
 @pytest.mark.parametrize(("borne", "is_told"), FAILURES)
 def test_a_failure_is_told(borne, is_told):
     it = facts(
-        [stage("dev", rollout=RolloutRule(max_failures=borne))],
+        [stage("dev", rollout=Rollout(max_failures=borne))],
         [variant("d", "dev", published("v1")), variant("e", "dev")],
         said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
     )  # fmt: skip
@@ -192,7 +193,7 @@ def test_a_failure_is_told(borne, is_told):
 
 def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
     broken = Hold("RenderFailed", "it cannot be rendered")
-    rollout = RolloutRule(strategy=RolloutStrategy.LINEAR, max_failures=1)
+    rollout = Rollout(strategy=RolloutStrategy.LINEAR, max_failures=1)
     variants = [variant(name, "dev", draft=draft("v1")) for name in "ab"]
     variants.append(variant("c", "dev", failed=broken))
     it = facts([stage("dev", rollout=rollout, verification=NONE)], variants)
@@ -262,7 +263,7 @@ def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
     back = decided(Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5)
     variants = [variant("p", "prod", published("v1", 1)), variant("q", "prod", published("v1", 1))]
     variants[0] = replace(variants[0], draft=draft("v2"))
-    rollout = RolloutRule(max_failures=1)
+    rollout = Rollout(max_failures=1)
     rule = stage("prod", rollout=rollout, verification=NONE, requires=(SIGNED,))
     signed = [approved(by, revision="v2", at=at(6)) for by in ("ann", "bob")]
     it = facts([rule], variants, back, *signed, revisions="v1 v2")

@@ -3,16 +3,28 @@
 from datetime import timedelta
 
 import pytest
-from gates.worlds import FAILED, PASSED, PENDING, at, draft, facts, grant, published, stage, variant
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    PENDING,
+    at,
+    check_rule,
+    draft,
+    facts,
+    grant,
+    published,
+    stage,
+    variant,
+    with_spec,
+)
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading
-from fanout.gates.gate_rules import CheckRule
 from fanout.values import replace
 
-HEALTH = CheckRule("health", CheckMethod.OBJECT)
+HEALTH = check_rule("health", CheckMethod.OBJECT)
 
 
 def minutes(number):
@@ -73,7 +85,7 @@ def test_only_what_has_seen_the_revision_tells_of_it(seen, state, verdict):
 
 
 def test_it_is_asked_when_it_has_settled():
-    rule = replace(HEALTH, settle=minutes(15))
+    rule = with_spec(HEALTH, settle=minutes(15))
     early = evaluate_gates(dev(rule, readings=(reading(PASSED),)))
     assert early.variants["d"].state is VariantState.VERIFYING
     assert early.next == at(15)
@@ -84,7 +96,7 @@ def test_it_is_asked_when_it_has_settled():
 
 
 def test_so_long_without_an_answer_is_a_failure_and_a_late_answer_counts():
-    rule = replace(HEALTH, timeout=minutes(15))
+    rule = with_spec(HEALTH, timeout=minutes(15))
     assert evaluate_gates(dev(rule)).next == at(15)
     late = evaluate_gates(dev(rule, now=15)).variants["d"]
     assert (late.state, late.checks[0].reason) == ("Failed", "CheckTimedOut")
@@ -114,7 +126,7 @@ def test_before_publication(fields, state, publish):
 
 
 def test_before_publication_an_answer_counts_while_it_is_fresh():
-    rule = replace(HEALTH, fresh_for=minutes(5))
+    rule = with_spec(HEALTH, fresh_for=minutes(5))
     fresh = prod(rule, answers=(answer(PASSED, 6),))
     assert evaluate_gates(fresh).variants["p"].publish
     assert evaluate_gates(fresh).next == at(11)
@@ -123,7 +135,7 @@ def test_before_publication_an_answer_counts_while_it_is_fresh():
     assert stale.variants["p"].checks[0].reason == "AnswerStale"
 
 
-STATUS = CheckRule("health", CheckMethod.COMMIT_STATUS, names_revision=True)
+STATUS = check_rule("health", CheckMethod.COMMIT_STATUS, names_revision=True)
 
 
 def test_a_status_counts_for_the_tree_of_the_draft_and_for_no_other():

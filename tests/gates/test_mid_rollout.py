@@ -13,6 +13,7 @@ from gates.worlds import (
     after,
     approved,
     at,
+    check_rule,
     draft,
     facts,
     grant,
@@ -25,13 +26,13 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import CheckRule, RolloutRule
 from fanout.values import replace
 
-TWO = RolloutRule(max_in_flight=2)
+TWO = Rollout(max_in_flight=2)
 PROD = stage("prod", rollout=TWO)
 
 
@@ -199,7 +200,7 @@ def test_a_failure_after_the_soak_has_begun_starts_it_anew():
 
 
 def test_a_machine_check_that_is_added_leaves_the_others_evidence():
-    rule = stage("prod", verification=("e2e", CheckRule("load")))
+    rule = stage("prod", verification=("e2e", check_rule("load")))
     decision = evaluate_gates(world(at_v1("a"), rule=rule, revisions="v1"))
     assert [check.verdict for check in decision.variants["a"].checks] == [PASSED, "pending"]
 

@@ -9,6 +9,7 @@ from gates.worlds import (
     PENDING,
     after,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -23,10 +24,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action, Require
+from fanout.api.stages import Rollout
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.gate_rules import CheckRule, RolloutRule
 from fanout.values import replace
 
 NOW = 10
@@ -60,7 +61,7 @@ EVIDENCE = st.lists(
 ).map(lambda said_all: [it for it in said_all if it.spec.status is PASSED or it.at <= at(NOW)])
 """What is dated ahead and takes something back is no clock: the engine wakes at it all the same."""
 ROLLOUTS = st.builds(
-    RolloutRule,
+    Rollout,
     min_ready=st.sampled_from([0, 0, 7, 12]).map(minutes),
     max_failures=st.sampled_from([0, 0, 1]),
     progress_deadline=st.sampled_from([None, minutes(8), minutes(15)]),
@@ -78,7 +79,7 @@ ROLLOUTS = st.builds(
 def test_a_gate_opens_by_time_when_the_stage_says_so_and_not_before(
     evidence, rollout, timeout, soak, join, left
 ):
-    dev = stage("dev", verification=(CheckRule("e2e", timeout=timeout),), rollout=rollout)
+    dev = stage("dev", verification=(check_rule("e2e", timeout=timeout),), rollout=rollout)
     before = "dev" if join is None else "join"
     joins = stage("join", after("dev", soak=join or 0), verification=(), control_flow=True)
     prod = stage("prod", after(before, soak=soak))
@@ -104,7 +105,7 @@ def test_a_gate_opens_by_time_when_the_stage_says_so_and_not_before(
     assert seen.next is None or found.next is None or seen.next <= found.next
 
 
-BY_TIME = stage("dev", rollout=RolloutRule(min_ready=minutes(45)))
+BY_TIME = stage("dev", rollout=Rollout(min_ready=minutes(45)))
 D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))
 
 
@@ -145,17 +146,17 @@ def test_the_next_instant_behind_a_stage_in_which_a_clock_runs(_, it, minute):
 
 
 def test_a_failure_that_is_borne_opens_the_gate_at_its_deadline():
-    rollout = RolloutRule(max_failures=1, progress_deadline=minutes(40))
+    rollout = Rollout(max_failures=1, progress_deadline=minutes(40))
     rules = (stage("dev", rollout=rollout), stage("prod", after("dev")))
     late = variant("e", "dev", published("v1", 2))
     it = facts(rules, (D, late, P), said("dev", PASSED, variants=("d",)), now=16)
     assert evaluate_gates(it).stages["prod"].next == at(42)
-    strict = replace(rules[0], rollout=replace(rollout, max_failures=0))
+    strict = replace(rules[0], rollout=rollout.model_copy(update={"max_failures": 0}))
     assert evaluate_gates(replace(it, stages=(strict, rules[1]))).stages["prod"].next is None
 
 
 def test_who_waits_for_a_slot_waits_for_what_is_dated_ahead_and_for_min_ready_after_it():
-    rule = stage("dev", rollout=RolloutRule(max_in_flight=1, min_ready=minutes(10)))
+    rule = stage("dev", rollout=Rollout(max_in_flight=1, min_ready=minutes(10)))
     waits = variant("e", "dev", draft=draft("v1"))
     it = facts((rule,), (D, waits), said("dev", PASSED, when=14), now=10)
     found = evaluate_gates(it)

@@ -11,6 +11,7 @@ from gates.worlds import (
     after,
     approved,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -28,14 +29,13 @@ from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import CheckRule
 from fanout.values import replace
 
 HOUR = PublicationCalendar(
     "office", allow=(build_window("0 1 * * *", "UTC", duration=timedelta(hours=1)),)
 )
-SLOW = CheckRule("e2e", timeout=timedelta(minutes=100))
-SLOWER = replace(SLOW, timeout=timedelta(minutes=300))
+SLOW = check_rule("e2e", timeout=timedelta(minutes=100))
+SLOWER = with_spec(SLOW, timeout=timedelta(minutes=300))
 ONE = {"max_in_flight": 1}
 
 

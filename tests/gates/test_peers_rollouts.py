@@ -12,6 +12,7 @@ from gates.worlds import (
     PASSED,
     PENDING,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -27,20 +28,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, RolloutStrategy
+from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading
-from fanout.gates.gate_rules import (
-    CheckRule,
-    PropagationCondition,
-    RolloutRule,
-)
+from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import replace
 
-ONE = RolloutRule(max_in_flight=1)
+ONE = Rollout(max_in_flight=1)
 
 
 def minutes(number: float) -> timedelta:
@@ -75,7 +73,7 @@ def released(it) -> str:
 
 # ---- Argo CD -------------------------------------------------------------------------------------
 
-HEALTH = CheckRule("health", CheckMethod.OBJECT)
+HEALTH = check_rule("health", CheckMethod.OBJECT)
 
 
 def healthy(revision: str, inputs: str = "") -> CheckReading:
@@ -112,7 +110,7 @@ def test_argo_12459_the_next_step_begins_because_the_first_is_healthy_not_becaus
 ):
     """The next step waited for the event of a change that had been over before it looked."""
     groups = [at_v2("a", group=0), waiting("b", group=1)]
-    assert released(world(RolloutRule(), groups, ok("a"), **memory)) == "b"
+    assert released(world(Rollout(), groups, ok("a"), **memory)) == "b"
 
 
 def test_argo_12202_asking_again_changes_nothing():
@@ -124,7 +122,7 @@ def test_argo_12202_asking_again_changes_nothing():
 def test_argo_16881_many_passes_before_anything_has_changed_release_no_more_than_one():
     """More were updated at once than maxUpdate said: each pass counted what it had last seen."""
     variants = [waiting(name) for name in "abcde"]
-    first = world(RolloutRule(max_in_flight=2), variants)
+    first = world(Rollout(max_in_flight=2), variants)
     assert released(first) == "ab"
     granted = [replace(it, grant=grant("v2")) if it.name in "ab" else it for it in variants]
     for _ in range(3):
@@ -143,7 +141,7 @@ def test_argo_22558_no_step_begins_before_those_that_come_first(state, groups, b
     for name, mark, group in zip(names, state, groups, strict=False):
         variants.append(waiting(name, group=group) if mark == "w" else at_v2(name, group=group))
         told += [ok(name)] if mark == "r" else [bad(name)] if mark == "f" else []
-    decision = evaluate_gates(world(RolloutRule(max_failures=borne), variants, *told))
+    decision = evaluate_gates(world(Rollout(max_failures=borne), variants, *told))
     unfinished = [it.group for it, mark in zip(variants, state, strict=True) if mark in "wv"]
     by_name = {it.name: it.group for it in variants}
     for name in decision.stages["prod"].released:
@@ -152,7 +150,7 @@ def test_argo_22558_no_step_begins_before_those_that_come_first(state, groups, b
 
 def test_argo_19535_a_newer_revision_in_mid_rollout_does_not_leave_it_waiting_for_ever():
     """Those in flight stayed pending for the revision that nobody wanted any more."""
-    rollout = RolloutRule(max_in_flight=1)
+    rollout = Rollout(max_in_flight=1)
     old = variant("a", "prod", published("v2", 5), draft=draft("v3"))
     it = facts(
         [stage("prod", rollout=rollout)],
@@ -226,7 +224,7 @@ AWAY = [
 def test_fleet_594_who_is_away_counts_in_no_share_and_is_shown(fields, reason):
     """Paused clusters counted as unavailable: they used the budget up and blocked the others."""
     variants = [waiting(name, **fields) for name in "abc"] + [waiting(name) for name in "de"]
-    it = world(RolloutRule(max_in_flight=Fraction(1, 2)), variants)
+    it = world(Rollout(max_in_flight=Fraction(1, 2)), variants)
     assert released(it) == "d", "half of the two that count is one"
     assert evaluate_gates(it).stages["prod"].aggregates.total == 2
     assert reasons_of(evaluate_gates(it), "a") == [reason]
@@ -246,7 +244,7 @@ def test_fleet_2672_partitions_are_in_order_the_rest_comes_last_and_nobody_is_le
     variants = [waiting("a", group=rest), waiting("b", group=1), waiting("c", group=0)]
     seen = ""
     for _ in variants:
-        it = world(RolloutRule(), variants, *[ok(name) for name in seen])
+        it = world(Rollout(), variants, *[ok(name) for name in seen])
         seen += released(it)
         variants = [at_v2(one.name, group=one.group) if one.name in seen else one
                     for one in variants]  # fmt: skip
@@ -256,12 +254,12 @@ def test_fleet_2672_partitions_are_in_order_the_rest_comes_last_and_nobody_is_le
 def test_fleet_3829_what_is_new_takes_a_slot_like_what_is_changed():
     """Creation used no budget: with two allowed, fifty were made at once."""
     new = [variant(name, "prod", draft=draft("v2")) for name in "abcd"]
-    assert released(world(RolloutRule(max_in_flight=2), new)) == "ab"
+    assert released(world(Rollout(max_in_flight=2), new)) == "ab"
 
 
 # ---- Open Cluster Management ---------------------------------------------------------------------
 
-SOAKING = RolloutRule(max_in_flight=1, min_ready=minutes(10))
+SOAKING = Rollout(max_in_flight=1, min_ready=minutes(10))
 
 
 def test_ocm_1201_min_ready_runs_from_the_success_of_this_revision():
@@ -283,7 +281,7 @@ def test_ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_i
 
 def test_ocm_327_more_failures_than_may_be_stop_the_rollout():
     """maxFailures stopped nothing."""
-    rollout = RolloutRule(max_in_flight=3, max_failures=1)
+    rollout = Rollout(max_in_flight=3, max_failures=1)
     it = world(rollout, [at_v2("a"), at_v2("b"), waiting("c")], bad("a"), bad("b"))
     assert evaluate_gates(it).stages["prod"].halted
     assert reasons_of(evaluate_gates(it), "c") == ["Halted"]
@@ -291,13 +289,13 @@ def test_ocm_327_more_failures_than_may_be_stop_the_rollout():
 
 def test_ocm_defect_1_to_bear_more_than_there_are_is_to_bear_all():
     """5 of 3 was out of range, and what is out of range was none."""
-    it = world(RolloutRule(max_failures=5), [at_v2("a"), at_v2("b"), waiting("c")], bad("a", "b"))
+    it = world(Rollout(max_failures=5), [at_v2("a"), at_v2("b"), waiting("c")], bad("a", "b"))
     assert released(it) == "c"
 
 
 def test_ocm_defect_2_a_failed_one_holds_no_slot():
     """Without a deadline a failed cluster kept its slot for ever."""
-    it = world(RolloutRule(max_in_flight=1, max_failures=1), [at_v2("a"), waiting("b")], bad("a"))
+    it = world(Rollout(max_in_flight=1, max_failures=1), [at_v2("a"), waiting("b")], bad("a"))
     assert released(it) == "b"
 
 
@@ -315,7 +313,7 @@ def test_ocm_defect_3_a_time_that_is_missing_is_recorded_when_it_is_first_seen()
 
 def test_ocm_defect_4_a_group_that_timed_out_lets_one_group_begin_not_two():
     """Who had timed out was subtracted from a list they were not in: two groups began at once."""
-    rollout = RolloutRule(max_failures=2, progress_deadline=minutes(10))
+    rollout = Rollout(max_failures=2, progress_deadline=minutes(10))
     first = [at_v2(name, 5, group=0) for name in "xyz"]
     others = [waiting("b", group=1), waiting("c", group=1), waiting("d", group=2)]
     it = world(rollout, [*first, *others], ok("x"), now=30)
@@ -325,7 +323,7 @@ def test_ocm_defect_4_a_group_that_timed_out_lets_one_group_begin_not_two():
 
 def test_ocm_defect_5_failures_are_counted_though_all_slots_are_taken():
     """Counting ended at the last slot: what had failed behind it was seen a pass too late."""
-    rollout = RolloutRule(max_in_flight=2)
+    rollout = Rollout(max_in_flight=2)
     it = world(rollout, [at_v2("a"), at_v2("b"), at_v2("z"), waiting("c")], bad("z"))
     assert evaluate_gates(it).stages["prod"].halted
 
@@ -342,7 +340,7 @@ def test_ocm_defect_6_shares_are_whole_numbers_counted_exactly(percent, total, e
 
 def test_ocm_defect_8_is_1201_for_the_deadline_too():
     """A deadline counted from the step before is over before it has begun."""
-    rollout = RolloutRule(progress_deadline=minutes(10))
+    rollout = Rollout(progress_deadline=minutes(10))
     it = world(rollout, [at_v2("a", 100)], now=105)
     assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
     assert evaluate_gates(it).next == at(110)
@@ -358,7 +356,7 @@ def test_sveltos_657_who_is_suspended_is_given_no_slot():
 
 def test_sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one():
     """The list of the updated had duplicates, so that more seemed to be through than were."""
-    rollout = RolloutRule(strategy=RolloutStrategy.EXPONENTIAL)
+    rollout = Rollout(strategy=RolloutStrategy.EXPONENTIAL)
     told = [ok("a", when=minute) for minute in (6, 7, 8)]
     it = world(rollout, [at_v2("a"), *map(waiting, "bcd")], *told)
     assert evaluate_gates(it).stages["prod"].aggregates.ready == 1
@@ -380,7 +378,7 @@ ERROR = PropagationCondition(
 )
 def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
     """An error in an expression was taken for no, and the resource was left out in silence."""
-    it = world(RolloutRule(), [waiting("a")], rule={"propagate_when": conditions})
+    it = world(Rollout(), [waiting("a")], rule={"propagate_when": conditions})
     assert released(it) == ""
     held = reasons_of(evaluate_gates(it), "a")
     assert "ExpressionError" in held
@@ -390,13 +388,13 @@ def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
 def test_kro_861_whoever_is_held_blocks_nobody_behind_them():
     """By an index in a list, all that came after one that was held waited with it."""
     held = decided(Action.SUSPEND, stage="prod", variants=("a",))
-    rollout = RolloutRule(strategy=RolloutStrategy.EXPONENTIAL)
+    rollout = Rollout(strategy=RolloutStrategy.EXPONENTIAL)
     assert released(world(rollout, [waiting("a"), waiting("b")], held)) == "b"
 
 
 def test_kro_861_who_joins_at_the_newest_revision_opens_no_batch_for_the_others():
     """Three that were new at the end of the list counted as a prefix: six old ones went at once."""
-    rollout = RolloutRule(strategy=RolloutStrategy.LINEAR, step=3)
+    rollout = Rollout(strategy=RolloutStrategy.LINEAR, step=3)
     old = [waiting(f"n{index}") for index in range(7)]
     new = [at_v2(f"n{index}") for index in (7, 8, 9)]
     it = world(rollout, [*old, *new], said("prod", PENDING, "v2", when=6))

@@ -10,6 +10,7 @@ from gates.worlds import (
     SIGNED,
     approved,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -22,7 +23,6 @@ from gates.worlds import (
 from fanout.api.gate_vocabulary import Action
 from fanout.gates.active_decisions import decision_statuses
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import CheckRule
 from fanout.gates.record_effect import RecordEvaluator
 from fanout.values import replace
 
@@ -115,7 +115,7 @@ EVIDENCE = [
     ("_", "evidence", "rule", "expected"), EVIDENCE, ids=map(itemgetter(0), EVIDENCE)
 )
 def test_effect_of_evidence(_, evidence, rule, expected):
-    dev = replace(DEV, verification=(CheckRule("e2e", **rule),))
+    dev = replace(DEV, verification=(check_rule("e2e", **rule),))
     effect = evaluator_of(facts((dev,), (LIVE,), evidence)).evaluate_evidence()[evidence.name]
     assert effect.reason == expected
     assert effect.is_effective == (expected == "Effective")
@@ -158,7 +158,7 @@ def test_a_record_counts_that_does_so_for_one_of_several_variants():
 
 
 def test_evidence_that_a_draft_needed_was_used_once_it_is_published():
-    dev = stage("dev", verification=(), requires=(CheckRule("e2e"),))
+    dev = stage("dev", verification=(), requires=(check_rule("e2e"),))
     evidence = said("dev", PASSED, when=1)
     effects = evaluator_of(facts((dev,), (LIVE,), evidence)).evaluate_evidence()
     assert effects[evidence.name].reason == "Applied"

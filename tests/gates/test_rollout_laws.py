@@ -9,6 +9,7 @@ from gates.worlds import (
     PENDING,
     after,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -23,11 +24,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, OverridableGate, RolloutStrategy
+from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, PolicyFacts
-from fanout.gates.gate_rules import CheckRule, PropagationCondition, RolloutRule
+from fanout.gates.gate_rules import PropagationCondition
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import replace
 
@@ -55,7 +57,7 @@ CONDITIONS = [
     ),
 ]
 ROLLOUTS = st.builds(
-    RolloutRule,
+    Rollout,
     strategy=st.sampled_from(RolloutStrategy),
     step=st.integers(1, 3),
     factor=st.sampled_from([Fraction(2), Fraction(3, 2), Fraction(5)]),
@@ -65,7 +67,7 @@ ROLLOUTS = st.builds(
     progress_deadline=st.sampled_from([None, minutes(4), minutes(90)]),
 )
 CHECKS = st.builds(
-    CheckRule,
+    check_rule,
     st.just("e2e"),
     st.sampled_from([CheckMethod.REPORT, CheckMethod.OBJECT]),
     timeout=st.sampled_from([None, minutes(3), minutes(30)]),
@@ -137,7 +139,7 @@ def worlds(draw, *, orders: bool = True) -> PolicyFacts:
             upstream,
             rollout=draw(ROLLOUTS),
             verification=(draw(CHECKS),),
-            requires=draw(st.sampled_from([(), (CheckRule("lint"),)])),
+            requires=draw(st.sampled_from([(), (check_rule("lint"),)])),
             propagate_when=draw(st.sampled_from(CONDITIONS)),
         )
         for name, upstream in (("dev", None), ("prod", after("dev", soak=draw(SOAKS))))

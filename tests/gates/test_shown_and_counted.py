@@ -5,6 +5,7 @@ from gates.rolling import bad, ok, rolling, under_way, waiting, world
 from gates.worlds import (
     FAILED,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -21,7 +22,6 @@ from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading
-from fanout.gates.gate_rules import CheckRule
 from fanout.values import replace
 
 # ---- offline -------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ def test_new_inputs_that_fail_too_halt_it_again():
 
 # ---- what is required, and ways back -------------------------------------------------------------
 
-QUOTA = CheckRule("quota", CheckMethod.HTTP, names_revision=True)
-REPORTED = CheckRule("scan")
+QUOTA = check_rule("quota", CheckMethod.HTTP, names_revision=True)
+REPORTED = check_rule("scan")
 NO = CheckReading("quota", "digest-v1", FAILED, "no room", "v1")
 WAYS = [
     ("a rollback", "", decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)),

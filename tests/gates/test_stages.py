@@ -12,6 +12,7 @@ from gates.worlds import (
     after,
     approved,
     at,
+    check_rule,
     decided,
     draft,
     facts,
@@ -31,7 +32,7 @@ from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import RevisionHistory
-from fanout.gates.gate_rules import ApprovalRule, CheckRule
+from fanout.gates.gate_rules import ApprovalRule
 from fanout.values import replace
 
 DEV = stage("dev")
@@ -414,7 +415,7 @@ def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on()
 
 def test_a_check_of_an_older_revision_wakes_the_policy_too():
     """Its verdict there decides what the stages after may take."""
-    timed = CheckRule("e2e", timeout=timedelta(minutes=30))
+    timed = check_rule("e2e", timeout=timedelta(minutes=30))
     d = variant("d", "dev", published("v1"), draft=draft("v2"))
     p = variant("p", "prod", published("v1"))
     it = facts(

@@ -9,7 +9,6 @@ from gates.worlds import PASSED, at, decided, reasons_of, said
 from fanout.api.gate_vocabulary import Action
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.values import replace
 
 MINUTES = [
     pytest.param(5.0, "Verifying", 15, id="verified for a moment"),
@@ -56,7 +55,7 @@ def test_too_long_in_flight_is_failed_and_frees_the_slot():
 
 
 def test_a_deadline_is_not_over_while_min_ready_runs():
-    rollout = replace(DEADLINE, min_ready=timedelta(minutes=60))
+    rollout = DEADLINE.model_copy(update={"min_ready": timedelta(minutes=60)})
     told = said("prod", PASSED, "v2", when=14)
     assert evaluate_gates(world(rollout, [under_way("a")], told, now=20)).variants["a"].state == (
         "Verifying"

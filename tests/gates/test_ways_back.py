@@ -20,10 +20,10 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.stages import Rollout
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import RolloutRule
 from fanout.values import replace
 
 BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)
@@ -136,7 +136,7 @@ ALONE = decided(Action.ROLLBACK, variants=("a",), stage="prod", revision="v1", w
 
 def two_groups(*records, max_failures=1):
     """The canary a had v2 and failed; b comes after it."""
-    rule = stage("prod", rollout=RolloutRule(max_failures=max_failures))
+    rule = stage("prod", rollout=Rollout(max_failures=max_failures))
     variants = [
         variant("a", "prod", published("v1", 8)),
         variant("b", "prod", published("v1"), draft=draft("v2"), group=1),

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Require, Verdict
+from fanout.api.gate_vocabulary import Action, CheckMethod, OverridableGate, Require, Verdict
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
+from fanout.api.stages import After, Check
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import (
@@ -16,7 +17,6 @@ from fanout.gates.gate_facts import (
     VariantFacts,
 )
 from fanout.gates.gate_rules import (
-    AfterRule,
     ApprovalRule,
     CheckRule,
     StageRule,
@@ -40,15 +40,30 @@ def after(
     require: Require = Require.ALL,
     soak: float = 0,
     at_least: Amount | None = None,
-) -> AfterRule:
+) -> After:
     """`after`, with the soak in minutes."""
-    return AfterRule(stages, require, timedelta(minutes=soak), at_least)
+    # Without validation: some tests name stages by what happens in them.
+    return After.model_construct(
+        stages=stages, require=require, soak=timedelta(minutes=soak), at_least=at_least
+    )
 
 
-def stage(name: str, upstream: AfterRule | None = None, **fields) -> StageRule:
+def check_rule(
+    name: str,
+    method: CheckMethod = CheckMethod.REPORT,
+    *,
+    names_revision: bool = False,
+    **fields,
+) -> CheckRule:
+    """A check; `fields` are those of its spec."""
+    spec = Check.model_construct(name=name, **fields)
+    return CheckRule(name, method, spec, names_revision)
+
+
+def stage(name: str, upstream: After | None = None, **fields) -> StageRule:
     """A stage that automation promotes and that one check verifies."""
     checks = fields.pop("verification", ("e2e",))
-    verification = tuple(CheckRule(it) if isinstance(it, str) else it for it in checks)
+    verification = tuple(check_rule(it) if isinstance(it, str) else it for it in checks)
     return StageRule(name, upstream, verification, **{"automatic": True, **fields})
 
 

@@ -9,15 +9,9 @@ import pytest
 
 from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.stages import After, Check, Rollout
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.gates.gate_rules import (
-    AfterRule,
-    ApprovalRule,
-    CheckRule,
-    PropagationCondition,
-    RolloutRule,
-    StageRule,
-)
+from fanout.gates.gate_rules import ApprovalRule, CheckRule, PropagationCondition, StageRule
 from fanout.plan.gates.policy_windows import build_calendars, finishing_calendars
 from fanout.plan.gates.stage_rules import build_stage_rules
 
@@ -59,22 +53,35 @@ def minutes(number: int) -> timedelta:
 
 
 OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "cel": "true"}
+NAMING = {**OBJECT, "observedRevision": "object.x"}
+
+
+def checked(name, method, *, names_revision=False, **spec):
+    """The rule of a check that is written so."""
+    return CheckRule(name, method, Check.model_validate({"name": name, **spec}), names_revision)
+
+
+REPORT = checked("e2e", CheckMethod.REPORT, report={}, timeout="1h", freshFor="2h")
+NAMES_REVISION = checked("up", CheckMethod.OBJECT, names_revision=True, object=NAMING)
+COMMIT_STATUS = checked(
+    "ci", CheckMethod.COMMIT_STATUS, names_revision=True, commitStatus={"context": "ci"}
+)
 STAGES = [
     ("a name alone", {}, {}),
     (
         "the stages before",
         {"after": {"stages": ["dev", "qa"], "require": "Majority", "soak": "10m"}},
-        {"after": AfterRule(("dev", "qa"), Require.MAJORITY, minutes(10))},
+        {"after": After(stages=("dev", "qa"), require=Require.MAJORITY, soak=minutes(10))},
     ),
     (
         "so many of the stages before",
         {"after": {"stages": ["dev"], "atLeast": 2}},
-        {"after": AfterRule(("dev",), at_least=2)},
+        {"after": After(stages=("dev",), at_least=2)},
     ),
     (
         "a share of the stages before, exactly",
         {"after": {"stages": ["dev"], "atLeast": "29%"}},
-        {"after": AfterRule(("dev",), at_least=Fraction(29, 100))},
+        {"after": After(stages=("dev",), at_least=Fraction(29, 100))},
     ),
     ("a joining stage", {"controlFlow": True}, {"control_flow": True}),
     ("a stage that goes back", {"pin": "v3"}, {"pin": "v3"}),
@@ -82,30 +89,28 @@ STAGES = [
     (
         "one after the other",
         {"rollout": {"strategy": "Linear", "step": 3}},
-        {"rollout": RolloutRule(RolloutStrategy.LINEAR, step=3)},
+        {"rollout": Rollout(strategy=RolloutStrategy.LINEAR, step=3)},
     ),
     (
         "by a factor, exactly",
         {"rollout": {"strategy": "Exponential", "factor": 1.1, "maxInFlight": "25%"}},
         {
-            "rollout": RolloutRule(
-                RolloutStrategy.EXPONENTIAL, factor=Fraction(11, 10), max_in_flight=Fraction(1, 4)
+            "rollout": Rollout(
+                strategy=RolloutStrategy.EXPONENTIAL,
+                factor=Fraction(11, 10),
+                max_in_flight=Fraction(1, 4),
             )
         },
     ),
     (
         "failures and times",
         {"rollout": {"maxFailures": 2, "minReady": "5m", "progressDeadline": "2h"}},
-        {
-            "rollout": RolloutRule(
-                max_failures=2, min_ready=minutes(5), progress_deadline=minutes(120)
-            )
-        },
+        {"rollout": Rollout(max_failures=2, min_ready=minutes(5), progress_deadline=minutes(120))},
     ),
     (
         "a budget of nothing",
         {"rollout": {"maxInFlight": 0}},
-        {"rollout": RolloutRule(max_in_flight=0)},
+        {"rollout": Rollout(max_in_flight=0)},
     ),
     (
         "conditions",
@@ -115,22 +120,26 @@ STAGES = [
     (
         "a report",
         {"verification": [{"name": "e2e", "report": {}, "timeout": "1h", "freshFor": "2h"}]},
-        {"verification": (CheckRule("e2e", timeout=minutes(60), fresh_for=minutes(120)),)},
+        {
+            "verification": (
+                checked("e2e", CheckMethod.REPORT, report={}, timeout="1h", freshFor="2h"),
+            )
+        },
     ),
     (
         "an object that is asked later",
         {"verification": [{"name": "up", "object": OBJECT, "settle": "5m"}]},
-        {"verification": (CheckRule("up", CheckMethod.OBJECT, settle=minutes(5)),)},
+        {"verification": (checked("up", CheckMethod.OBJECT, object=OBJECT, settle="5m"),)},
     ),
     (
         "an object that says what it has seen, before publication",
-        {"requires": [{"name": "up", "object": {**OBJECT, "observedRevision": "object.x"}}]},
-        {"requires": (CheckRule("up", CheckMethod.OBJECT, names_revision=True),)},
+        {"requires": [{"name": "up", "object": NAMING}]},
+        {"requires": (NAMES_REVISION,)},
     ),
     (
         "a status, which is of one commit",
         {"verification": [{"name": "ci", "commitStatus": {"context": "ci"}}]},
-        {"verification": (CheckRule("ci", CheckMethod.COMMIT_STATUS, names_revision=True),)},
+        {"verification": (COMMIT_STATUS,)},
     ),
 ]
 

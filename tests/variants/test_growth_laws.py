@@ -13,9 +13,10 @@ import pytest
 from variants.running import configured_by, kptfile, run
 
 from fanout.api.promotion_policy import matches_name_pattern
+from fanout.api.stages import After
 from fanout.api.validators.field_rules import find_cycles
 from fanout.errors import InvalidInput
-from fanout.gates.gate_rules import AfterRule, StageRule
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import compute_levels
 from fanout.package.field_edits import ValueEditor
 from fanout.package.ignored_files import find_ignored
@@ -163,7 +164,7 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     "a selector of many values": labels,
     "stages in a ring": lambda n: lambda: list(find_cycles(dict(stages(n)), "cycle", "end it")),
     "stages after all before": lambda n: lambda: compute_levels(
-        [StageRule(name=f"s{at}", after=AfterRule((f"s{at - 1}",)) if at else None)
+        [StageRule(name=f"s{at}", after=After(stages=(f"s{at - 1}",)) if at else None)
          for at in range(n)]
     ),
     "a range of many parts": lambda n: lambda: parse_range(" || ".join(["^1.2"] * n)),

@@ -1,7 +1,6 @@
 """Rules of the gate engine, built from UpstreamPolicy and PromotionPolicy objects."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 
 from fanout.api.approver_names import join_people, parse_subject
 from fanout.api.gate_vocabulary import CheckMethod
@@ -10,16 +9,14 @@ from fanout.api.promotion_policy import (
     PromotionPolicy,
     matches_name_pattern,
 )
-from fanout.api.stages import Check, Stage
+from fanout.api.stages import Check
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.gate_rules import (
     DEFAULT_ROLLOUT,
     HAND_WRITTEN,
-    AfterRule,
     ApprovalRule,
     CheckRule,
     PropagationCondition,
-    RolloutRule,
     StageRule,
 )
 
@@ -48,10 +45,10 @@ def build_stage_rules(
     return tuple(
         StageRule(
             name=stage.name,
-            after=_build_after(stage),
+            after=stage.after,
             verification=tuple(build_check_rule(check) for check in stage.verification),
             requires=tuple(_build_requirement(check, promotions) for check in stage.requires),
-            rollout=_build_rollout(stage),
+            rollout=stage.rollout or DEFAULT_ROLLOUT,
             propagate_when=tuple(compile_condition(text) for text in stage.propagate_when),
             control_flow=stage.control_flow,
             pin=stage.pin or "",
@@ -80,41 +77,12 @@ def build_check_rule(check: Check) -> CheckRule:
     """Build the rule of a check that is reported by people or answered by a machine."""
     machine_check = check.machine_check
     return CheckRule(
-        name=check.name,
-        method=check.method,
-        timeout=check.timeout,
-        fresh_for=check.fresh_for,
-        settle=check.settle,
+        check.name,
+        check.method,
+        check,
         # A status belongs to one commit; other answers name a revision only if configured to.
         names_revision=check.method is CheckMethod.COMMIT_STATUS
         or (machine_check is not None and machine_check.observed_revision is not None),
-    )
-
-
-def _build_after(stage: Stage) -> AfterRule | None:
-    after = stage.after
-    if after is None:
-        return None
-    return AfterRule(
-        stages=tuple(after.stages),
-        require=after.require,
-        soak=after.soak or timedelta(0),
-        at_least=after.at_least,
-    )
-
-
-def _build_rollout(stage: Stage) -> RolloutRule:
-    rollout = stage.rollout
-    if rollout is None:
-        return DEFAULT_ROLLOUT
-    return RolloutRule(
-        strategy=rollout.strategy,
-        step=rollout.step,
-        factor=rollout.factor,
-        max_in_flight=rollout.max_in_flight,
-        max_failures=rollout.max_failures or 0,
-        min_ready=rollout.min_ready or timedelta(0),
-        progress_deadline=rollout.progress_deadline,
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from fanout.api.durations import format_duration
 from fanout.api.results import StageResult
+from fanout.api.stages import After
 from fanout.cli.terminal import escape_control
 from fanout.gates.after_gate import format_requirement
-from fanout.gates.gate_rules import AfterRule
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value, field
 
@@ -77,7 +77,7 @@ def _build_node(name: str, state: str, evaluation: StageResult | None) -> StageN
     return StageNode(name, state, evaluation.candidate, aggregates.ready, aggregates.total)
 
 
-def _format_after(after: AfterRule) -> str:
+def _format_after(after: After) -> str:
     soak = f", soak {format_duration(after.soak)}" if after.soak else ""
     count = f" of {len(after.stages)}" if len(after.stages) > 1 else ""
     return f"{format_requirement(after)}{count}{soak}"
