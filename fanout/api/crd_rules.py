@@ -48,6 +48,7 @@ _RESERVED_WORDS |= {"import", "in", "let", "loop", "package", "namespace", "retu
 
 _POLICY, _VARIANT, _PROMOTION = "UpstreamPolicy", "PackageVariant", "PromotionPolicy"
 _STAGE, _TEMPLATE = "spec.stages[*]", "spec.targets[*].template"
+_READABLE_KIND = "!(self.kind == 'Secret' && !self.apiVersion.contains('/'))"
 _MAX_DURATION = durations.format_duration(durations.MAX_DURATION)
 
 
@@ -293,11 +294,7 @@ def _check_rules(path: str) -> Iterator[SchemaRule]:
         )
     message = "write names of headers of letters, digits and dashes, at most 64"
     yield _keys_rule(f"{path}.http.headers", HEADER_PATTERN, message)
-    yield SchemaRule(
-        f"{path}.object",
-        "!(self.kind == 'Secret' && self.apiVersion == 'v1')",
-        "a check cannot read a Secret",
-    )
+    yield SchemaRule(f"{path}.object", _READABLE_KIND, "a check cannot read a Secret")
     yield SchemaRule(
         f"{path}.commitStatus.context",
         "self != 'fanout' && !self.startsWith('fanout/')",
@@ -339,6 +336,9 @@ def _policy_rules() -> Iterator[SchemaRule]:
     yield from _rollout_rules()
     for path in CHECK_PATHS:
         yield from _check_rules(path)
+    yield SchemaRule(
+        "spec.targets[*].objectSelector", _READABLE_KIND, "a target cannot be a Secret"
+    )
     yield from _context_rules(f"{_TEMPLATE}.packageContext")
     yield SchemaRule(
         f"{_TEMPLATE}.packageContext.dataExprs[*]",

@@ -366,10 +366,29 @@ def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[Fiel
     if "body" in http and http.get("method", "GET") != "POST":
         yield FieldError((*path, "http", "body"), "only a POST has a body", "add method: POST")
     object_reference = as_mapping(check.get("object"))
-    if (object_reference.get("kind"), object_reference.get("apiVersion")) == ("Secret", "v1"):
-        yield FieldError(
-            (*path, "object", "kind"), "a check cannot read a Secret", "use another object"
-        )
+    yield from _refuse_secret((*path, "object"), object_reference, "a check cannot read a Secret")
+
+
+def _refuse_secret(
+    path: FieldPath, reference: Mapping[str, Any], problem: str
+) -> Iterator[FieldError]:
+    """Yield an error if a reference to objects names Secrets, in whatever version.
+
+    In files one content of an object answers for every version of its kind.
+    """
+    api_version = reference.get("apiVersion")
+    if (
+        reference.get("kind") == "Secret"
+        and isinstance(api_version, str)
+        and "/" not in api_version  # the core group
+    ):
+        yield FieldError((*path, "kind"), problem, "use another object")
+
+
+def _check_selected_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Refuse Secrets as targets: expressions over them would write their content to Git."""
+    for path, selector in find_fields(data, "spec.targets[*].objectSelector"):
+        yield from _refuse_secret(path, as_mapping(selector), "a target cannot be a Secret")
 
 
 def _check_revision_source(
@@ -675,6 +694,7 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
         check_stage_fields,
         _check_check_names,
         check_checks,
+        _check_selected_kinds,
         _check_reserved_context_keys,
         _check_selector_values,
         _check_function_names,
