@@ -95,6 +95,17 @@ def halted(fleet: Fleet) -> None:
     assert fleet.report("dev", "v2", "failed", "--variant", moved).code == 0
 
 
+def halted_by_a_rollback(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1").code == 0
+    next_revision(fleet)
+    assert fleet.report("dev", "v2").code == 0
+    back = ("rollback", "monitoring", "--stage", "dev", "--variant", "ams", "--yes")
+    assert fleet.run(*back, *WHY).code == 0
+    fleet.later(minutes=1).settle()
+    fleet.release("v3")
+    fleet.later(minutes=1).settle()
+
+
 def shared_draft(fleet: Fleet) -> None:
     stages(fleet, f"{{name: dev, requires: [{REVIEW}]}}")
     policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
@@ -307,6 +318,7 @@ STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("as many in flight as may be", in_flight, Reason.BUDGET_EXHAUSTED),
     ("an earlier group", earlier_group, Reason.GROUP_AWAITS),
     ("too many failures", halted, Reason.HALTED),
+    ("a variant that went back alone", halted_by_a_rollback, Reason.HALTED),
     ("a shared draft", shared_draft, Reason.STAGE_DRAFT_PENDING),
     ("one revision at a time", serialized, Reason.SERIALIZED),
     ("a revision that is approved by some", queued, Reason.REVISION_QUEUED),

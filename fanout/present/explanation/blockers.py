@@ -11,7 +11,7 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
 from fanout.api.results import Hold, StageResult
-from fanout.gates.evaluation_results import VariantEvaluation
+from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
@@ -106,6 +106,13 @@ class _BlockerGroups:
             self._groups[key] = _BlockerGroup(blocker)
         return self._groups[key]
 
+    def mark_halts(self, failed_stages: Collection[str]) -> None:
+        """Let a person end the halts of other stages: what failed there has left the revision."""
+        for group in self._groups.values():
+            blocker = group.blocker
+            if blocker.reason == Reason.HALTED and group.stages.isdisjoint(failed_stages):
+                group.blocker = replace(blocker, needs_person=True)
+
     def build(self) -> tuple[Blocker, ...]:
         return tuple(group.build() for group in self._groups.values())
 
@@ -171,6 +178,9 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         _add_variant_holds(groups, evaluation, reasons, shared, failures)
     stages = {it.spec.name: it.spec.stage for it in item.variants}
     _add_problems(groups, problems, stages, reasons_by_variant)
+    groups.mark_halts(
+        {it.stage for it in decision.variants.values() if it.state is VariantState.FAILED}
+    )
     order = {stage: position for position, stage in enumerate(["", *decision.stages])}
     return tuple(sorted(groups.build(), key=lambda it: order.get(it.stage, 0)))
 

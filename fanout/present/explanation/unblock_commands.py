@@ -12,6 +12,7 @@ from fanout.api.explanation_view import Blocker
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.evaluation_results import VariantState
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import EvidenceFacts
@@ -103,6 +104,7 @@ class CommandBuilder:
             **dict.fromkeys(_FAILED, self._build_ways_on),
             Reason.APPROVAL_MISSING: self._build_approvals,
             Reason.DECISION_WAITS: self._build_withdrawals,
+            Reason.HALTED: self._build_ends_of_halt,
             Reason.MERGE_CONFLICT: self._build_resolutions,
             Reason.NOTHING_COUNTS: self._build_counting,
             Reason.REMOVAL_AWAITS: self._build_later_removals,
@@ -170,6 +172,24 @@ class CommandBuilder:
         for other in self.blockers:
             if other.stage == blocker.stage and other.reason not in _BORROWING:
                 yield from self.build(other)
+
+    def _build_ends_of_halt(self, blocker: Blocker) -> Iterator[str]:
+        """Yield what mends the failures, or leaves out those that have another revision since.
+
+        A variant that went back or ahead alone has not failed at its own revision.
+        """
+        evaluations = self.item.decision.variants.values() if self.item.decision else ()
+        own = [it for it in evaluations if it.stage == blocker.stage]
+        if any(it.state is VariantState.FAILED for it in own):
+            yield from self._build_others(blocker)
+        elsewhere = tuple(
+            it.name
+            for it in own
+            if it.state is not VariantState.FAILED and it.name in blocker.message
+        )
+        if elsewhere:
+            scope = self._scope(replace(blocker, variants=elsewhere), by_name=True)
+            yield self._command("skip", *scope, "--revision", blocker.revision, *_WHY)
 
     def _build_counting(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands by which a variant of the stage counts again."""
