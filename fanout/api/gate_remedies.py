@@ -230,7 +230,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.SERIALIZED: Remedy(
         "The field `spec.inFlight` is Serialize, so this revision waits until no other revision "
         "is in flight or in its soak time.",
-        "Wait until the other revision is rolled out, or change `spec.inFlight` of the policy.",
+        "Wait until the other revision is rolled out, go past it with `fanout promote POLICY "
+        "--stage STAGE --override budget --reason WHY`, or change `spec.inFlight` of the policy.",
     ),
     Reason.SKIPPED: Remedy(
         "Somebody ran `fanout skip` for the variant and this revision.",

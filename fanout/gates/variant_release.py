@@ -22,6 +22,7 @@ from fanout.gates.automatic_promotion import (
     not_covered_hold,
     unreviewed_hold,
 )
+from fanout.gates.candidate_promotion import list_needed_overrides
 from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant
@@ -394,7 +395,7 @@ class StageReleaseEvaluator:
         if inputs.pin is not None:
             return ()
         variant = inputs.variant
-        if self._evaluation.policy_facts.serialize:
+        if self._evaluation.policy_facts.serialize and not self._overtakes(inputs):
             serialize_hold = (
                 _serialized_hold(variant)
                 if variant.state is VariantState.VERIFYING
@@ -418,6 +419,15 @@ class StageReleaseEvaluator:
             # yes asks what comes next as well: in a few rounds, and not in one for each variant.
             self.budget.take(variant)
         return holds
+
+    def _overtakes(self, inputs: _ReleaseInputs) -> bool:
+        """Return whether a decision takes the variant past what is in flight.
+
+        A fix must not wait behind what it fixes (decision 0101).
+        """
+        needed_overrides = list_needed_overrides(self._stage_rule)
+        is_chosen = bool(needed_overrides) and needed_overrides <= inputs.overrides
+        return is_chosen or OverridableGate.BUDGET in inputs.overrides
 
     def _find_stage_holds(
         self, overrides: frozenset[OverridableGate], revision: str
@@ -528,7 +538,10 @@ class StageReleaseEvaluator:
 
 def _serialized_hold(variant: TalliedVariant) -> Hold:
     actor, until = expected_completion([variant], gate_wording.REPORTER)
-    return Hold(Reason.SERIALIZED, gate_wording.SERIALIZED_INPUTS, actor, until=until)
+    sentence, publication = gate_wording.SERIALIZED_INPUTS, variant.facts.published
+    if publication is not None and publication.revision != variant.candidate:
+        sentence = gate_wording.describe_serialized_step(variant.candidate, publication.revision)
+    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
 def _has_rank(variant: TalliedVariant) -> bool:

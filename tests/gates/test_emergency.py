@@ -158,6 +158,40 @@ def test_the_fix_of_a_failed_variant_does_not_end_the_halt_of_the_others(report,
         assert not evaluate_gates(replace(w, records=records)).stages["prod"].halted
 
 
+@pytest.mark.parametrize(
+    ("overrides", "releases"),
+    [((AFTER, SOAK), True), ((OverridableGate.BUDGET,), False), ((REQUIRES,), False)],
+    ids=["past after and soak", "past the budget", "of approvals"],
+)
+def test_a_fix_does_not_wait_for_what_is_in_flight(overrides, releases):
+    """`inFlight: Serialize`, and a is not through with the revision that the fix is for."""
+    rule = stage("prod", after("dev", soak=60))
+    w = with_drafts(world(decide(*overrides), rule=rule, serialize=True), {"a": "v2", "b": "v2"})
+    verifying = replace(w.variants[1], published=published("v1", 80))
+    w = replace(w, variants=(w.variants[0], verifying, w.variants[2]))
+    evaluation = evaluate_gates(w)
+    assert candidates_of(w)[0] == ("v2" if releases else "v1")
+    assert evaluation.variants["a"].release is releases
+    assert evaluation.variants["b"].release is releases
+
+
+def test_a_newer_revision_goes_past_what_is_in_flight_with_an_override_of_the_budget():
+    rule = stage("prod", after("dev"))
+    passed_dev = said("dev", PASSED, "v2", when=50)
+    budget = decide(OverridableGate.BUDGET)
+    for decisions, reasons in (((), {"Serialized"}), ((budget,), set())):
+        w = world(passed_dev, *decisions, rule=rule, serialize=True)
+        w = with_drafts(w, {"a": "v2", "b": "v2"})
+        dev, a, b = w.variants
+        dev = replace(dev, published=published("v2", 40))
+        a = replace(a, published=published("v1", 80))
+        b = replace(b, published=published("v1", 80))
+        evaluation = evaluate_gates(replace(w, variants=(dev, a, b)))
+        for name in ("a", "b"):
+            found = {str(hold.reason) for hold in evaluation.variants[name].holds}
+            assert found == reasons, evaluation.stages["prod"]
+
+
 def test_a_failure_of_the_candidate_does_not_halt_its_fix():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
     w = with_drafts(world(decision), {"a": "v2"})

@@ -264,6 +264,13 @@ def serialized(fleet: Fleet) -> None:
     next_revision(fleet)
 
 
+def serialized_although_promoted(fleet: Fleet) -> None:
+    serialized(fleet)
+    promotion = ("promote", "monitoring", "--stage", "dev", "--revision", "v2")
+    assert fleet.run(*promotion, *WHY).code in (0, 4)
+    fleet.later(minutes=1).settle()
+
+
 def waiting_decision(fleet: Fleet) -> None:
     fleet.release("v2")
     fleet.sweep("--drafts-only")
@@ -321,6 +328,7 @@ STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("a variant that went back alone", halted_by_a_rollback, Reason.HALTED),
     ("a shared draft", shared_draft, Reason.STAGE_DRAFT_PENDING),
     ("one revision at a time", serialized, Reason.SERIALIZED),
+    ("a promoted one behind one in flight", serialized_although_promoted, Reason.SERIALIZED),
     ("a revision that is approved by some", queued, Reason.REVISION_QUEUED),
     ("a stage of skipped variants", all_skipped, Reason.NOTHING_COUNTS),
     ("a decision about a later candidate", waiting_decision, Reason.DECISION_WAITS),

@@ -52,6 +52,8 @@ AFTER_OTHERS = _AFTER_OTHERS | _AFTER_STAGES
 _AFTER_REVISION = frozenset({Reason.REVISION_QUEUED, Reason.SERIALIZED})
 # Their commands are those of other blockers, and so nobody else's.
 _BORROWING = AFTER_OTHERS | _AFTER_REVISION | {Reason.NOTHING_COUNTS}
+# To withdraw a decision that waits lets nothing else go on.
+_NOT_LENT = _BORROWING | {Reason.DECISION_WAITS}
 # Of a variant without a target: its removal waits for a person who confirms it.
 _ENDED_BY_REMOVAL = frozenset(
     {
@@ -108,6 +110,7 @@ class CommandBuilder:
             Reason.MERGE_CONFLICT: self._build_resolutions,
             Reason.NOTHING_COUNTS: self._build_counting,
             Reason.REMOVAL_AWAITS: self._build_later_removals,
+            Reason.SERIALIZED: self._build_overtaking,
             Reason.SOAK_CUT_SHORT: self._build_soak_override,
             Reason.SUSPENDED: self._build_resumptions,
         }
@@ -170,7 +173,7 @@ class CommandBuilder:
     def _build_others(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands of other variants of the stage."""
         for other in self.blockers:
-            if other.stage == blocker.stage and other.reason not in _BORROWING:
+            if other.stage == blocker.stage and other.reason not in _NOT_LENT:
                 yield from self.build(other)
 
     def _build_ends_of_halt(self, blocker: Blocker) -> Iterator[str]:
@@ -190,6 +193,14 @@ class CommandBuilder:
         if elsewhere:
             scope = self._scope(replace(blocker, variants=elsewhere), by_name=True)
             yield self._command("skip", *scope, "--revision", blocker.revision, *_WHY)
+
+    def _build_overtaking(self, blocker: Blocker) -> Iterator[str]:
+        """Yield what the revision in flight waits for, or else the promotion past it."""
+        others = tuple(self._build_others(blocker))
+        yield from others
+        if not others:
+            override = ("--override", OverridableGate.BUDGET.value)
+            yield self._command("promote", *self._scope(blocker), *override, *_WHY)
 
     def _build_counting(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands by which a variant of the stage counts again."""
