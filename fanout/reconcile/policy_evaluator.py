@@ -558,7 +558,7 @@ class PolicyEvaluator(Value, kw_only=True):
             return frozenset()
         activity_inputs = (
             inputs.resolved_policy,
-            inputs.path_ownership.repository_states,
+            inputs.path_ownership.witness_states,
             variants,
             self.git,
         )
@@ -595,7 +595,7 @@ class PolicyEvaluator(Value, kw_only=True):
     ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
         key = inputs.resolved_policy.records_key
         states = [
-            it for it in inputs.path_ownership.own_states if trace_path(key) in it.record_traces
+            it for it in inputs.path_ownership.witness_states if trace_path(key) in it.record_traces
         ]
         if not states:
             return iter(())

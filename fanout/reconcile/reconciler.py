@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from fanout.api.git_repository import Repository
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey, own_key
-from fanout.errors import Bug, FanoutError
+from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import (
     RefListing,
     RefListingRequest,
@@ -36,7 +37,7 @@ from fanout.reconcile.observation.repository_listing import build_remote, find_u
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
-from fanout.reconcile.ownership.path_ownership import trailer_owner
+from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
 from fanout.reconcile.ownership.repository_drafts import RepositoryDrafts
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
@@ -51,7 +52,7 @@ from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
-from fanout.reconcile.records.lost_records import count_other_branches, refuse_lost_records
+from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.rendering.commit_templates import CommitMessages, build_commit_messages
@@ -72,6 +73,7 @@ from fanout.reconcile.selection.propagation_conditions import PropagationConditi
 from fanout.reconcile.selection.selector_warnings import find_unmatched_selectors
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
+from fanout.selection.target_selection import usable_repositories
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import Value, replace
 
@@ -96,11 +98,7 @@ class _PassContext(Value):
         return PolicyInputs(
             resolved_policy=resolved_policy,
             policy_state=scope.policy_states[resolved_policy.records_key],
-            path_ownership=scope.path_ownership.for_policy(
-                resolved_policy,
-                self.repository_states,
-                self.drafted_states.get(trailer_owner(resolved_policy), ()),
-            ),
+            path_ownership=self._build_ownership(resolved_policy),
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.mode.is_sweep_for(resolved_policy),
@@ -113,6 +111,24 @@ class _PassContext(Value):
             ),
             depends_on=scope.dependencies.find_dependencies(resolved_policy, results),
         )
+
+    def _build_ownership(self, resolved_policy: ResolvedPolicy) -> PathOwnership:
+        ownership = self.scope.path_ownership.for_policy(
+            resolved_policy,
+            self.repository_states,
+            self.drafted_states.get(trailer_owner(resolved_policy), ()),
+        )
+        if not ownership.stray_states:
+            return ownership
+        # Anybody who may push to a repository can name the policy in a draft there.
+        usable = usable_repositories(resolved_policy.namespace, self.declared.repositories)
+        usable_states = {
+            id(state)
+            for it in usable.values()
+            if (state := self.repository_states.get(repository_key(it))) is not None
+        }
+        stray_states = [it for it in ownership.stray_states if id(it) in usable_states]
+        return replace(ownership, stray_states=tuple(stray_states))
 
 
 class Reconciler:
@@ -187,7 +203,9 @@ class Reconciler:
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
             listing_age = self._limit_listing_age(scope, mode)
-            listing_requests, listings = self._list_repositories(scope, listing_age)
+            listing_requests, listings, scope = self._list_repositories(
+                scope, declared.repositories, listing_age
+            )
         with phase("views"):
             context = self._build_context(declared, scope, mode, listings, now)
         scope, repository_states = context.scope, context.repository_states
@@ -435,12 +453,13 @@ class Reconciler:
         return 0.0 if self._world.records.take_changed_elsewhere(keys) else mode.listing_age
 
     def _list_repositories(
-        self, scope: PassScope, max_age: float
-    ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError]]:
+        self, scope: PassScope, repositories: Sequence[Repository], max_age: float
+    ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError], PassScope]:
         """List every repository of the scope once, or of all policies without records.
 
-        Returns the listing requests, and by key of the remote the listing or the error. Raises
-        InvalidInput when repositories show that records were lost.
+        Returns the listing requests, by key of the remote the listing or the error, and the scope
+        without the policies whose repositories show that records were lost. Raises InvalidInput
+        if these are all.
         """
         git, setup = self._world.git, self._world.setup
         # Listing the repositories of all policies is expensive and only needed to tell a first
@@ -454,10 +473,11 @@ class Reconciler:
         )
         listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
         if blank_reason:
-            missing = (it.lost_branch for it in scope.policy_states.values())
-            with count_other_branches(next(filter(None, missing), None)):
-                refuse_lost_records(blank_reason, listings, setup.install)
-        return listing_requests, listings
+            errors = find_lost_policies(
+                blank_reason, scope.all_policies, repositories, listings, setup.install
+            )
+            scope = _stop_lost_policies(scope, errors)
+        return listing_requests, listings, scope
 
     def _build_snapshot(
         self,
@@ -557,6 +577,36 @@ class Reconciler:
         )
         paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
         return replace(scope, path_ownership=replace(ownership, policy_paths=paths))
+
+
+def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:
+    """Return the scope where the policies of lost records are stopped.
+
+    Raises InvalidInput if no other policy is covered.
+    """
+    if not errors:
+        return scope
+    stopped: dict[PolicyKey, ResolvedPolicy] = {}
+    for policy in scope.all_policies:
+        if policy.key not in errors:
+            continue
+        try:
+            with count_other_branches(scope.policy_states[policy.records_key].lost_branch):
+                raise errors[policy.key]
+        except InvalidInput as error:
+            stopped[policy.key] = with_error(policy, error)
+    if all(it.key in stopped for it in scope.covered):
+        keys = [it.key for it in scope.covered] or list(stopped)
+        found = stopped[keys[0]].error
+        assert found is not None, "a policy is stopped by an error"
+        raise found
+    return replace(
+        scope,
+        all_policies=[stopped.get(it.key, it) for it in scope.all_policies],
+        covered=[stopped.get(it.key, it) for it in scope.covered],
+        evaluated=[it for it in scope.evaluated if it.key not in stopped],
+        stopped=[*scope.stopped, *(stopped[it.key] for it in scope.evaluated if it.key in stopped)],
+    )
 
 
 def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:

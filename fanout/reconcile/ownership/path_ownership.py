@@ -241,6 +241,19 @@ class PathOwnership(Value, kw_only=True):
         return (*located.values(), *self.stray_states)
 
     @property
+    def witness_states(self) -> tuple[RepositoryState, ...]:
+        """Return the states of the repositories that may show that records were lost.
+
+        They are those that its targets or records name, and all that its own namespace declares.
+        """
+        # In any other repository whoever may push to it can name the policy in a commit.
+        witnesses = {id(it.state): it.state for it in self.repository_by_place.values()}
+        for key, state in self.repository_states.items():
+            if key.startswith(f"{self.namespace}/"):
+                witnesses[id(state)] = state
+        return tuple(witnesses.values())
+
+    @property
     def states_by_repository(self) -> Mapping[str, RepositoryState]:
         """Return the states of the located repositories by name of the Repository object."""
         return {it.repository: it.state for it in self.repository_by_place.values()}

@@ -4,39 +4,68 @@ A mistyped records address or a deleted directory would otherwise forget every
 suspension and decide anew.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from fanout.api.commit_trailers import Trailer
+from fanout.api.git_repository import Repository
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListing, RepositoryState, url_of_remote
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import LostBranch
 from fanout.ports import GitStore
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.ref_names import record_traces_ref, vendor_ref
 
 
-def refuse_lost_records(
-    blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
-) -> None:
-    """Raise InvalidInput if a repository has a branch that this installation alone writes.
+def find_lost_policies(
+    blank_reason: str,
+    policies: Iterable[ResolvedPolicy],
+    repositories: Sequence[Repository],
+    listings: Mapping[str, RefListing | FanoutError],
+    install: str,
+) -> Mapping[PolicyKey, InvalidInput]:
+    """Return the error of each policy with a repository that this installation has written.
 
-    `blank_reason`: why nothing at all is on record. Other branches below `drafts/` may
-    belong to anybody.
+    Those are the repositories that it publishes to and all that its namespace declares. What
+    other namespaces have in theirs is not counted: anybody who may push to a repository can make
+    such a branch. `blank_reason`: why nothing at all is on record.
+    """
+    error_by_remote = _find_own_branches(blank_reason, listings, install)
+    if not error_by_remote:
+        return {}
+    errors: dict[PolicyKey, InvalidInput] = {}
+    for policy in policies:
+        declared = (it for it in repositories if it.metadata.namespace == policy.namespace)
+        remotes = {build_remote(it).key for it in (*declared, *policy.repositories.values())}
+        if lost := sorted(remotes & error_by_remote.keys()):
+            errors[policy.key] = error_by_remote[lost[0]]
+    return errors
+
+
+def _find_own_branches(
+    blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
+) -> Mapping[str, InvalidInput]:
+    """Return an error for each remote with a branch that this installation alone writes.
+
+    Other branches below `drafts/` may belong to anybody.
     """
     own_refs = (vendor_ref(install), record_traces_ref(install))
-    for remote, listing in sorted(listings.items()):
-        refs = () if isinstance(listing, FanoutError) else listing.refs
-        for ref in (it for it in own_refs if it in refs):
-            branch = ref.removeprefix("refs/heads/")
-            raise InvalidInput(
-                wording.describe_found_branch(blank_reason, url_of_remote(remote), branch),
-                reason="RecordsLost",
-                remedy=wording.RECORDS_REMEDY,
-            )
+    return {
+        remote: InvalidInput(
+            wording.describe_found_branch(
+                blank_reason, url_of_remote(remote), ref.removeprefix("refs/heads/")
+            ),
+            reason="RecordsLost",
+            remedy=wording.RECORDS_REMEDY,
+        )
+        for remote, listing in listings.items()
+        if not isinstance(listing, FanoutError)
+        and (ref := next((it for it in own_refs if it in listing.refs), ""))
+    }
 
 
 @contextmanager
@@ -61,7 +90,7 @@ def count_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
 
 def refuse_lost_policy_state(
     resolved_policy: ResolvedPolicy,
-    repository_states: Mapping[str, RepositoryState],
+    repository_states: Sequence[RepositoryState],
     variants: Sequence[ObservedVariant],
     git: GitStore,
 ) -> None:
@@ -78,7 +107,7 @@ def refuse_lost_policy_state(
 
 def find_bootstrap_repositories(
     resolved_policy: ResolvedPolicy,
-    repository_states: Mapping[str, RepositoryState],
+    repository_states: Sequence[RepositoryState],
     variants: Sequence[ObservedVariant],
     git: GitStore,
     install: str,
@@ -96,7 +125,7 @@ def find_bootstrap_repositories(
         own_keys
         | {
             it.identity
-            for it in repository_states.values()
+            for it in repository_states
             if {vendor_ref(install), record_traces_ref(install)} & it.refs.keys()
         }
     )
@@ -104,7 +133,7 @@ def find_bootstrap_repositories(
 
 def _find_activity(
     resolved_policy: ResolvedPolicy,
-    repository_states: Mapping[str, RepositoryState],
+    repository_states: Sequence[RepositoryState],
     variants: Sequence[ObservedVariant],
     git: GitStore,
 ) -> Iterator[tuple[RepositoryState, str]]:
@@ -112,7 +141,7 @@ def _find_activity(
     owner = trailer_owner(resolved_policy)
     own_variants = {variant.spec.name for variant in variants}
     # Sorted, so that repeated passes name the same repository in their error.
-    for _, repository_state in sorted(repository_states.items()):
+    for repository_state in sorted(repository_states, key=lambda it: it.key):
         for draft in repository_state.drafts.values():
             trailers = draft.trailers
             if trailers.policy == owner and (
