@@ -102,8 +102,21 @@ class ObjectReader(Protocol):
     def contains(self, head: str, commit: str) -> bool:
         """Return whether the commit is the head or one of its ancestors."""
 
+    def merge_base(self, head: str, commit: str) -> str:
+        """Return a newest common ancestor of two commits, "" without any."""
+
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """Return the state of each of these paths in the commit, by path."""
+
+    def changed_files(
+        self, commit: str, references: Sequence[str], omitted: Collection[str], limit: int
+    ) -> Sequence[str]:
+        """Return the paths of files that are otherwise, or absent, in each of the references.
+
+        References are commits; a file that the commit lacks is compared if the first one has it.
+        `omitted` are directories that are not read. At most `limit` paths are returned. Raises
+        InvalidInput.
+        """
 
     def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, TreeEntry]:
         """Return all files below a tree, by path.

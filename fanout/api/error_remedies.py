@@ -73,9 +73,11 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Free space, or set another directory with `--state-dir`.",
     ),
     Reason.DRAFT_BROKEN: Remedy(
-        "Somebody committed an invalid file to the draft branch, or deleted the Kptfile.",
-        "Correct the file on the draft branch. If you delete the branch, the next "
-        "sweep writes the draft again.",
+        "Somebody committed an invalid file to the draft branch, deleted the Kptfile, or changed "
+        "a file outside of the packages of the draft.",
+        "Correct the file on the draft branch. Commit a change outside of the packages to another "
+        "branch, and take it back on the draft branch. If you delete the branch, the next sweep "
+        "writes the draft again.",
     ),
     Reason.DRAFT_EDITED: Remedy(
         "People committed to the draft that the rollback replaces.",

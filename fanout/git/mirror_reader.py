@@ -1,7 +1,7 @@
 """Reader of commits, directories and files of a mirror, in process by libgit2."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _BLOB = int(ObjectType.BLOB)
 # of a commit names all packages published with it; both stay far below these sizes.
 _MAX_DIRECTORY_SIZE = 64 << 20  # bytes as git stores it, about a million entries
 _MAX_COMMIT_SIZE = 4 << 20  # bytes of a commit or an annotated tag
+_MAX_CHANGED_DIRECTORIES = 1000  # directories in which commits are compared
 _MAX_ROW_SIZE = 512  # bytes that a file may take in a directory of a package: its name and its id
 _TAG = int(ObjectType.TAG)
 _KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", _TAG: "tag"}
@@ -78,6 +79,13 @@ class MirrorReader:
             return False
         return head == commit or self._repository.descendant_of(head, commit)
 
+    def merge_base(self, head: str, commit: str) -> str:
+        """Return a newest common ancestor of two commits, "" without any. Raises Unavailable."""
+        for oid in (head, commit):
+            self._commit(oid)
+        base = self._repository.merge_base(head, commit)
+        return str(base) if base is not None else ""
+
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """Return the state of each path of the commit; "" is its root directory.
 
@@ -87,6 +95,45 @@ class MirrorReader:
         states = {"": PathState(str(self._commit(commit).tree_id))}
         directories: dict[str, pygit2.Tree] = {}
         return {path: self._find_state(path, states, directories) for path in paths}
+
+    def changed_files(
+        self, commit: str, references: Sequence[str], omitted: Collection[str], limit: int
+    ) -> Sequence[str]:
+        """Return the paths of files that are otherwise, or absent, in each of the references.
+
+        References are commits; a file that the commit lacks is compared if the first one has it.
+        `omitted` are directories that are not read. At most `limit` paths are returned. Raises
+        InvalidInput.
+        """
+        changed: list[str] = []
+        roots = [str(self._commit(it).tree_id) for it in (commit, *references)]
+        pending: list[tuple[str, Sequence[str]]] = [("", roots)]
+        # Directories that one of the references has alike are not opened.
+        for _ in range(_MAX_CHANGED_DIRECTORIES):
+            if not pending or len(changed) >= limit:
+                break
+            prefix, trees = pending.pop()
+            rows, *others = [self._rows(tree) for tree in trees]
+            for name in rows.keys() | others[0].keys():
+                row, present = rows.get(name), [other.get(name) for other in others]
+                if row in present:
+                    continue
+                path = prefix + _decode_name(name, prefix)
+                if path in omitted:
+                    continue
+                if (row or present[0] or (0, ""))[0] != FileMode.TREE:
+                    changed.append(path)
+                    continue
+                entries = [
+                    it if it and it[0] == FileMode.TREE else (0, "") for it in (row, *present)
+                ]
+                pending.append((f"{path}/", [oid for _, oid in entries]))
+        return sorted(changed)[:limit]
+
+    def _rows(self, tree: str) -> Mapping[bytes, tuple[int, str]]:
+        """Return mode and id of what is directly in a tree, by name; "": an empty tree."""
+        raw = self._read(tree, _TREE, _MAX_DIRECTORY_SIZE, referenced=True) if tree else b""
+        return {name: (mode, oid) for mode, name, oid in parse_tree(raw)}
 
     def _find_state(
         self, path: str, states: dict[str, PathState], directories: dict[str, pygit2.Tree]

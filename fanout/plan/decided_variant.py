@@ -89,13 +89,14 @@ def _choose_shared_step(
     """Choose whether the variant joins or leaves the draft of its stage; None: neither.
 
     Only what is released is in a draft of a stage. A package with edits does not leave: its
-    branch is the only place that has them.
+    branch is the only place that has them. Nor does one leave a draft that edits have broken.
     """
     draft, is_released = variant.observed.draft, decision.state in _RELEASED
     is_due = variant.draft_content is not None
     if is_due and is_released and (publish or not decision.release):
         return VariantStep.WRITE, decision.release
-    may_leave = draft is not None and not draft.has_edits and not variant.observed.is_unrecorded
+    is_kept = draft is None or draft.has_edits or bool(draft.faults)
+    may_leave = not is_kept and not variant.observed.is_unrecorded
     if may_leave and (is_due or not is_released):
         return VariantStep.REMOVE, False
     return None

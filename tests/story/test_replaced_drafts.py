@@ -90,6 +90,10 @@ def test_a_commit_beside_the_packages_survives_a_bump(tmp_path: Path, draft: str
     commit = edge.commit(branch, {"notes.md": "mine\n"})
     fleet.release("v2")
     fleet.later(minutes=1).settle()
+    assert edge.refs()[f"refs/heads/{branch}"] == commit
+    assert fleet.condition("sites/a")[0] == "DraftBroken"
+    edge.commit(branch, {"notes.md": None})
+    fleet.settle()
     assert "replicas: 2" in edge.file(branch, "sites/a/deployment.yaml")
     assert edge.git("merge-base", "--is-ancestor", commit, branch) == ""
 

@@ -7,7 +7,7 @@ are not the editor's.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -59,10 +59,28 @@ def find_new_faults(
     return tuple(sorted(faults, key=lambda fault: (fault.where.file, fault.where.line)))
 
 
+def describe_outside_files(
+    paths: Iterable[str], packages: Collection[str]
+) -> tuple[InvalidInput, ...]:
+    """Return the faults of a draft that changes these files outside of its packages.
+
+    A publication takes the packages alone, and Git counts the whole branch as merged then.
+    """
+    names = f"package {next(iter(packages))}" if len(packages) == 1 else "the packages of the draft"
+    return tuple(
+        _draft_broken(
+            f"the file is outside of {names}, and a publication would drop its change",
+            "keep the change on a branch of its own, and take it back",
+            _where(path),
+        )
+        for path in paths
+    )
+
+
 def with_remedy(fault: InvalidInput) -> str:
     """Return the fault with a remedy, to which the caller appends the place."""
     text = str(fault)
-    return text if fault.remedy.startswith("correct ") else f"{text}; correct it"
+    return text if fault.remedy.startswith(("correct ", "keep ")) else f"{text}; correct it"
 
 
 def _suspect_files(

@@ -7,6 +7,7 @@ a repository without changes costs its listing and nothing more.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from fanout.api.promotion_policy import normalize_person
@@ -36,6 +37,7 @@ from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.commit_chain import is_of_target
 from fanout.reconcile.observation.mirror_access import read_with_recovery
+from fanout.reconcile.observation.misplaced_changes import find_outside_changes
 from fanout.reconcile.observation.other_installations import (
     DraftedPaths,
     find_other_installations,
@@ -78,8 +80,8 @@ class _RepositoryMemo:
     """Values read of one repository in earlier passes, by commit."""
 
     path_states: dict[str, dict[str, PathState]] = field(default_factory=dict)
-    commit_times: dict[str, int] = field(default_factory=dict)
     observed_paths: list[str] = field(default_factory=list)  # paths whose state is observed
+    writer: str = ""  # committer of the vendor branch, which is fanout's
     statements: StatementIndex = field(default_factory=StatementIndex)
     traces_commit: str = ""
     traces: Mapping[str, RecordTrace] = field(default_factory=dict)  # of that commit
@@ -181,6 +183,7 @@ class RepositoryObserver:
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
+            head_time, vendor_time, memo.writer = _read_heads(reader, head, vendor)
             shared_drafts = _get_shared_drafts(memo, reader, self.install, tips, head)
             removal_drafts = _get_removal_drafts(memo, reader, self.install, tips, head)
             own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
@@ -192,7 +195,6 @@ class RepositoryObserver:
             on_branch = _read_paths(memo, reader, head, package_paths)
             pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
             memo.statements = read_statement_index(reader, vendor, memo.statements)
-            times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
             drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
             traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
         # Without this a long-running process would keep the paths of every commit it ever saw.
@@ -205,9 +207,9 @@ class RepositoryObserver:
             branch=branch,
             refs=refs,
             head=head,
-            head_time=times[0],
+            head_time=head_time,
             vendor_head=vendor,
-            vendor_time=times[1],
+            vendor_time=vendor_time,
             path_states=on_branch,
             published_renderings={it: published[it] for it in published if it not in obsolete},
             obsolete_renderings=obsolete & published.keys(),
@@ -258,10 +260,11 @@ def _read_traces(
     return memo.traces
 
 
-def _read_time(memo: _RepositoryMemo, reader: ObjectReader, commit: str) -> int:
-    if commit and commit not in memo.commit_times:
-        memo.commit_times[commit] = reader.commit(commit).timestamp
-    return memo.commit_times.get(commit, 0)
+def _read_heads(reader: ObjectReader, head: str, vendor: str) -> tuple[int, int, str]:
+    """Return the times of both heads, and the committer of the vendor branch, which is fanout."""
+    commits = [reader.commit(oid) if oid else None for oid in (head, vendor)]
+    head_time, vendor_time = (it.timestamp if it is not None else 0 for it in commits)
+    return head_time, vendor_time, commits[1].committer if commits[1] is not None else ""
 
 
 def _get_draft(
@@ -274,7 +277,7 @@ def _get_draft(
         return memo.drafts[unedited_key]
     if key not in memo.drafts:
         try:
-            draft = _read_draft(reader, _package_path(prefix, ref), *key)
+            draft = _read_draft(reader, _package_path(prefix, ref), *key, memo.writer)
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
             draft = None
         memo.drafts[key if draft is None or draft.is_edited else unedited_key] = draft
@@ -286,7 +289,8 @@ def _get_shared_drafts(
     memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
 ) -> dict[str, _SharedDraft | None]:
     shared = [(ref, oid, head) for ref, oid in tips.items() if is_stage_draft(install, ref)]
-    return _read_tips(memo.shared_drafts, _read_shared_draft, reader, shared)
+    read = partial(_read_shared_draft, writer=memo.writer)
+    return _read_tips(memo.shared_drafts, read, reader, shared)
 
 
 def _get_removal_drafts(
@@ -324,29 +328,36 @@ def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:
 
 
 def _read_shared_draft(
-    reader: ObjectReader, ref: str, oid: str, target_head: str
+    reader: ObjectReader, ref: str, oid: str, target_head: str, writer: str
 ) -> _SharedDraft | None:
     chain = read_stage_draft(reader, ref, oid, target_head)
     if chain is None:
         return None
+    outside: tuple[InvalidInput, ...] = ()
+    if chain.is_edited or reader.commit(oid).committer != writer:
+        outside = find_outside_changes(reader, oid, chain.base, target_head, chain.packages)
     stage_draft = StageDraft(
         ref=ref,
         commit=oid,
         timestamp=chain.timestamp,
         base=chain.base,
-        is_edited=chain.is_edited,
+        is_edited=chain.is_edited or bool(outside),
     )
     return _SharedDraft(
         stage_draft,
         tuple(
-            _build_shared_draft(reader, stage_draft, path, package)
+            _build_shared_draft(reader, stage_draft, path, package, outside)
             for path, package in chain.packages.items()
         ),
     )
 
 
 def _build_shared_draft(
-    reader: ObjectReader, stage_draft: StageDraft, path: str, package: StagePackage
+    reader: ObjectReader,
+    stage_draft: StageDraft,
+    path: str,
+    package: StagePackage,
+    outside: tuple[InvalidInput, ...],
 ) -> OpenDraft:
     trailers, tree = package.trailers, package.tree
     faults: tuple[InvalidInput, ...] = ()
@@ -367,7 +378,7 @@ def _build_shared_draft(
         is_shared=True,
         is_edited=tree != trailers.tree,
         settled_keys=settled,
-        faults=faults,
+        faults=(*faults, *outside),
         editors=package.editors,
         rejected_lines=tuple(
             line.removeprefix(f"{path}: ") for line in lines if line.startswith(f"{path}: ")
@@ -382,11 +393,11 @@ def _package_path(prefix: str, ref: str) -> str:
 
 
 def _read_draft(
-    reader: ObjectReader, path: str, ref: str, oid: str, target_head: str
+    reader: ObjectReader, path: str, ref: str, oid: str, target_head: str, writer: str
 ) -> OpenDraft | None:
     """Return the draft at a tip, or None if neither the tip nor a commit of the draft is fanout's.
 
-    What the target branch has is no commit of the draft.
+    What the target branch has is no commit of the draft. `writer` is the committer of fanout.
     """
     commit = tip = reader.commit(oid)
     has_joints = len(tip.parents) > 1
@@ -407,6 +418,7 @@ def _read_draft(
     tree = reader.paths(oid, [path])[path].tree if path else None
     is_own_commit, is_amended = commit.oid == oid, tree != trailers.tree
     faults: tuple[InvalidInput, ...] = ()
+    outside: tuple[InvalidInput, ...] = ()
     resolved_conflicts, editors = frozenset[str](), frozenset[str]()
     try:
         faults = _find_faults(reader, path, tree, trailers)
@@ -416,6 +428,10 @@ def _read_draft(
         # case.
         if not is_own_commit or is_amended or len(tip.parents) != 1:
             editors = _find_editors(reader, tip, amended=is_own_commit and is_amended)
+        # An amended commit keeps its message. Comparing whole directories would dominate a pass.
+        if not is_own_commit or commit.committer != writer:
+            base = commit.parents[0] if commit.parents else ""
+            outside = find_outside_changes(reader, oid, base, target_head, [path])
     except InvalidInput as error:  # content that no package may have; other drafts are still read
         faults = (add_package(error, path),)
     has_conflicts = trailers.conflicts != NO_VALUE
@@ -425,9 +441,9 @@ def _read_draft(
         commit=oid,
         tree=tree,
         trailers=trailers,
-        is_edited=not is_own_commit or is_amended,
+        is_edited=not is_own_commit or is_amended or bool(outside),
         settled_keys=resolved_conflicts,
-        faults=faults,
+        faults=(*faults, *outside),
         editors=editors,
         rejected_lines=parse_conflict_paragraph(commit.message) if has_conflicts else (),
         timestamp=commit.timestamp,
@@ -518,7 +534,6 @@ def _drop_stale(memo: _RepositoryMemo, head: str, vendor: str, tips: Mapping[str
     """Keep only values of commits that present refs point to."""
     commits = {head, vendor}
     memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
-    memo.commit_times = {oid: when for oid, when in memo.commit_times.items() if oid in commits}
     memo.drafts = _keep_present(memo.drafts, head, tips)
     memo.shared_drafts = _keep_present(memo.shared_drafts, head, tips)
     memo.removal_drafts = _keep_present(memo.removal_drafts, head, tips)
