@@ -427,9 +427,16 @@ def pending_alone(fleet: Fleet) -> None:
     pending_of_another(fleet, passed=False)
 
 
+def early_approval(fleet: Fleet) -> None:
+    prod = f"{{name: prod, after: {{stages: [dev], soak: 1h}}, requires: [{REVIEW}]}}"
+    stages(fleet, DEV, prod)
+    next_revision(fleet)
+
+
 # Nothing that somebody runs ends these: time does, or whoever is named.
 WITHOUT = [
     ("a removal that a window holds", window_over_a_removal, Reason.WINDOW_CLOSED),
+    ("an approval before the soak", early_approval, Reason.APPROVAL_MISSING),
     ("a check that is pending, as its reporter says", pending_alone, Reason.VERIFICATION_PENDING),
 ]
 

@@ -230,6 +230,9 @@ class CommandBuilder:
                 yield self._command("withdraw", decision.name, *_WHY)
 
     def _build_approvals(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the approvals that are asked for: not before `after` and the soak have passed."""
+        if not blocker.needs_person:
+            return
         rule = self._find_rule(blocker.stage)
         approvals = (
             [it.name for it in rule.requires if isinstance(it, ApprovalRule)] if rule else []
