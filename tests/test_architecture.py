@@ -100,6 +100,43 @@ def test_few_classes_say_the_same_as_another_one():
     assert len(others) <= PAIRS_ALIKE, "\n".join(others)
 
 
+def traversals(tree: ast.AST) -> list[int]:
+    """Lines where the variants or stages that the gates decided about are gone through.
+
+    That is a call of `values` or `items` of a field `variants` or `stages`, as in
+    `decision.variants.values()`. Reading the decision about one variant by its name is none.
+    """
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("values", "items")
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr in ("variants", "stages")
+    ]
+
+
+def test_above_the_pass_only_present_traverses_a_result():
+    """Whatever else shows a result reads entries of `present`: a column or count has one place."""
+    contract = layers()
+    [position] = [depth for depth, layer in enumerate(contract) if "present" in layer]
+    above = {package for layer in contract[:position] for package in layer}
+    found = {
+        name_of(path): lines
+        for path in MODULES
+        if path.relative_to(PACKAGE).parts[0] in above
+        and (lines := traversals(ast.parse(text_of(path))))
+    }
+    assert found == {}
+
+
+def test_a_traversal_is_found():
+    """The rule would hold if nothing were found."""
+    line = "names = [it for it in item.decision.variants.values()]"
+    assert traversals(ast.parse(line)) == [1]
+    assert traversals(ast.parse("decision.variants[name].state")) == []
+
+
 def test_a_module_says_what_it_is_for():
     assert [name_of(path) for path in MODULES if not read_source(path).has_docstring] == []
 

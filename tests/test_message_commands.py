@@ -17,9 +17,9 @@ from fanout.message_commands import (
     cluster_commands,
 )
 from fanout.plan.written_objects import ObjectName
+from fanout.present.notifications.notification_conditions import NotificationCondition
+from fanout.present.notifications.notification_events import EventSource, build_events
 from fanout.present.status_views import build_broken_status
-from fanout.reconcile.notifications.notification_conditions import NotificationCondition
-from fanout.reconcile.notifications.notification_events import EventSource, build_events
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 FILES = MessageCommands((("files", "policies"), ("files", "my sites")))

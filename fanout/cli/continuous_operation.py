@@ -30,8 +30,8 @@ from fanout.controller.loop_health import LoopObserver
 from fanout.controller.notification_thread import NotificationThread
 from fanout.controller.run_loop import LoopDependencies, RunLoop
 from fanout.disk_cache import installed_version
+from fanout.present.notifications.notifier import Notifier
 from fanout.reconcile.execution.plan_execution import run_pass
-from fanout.reconcile.notifications.notifier import Notifier
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
 from fanout.values import Value

@@ -9,8 +9,8 @@ from fanout.cli.terminal import print_message
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import FanoutError
 from fanout.ports import BatchResult, Credentials, EventBatch
-from fanout.reconcile.notifications.notification_outbox import NotificationOutbox
-from fanout.reconcile.notifications.notifier import Notifier
+from fanout.present.notifications.notification_outbox import NotificationOutbox
+from fanout.present.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import list_subjects
 from fanout.telemetry.error_isolation import run_isolated

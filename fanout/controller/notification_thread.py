@@ -11,7 +11,7 @@ import structlog
 from fanout.controller.loop_health import ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.reconcile.notifications.notifier import Delivery, Notifier
+from fanout.present.notifications.notifier import Delivery, Notifier
 from fanout.telemetry.error_isolation import run_isolated
 
 MAX_WAIT = 60.0  # seconds between looks at what waits

@@ -13,8 +13,8 @@ from fanout.api.notifications import NotificationEvent
 from fanout.message_commands import cluster_commands
 from fanout.plan.actions import ActionKind, ActionResult
 from fanout.plan.written_objects import ObjectName, PolicyEvent
-from fanout.reconcile.notifications import event_wording as wording
-from fanout.reconcile.notifications.notification_conditions import NotificationCondition
+from fanout.present.notifications import event_wording as wording
+from fanout.present.notifications.notification_conditions import NotificationCondition
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey
 

@@ -20,6 +20,10 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.present.declaration_error_conditions import with_errors
+from fanout.present.notifications.notification_conditions import (
+    NotificationCondition,
+    find_conditions,
+)
 from fanout.present.pass_failures import build_unevaluated_status, with_failure
 from fanout.present.policy_entry import VariantEntry, walk_policy
 from fanout.present.policy_events import (
@@ -40,10 +44,6 @@ from fanout.present.status_views import (
     build_variant_status,
     summarize_repositories,
     with_declaration,
-)
-from fanout.reconcile.notifications.notification_conditions import (
-    NotificationCondition,
-    find_conditions,
 )
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests

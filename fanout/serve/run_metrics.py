@@ -25,12 +25,13 @@ from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.actions import ActionResult
+from fanout.present.policy_counts import count_gate_decisions
 from fanout.reconcile.pass_results import PassReport
 from fanout.sandbox.worker_limits import ExceededLimit
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType
-from fanout.serve.state_counts import StateCounts, count_gate_decisions
+from fanout.serve.state_counts import StateCounts
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.telemetry.event_counters import EventName, Labels
 from fanout.telemetry.metrics import PHASES, Counters

@@ -1,21 +1,20 @@
 """Output of a pass: plan or actions on stdout, problems on stderr."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.durations import format_instant
-from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import complete_text, print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
 from fanout.present.enforcement_conditions import list_unenforced
-from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult
+from fanout.present.hold_listing import list_holds
+from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport
 from fanout.reconcile.problem_aggregation import (
     count_failures,
     format_deferred_outcomes,
@@ -23,52 +22,6 @@ from fanout.reconcile.problem_aggregation import (
     format_lines,
     group_problems,
 )
-
-Plain = dict[str, str]
-
-
-def serialize_holds(observed: PassPlan) -> list[Plain]:
-    """Return the holds of policies, stages, variants and removals as data.
-
-    They are in the order of the policies. The hold of a stage is listed once, as the
-    stage's, and not again for its variants.
-    """
-    return [entry for item in observed.policies for entry in _policy_holds(item)]
-
-
-def _policy_holds(item: PolicyResult) -> Iterator[Plain]:
-    subject = {"policy": item.title}
-    if item.decision is not None:
-        yield from _decision_holds(subject, item.decision)
-    elif item.error is not None:
-        yield {**subject, "reason": str(item.error.reason), "message": str(item.error)}
-    for name, holds in item.removals.holds.items():
-        yield from _hold_entries({**subject, "variant": name}, holds)
-    for name, holds in item.remaining_leftovers.items():
-        yield from _hold_entries({**subject, "variant": name}, holds)
-
-
-def _decision_holds(subject: Mapping[str, str], decision: PolicyEvaluation) -> Iterator[Plain]:
-    yield from _hold_entries(subject, decision.holds)
-    # A hold says since when it applies, which may differ between a stage and its variants.
-    stage_holds: dict[str, set[tuple[str, str]]] = {}
-    for stage in decision.stages.values():
-        own_subject = {"stage": stage.name} if stage.name else {}
-        yield from _hold_entries({**subject, **own_subject}, stage.holds)
-        stage_holds[stage.name] = {(str(it.reason), it.message) for it in stage.holds}
-    for variant in decision.variants.values():
-        own_subject = {"stage": variant.stage} if variant.stage else {}
-        listed = stage_holds.get(variant.stage, set())
-        holds = [it for it in variant.holds if (str(it.reason), it.message) not in listed]
-        yield from _hold_entries({**subject, **own_subject, "variant": variant.name}, holds)
-
-
-def _hold_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator[Plain]:
-    for hold in holds:
-        entry = {**subject, "reason": str(hold.reason), "message": hold.message}
-        entry |= {"who": hold.who} if hold.who else {}
-        yield entry | ({"until": format_instant(hold.until)} if hold.until is not None else {})
-
 
 _ACTION_WORDS = {
     ActionKind.WRITE_TRACE: ("record trace", "written"),
@@ -143,7 +96,7 @@ def _format_planned(number: int, noun: str, participle: str) -> str:
 
 def _serialize_planned(observed: PassPlan) -> dict[str, object]:
     problems = serialize_problems(observed)
-    return {**observed.printed_plan.as_json(), **problems, "holds": serialize_holds(observed)}
+    return {**observed.printed_plan.as_json(), **problems, "holds": list_holds(observed)}
 
 
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:

@@ -6,7 +6,7 @@ the next one continues.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
 from fanout.ports import RecordCreator
+from fanout.present.policy_entry import walk_policy
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import Value, replace
 
@@ -140,16 +141,13 @@ def _format_pending(pending: Sequence[PendingVariant]) -> str:
 
 def list_unready(report: PassReport) -> list[PendingVariant]:
     """List the variants of all policies of the pass that are neither ready nor skipped."""
-    return [it for item in report.pass_plan.policies for it in _list_unready_of(item)]
-
-
-def _list_unready_of(item: PolicyResult) -> Iterator[PendingVariant]:
-    if item.decision is None:
-        yield PendingVariant(item.title, "Stopped", can_proceed=False)
-        return
-    for variant in item.decision.variants.values():
-        if variant.state not in _IN_FORCE:
-            yield _describe(item, variant)
+    pending: list[PendingVariant] = []
+    for item in report.pass_plan.policies:
+        if item.decision is None:
+            pending.append(PendingVariant(item.title, "Stopped", can_proceed=False))
+        decisions = (it.decision for it in walk_policy(item).variants)
+        pending += [_describe(item, it) for it in decisions if it.state not in _IN_FORCE]
+    return pending
 
 
 def wait_until_published(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from fanout.disk_cache import read_cache_value, write_cache_file
-from fanout.reconcile.notifications.notification_conditions import NotificationCondition
+from fanout.present.notifications.notification_conditions import NotificationCondition
 from fanout.values import Value, write_json
 
 # Of the format, not of the program: an update of fanout must not lose what waits.

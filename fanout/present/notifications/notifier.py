@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from fanout.api.notifications import NotificationTarget
 from fanout.ports import BatchResult, EventBatch, EventSender
-from fanout.reconcile.notifications.notification_conditions import (
+from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
     find_conditions,
 )
-from fanout.reconcile.notifications.notification_events import EventSource, build_events
-from fanout.reconcile.notifications.notification_outbox import (
+from fanout.present.notifications.notification_events import EventSource, build_events
+from fanout.present.notifications.notification_outbox import (
     DeliveryPause,
     NotificationOutbox,
     OutboxState,

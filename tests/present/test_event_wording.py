@@ -6,7 +6,7 @@ import pytest
 
 from fanout.api.notifications import NotificationEvent as Event
 from fanout.gates.gate_wording import describe_halt
-from fanout.reconcile.notifications import event_wording as wording
+from fanout.present.notifications import event_wording as wording
 
 SENTENCES = [
     (wording.describe_transition(Event.APPROVAL_AWAITED, "v2", "prod", ["ams", "ber"], "S"),

@@ -10,8 +10,8 @@ from typing import Any
 from fanout.api.durations import format_instant
 from fanout.api.notifications import NotificationEvent
 from fanout.message_commands import MessageCommands
-from fanout.reconcile.notifications import event_wording as wording
-from fanout.reconcile.notifications.notification_conditions import NotificationCondition
+from fanout.present.notifications import event_wording as wording
+from fanout.present.notifications.notification_conditions import NotificationCondition
 from fanout.values import Value
 
 MAX_NAMES = 20  # variants that one event names; it counts all

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanout.disk_cache import write_cache_file
-from fanout.reconcile.notifications.notification_outbox import NO_STATE, NotificationOutbox
+from fanout.present.notifications.notification_outbox import NO_STATE, NotificationOutbox
 
 CONTENTS = {
     "an event that is not known": {

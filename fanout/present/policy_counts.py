@@ -1,0 +1,78 @@
+"""Counts of one policy after a pass, with the labels that metrics have."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from fanout.api.reasons import is_asked
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.reconcile.pass_results import STOPPED, PolicyResult
+
+Labels = tuple[str, ...]
+
+
+class PolicyCounts(NamedTuple):
+    """Counts by namespace and policy; those of variants written by hand have no policy."""
+
+    policies: Counter[Labels]  # by state
+    stages: Counter[Labels]  # by name and state
+    variants: Counter[Labels]  # by stage and state
+    holds: Counter[Labels]  # by stage and reason, but for those for which nobody is asked yet
+    problems: Counter[Labels]  # by reason; those that a person must fix
+
+
+def count_policy(item: PolicyResult) -> PolicyCounts:
+    """Return the counts of one policy."""
+    policy, decision = item.resolved_policy, item.decision
+    labels = (policy.namespace, policy.name if policy.upstream_policy is not None else "")
+    stages: Counter[Labels] = Counter()
+    variants: Counter[Labels] = Counter()
+    holds: Counter[Labels] = Counter()
+    if decision is not None:
+        stages.update((*labels, it.name, it.state) for it in decision.stages.values())
+        for variant in decision.variants.values():
+            variants[*labels, variant.stage, variant.state.value] += 1
+            reasons = {it.reason for it in variant.holds}
+            asked = (it for it in reasons if is_asked(it, reasons))
+            holds.update((*labels, variant.stage, it) for it in asked)
+        holds.update((*labels, *it) for it in _find_shared_holds(decision))
+    return PolicyCounts(
+        Counter([(*labels, _find_state(item))]),
+        stages,
+        variants,
+        holds,
+        Counter((*labels, it.reason) for it in item.problems if it.needs_fix),
+    )
+
+
+def count_gate_decisions(item: PolicyResult) -> Counter[Labels]:
+    """Return what gates decided about one policy in a pass, by decision and reason."""
+    counts: Counter[Labels] = Counter()
+    for variant in item.decision.variants.values() if item.decision is not None else ():
+        counts.update(("Hold", it) for it in {hold.reason for hold in variant.holds})
+        counts["Release", ""] += variant.release
+        counts["Publish", ""] += variant.publish
+    shared = _find_shared_holds(item.decision) if item.decision is not None else ()
+    counts.update(("Hold", reason) for _, reason in shared)
+    return counts
+
+
+def _find_shared_holds(decision: PolicyEvaluation) -> list[Labels]:
+    """Return stage and reason of each hold of the policy, and of a stage without its variants."""
+    of_variants = {
+        (it.stage, hold.reason) for it in decision.variants.values() for hold in it.holds
+    }
+    of_stages = {(it.name, hold.reason) for it in decision.stages.values() for hold in it.holds}
+    return [*(of_stages - of_variants), *{("", it.reason) for it in decision.holds}]
+
+
+def _find_state(item: PolicyResult) -> str:
+    if item.error is not None:
+        return STOPPED
+    variants = item.decision.variants.values() if item.decision is not None else ()
+    states = {it.state for it in variants}
+    if item.resolved_policy.failures or VariantState.FAILED in states:
+        return "Failed"
+    declaration = item.resolved_policy.upstream_policy
+    if declaration is not None and declaration.spec.suspend:
+        return "Suspended"
+    return "Ready" if states <= {VariantState.READY} else "Progressing"
