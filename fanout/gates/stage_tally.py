@@ -50,7 +50,7 @@ class TalliedVariant:
 
     @property
     def absent_failure(self) -> Hold | None:
-        """Why the variant counts as failed at its stage's candidate without having it published."""
+        """Return why it counts as failed at its stage's candidate without having it published."""
         # The draft of one that goes ahead is of another revision.
         own_failure = self.early_failure if not self.leads else None
         return own_failure or self.rolled_back or self.overtaken
