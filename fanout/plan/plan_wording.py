@@ -259,6 +259,15 @@ def describe_unmanaged_package(location: str) -> str:
     )
 
 
+def describe_unmerged_package(location: str, draft_branch: str) -> str:
+    """Describe a path with a package that came there while fanout had a draft for it."""
+    return (
+        f"{location} holds a package that is not known to be from its draft; if it is, merge branch"
+        f" {draft_branch} with a merge commit, else set adoptionPolicy: AdoptExisting or choose"
+        " another path"
+    )
+
+
 def describe_exchange(location: str, partners: Iterable[str]) -> str:
     """Describe variants that exchange paths, of which one cannot be published yet."""
     return (

@@ -314,7 +314,11 @@ def _occupied_path_hold(
     if variant.is_unmanaged and not variant.may_adopt:
         return Hold(
             Reason.PATH_TAKEN,
-            plan_wording.describe_unmanaged_package(location),
+            plan_wording.describe_unmanaged_package(location)
+            if variant.draft is None
+            else plan_wording.describe_unmerged_package(
+                location, variant.draft.ref.removeprefix("refs/heads/")
+            ),
             who=owner,
         )
     return None

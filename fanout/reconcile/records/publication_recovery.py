@@ -10,7 +10,15 @@ contained did not happen (design §3).
 from datetime import datetime
 
 from fanout.api.reasons import Reason
-from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
+from fanout.errors import InvalidInput
+from fanout.package.kptfile import KPTFILE_NAME
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    OpenDraft,
+    PristineRenderings,
+    RepositoryState,
+)
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.rollback.earlier_publication import is_other_state
@@ -112,17 +120,22 @@ def recover_replaced_draft(
     publication_memo: PublicationMemo,
     now: datetime,
 ) -> ObservedVariant:
-    """Return the variant with the publication of a draft that was merged and then replaced.
+    """Return the variant with the publication of a draft that a person merged by hand.
 
-    A person merged it while a pass wrote a newer one in its place: the draft branch and the branch
-    of renderings have the newer one.
+    Its branch has another content: the person has edited what was merged and not the branch, or a
+    pass wrote a newer draft in its place. Without a commit of the draft on the target branch, as
+    after a squash, the content shows which draft it was.
     """
     state, tree, published = variant.repository_state, variant.path_state.tree, variant.published
+    draft = variant.draft
     if tree is None or variant.is_moving or not _may_be_replaced(variant):
         return variant
     recorded = variant.status_line.published
-    history = PublicationHistory(open_reader(state.remote), state, variant.spec, publication_memo)
+    reader = open_reader(state.remote)
+    history = PublicationHistory(reader, state, variant.spec, publication_memo)
     trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
+    if trailers is None and draft is not None and _is_content_of(reader, draft, tree):
+        trailers = draft.trailers
     pristine_tree = trailers.rendered if trailers is not None else history.find_drafted(tree)
     if not variant.is_unrecorded:
         if trailers is None or not history.shows_commit(tree, trailers.commit):
@@ -145,9 +158,34 @@ def recover_replaced_draft(
         is_unrecorded=True,
         reverted_publication=None,
         obstacle=None if variant.is_unmanaged and is_taken else variant.obstacle,
-        # Commits by people may be on the newer draft: one that is shared waits for the next pass.
-        draft=None if variant.shares_draft else variant.draft,
+        # Commits by people may be on the draft alone: it waits for the next pass.
+        draft=None
+        if variant.shares_draft
+        or (draft and draft.has_edits and not reader.contains(state.head, draft.commit))
+        else draft,
         unfinished_push=PristineRenderings(variant.published_rendering, pristine_tree or None),
+    )
+
+
+def _is_content_of(reader: ObjectReader, draft: OpenDraft, tree: str) -> bool:
+    """Return whether a package is what fanout wrote on the draft, with edits of people.
+
+    Its Kptfile is that of the draft, which names the upstream commit, and no file that the draft
+    changes is as it was before.
+    """
+    trees = (tree, draft.trailers.tree, draft.trailers.onto)
+    if not all(it == NO_VALUE or reader.has(it) for it in trees):
+        return False
+    try:
+        present, drafted, replaced = (reader.entries(it) if it != NO_VALUE else {} for it in trees)
+    except InvalidInput:  # a package may not have it, so that fanout did not write it
+        return False
+    paths = drafted.keys() | replaced.keys()
+    changed = [it for it in paths if drafted.get(it) != replaced.get(it)]
+    return (
+        KPTFILE_NAME in changed
+        and present.get(KPTFILE_NAME) == drafted.get(KPTFILE_NAME)
+        and all(present.get(it) != replaced.get(it) for it in changed)
     )
 
 
@@ -158,8 +196,14 @@ def _may_be_replaced(variant: ObservedVariant) -> bool:
     """
     published, draft = variant.published, variant.draft
     if not variant.is_unrecorded:
-        is_first = variant.is_unmanaged and variant.status_line.grant is not None
-        return variant.reverted_publication is not None or is_first
+        if not variant.is_unmanaged:
+            return variant.reverted_publication is not None
+        # A draft that adopts the package has it as its base.
+        return variant.status_line.grant is not None or (
+            draft.trailers.onto != variant.path_state.tree
+            if draft is not None
+            else variant.drafted_rendering is not None and not variant.may_adopt
+        )
     assert published is not None, "a publication without a record is in Git"
     return draft is not None and (draft.trailers.revision, draft.trailers.digest) != (
         published.revision,
