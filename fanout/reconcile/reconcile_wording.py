@@ -232,27 +232,38 @@ def describe_unreadable_repositories(number: int, first: str) -> str:
 # Tags and repositories.
 
 
+def format_push_command(commit: str, ref: str) -> str:
+    """Format the command that sets a ref, for a clone: a URL may be relative to another directory.
+
+    A clone of the repository has the commit, unless its history was rewritten.
+    """
+    return f"git push origin {commit}:{ref}"
+
+
 def describe_moved_publication(
     tag: str, repository: str, target: str, revision: str, command: str
 ) -> str:
     """Describe the tag of a publication that points elsewhere; `command` restores it."""
     return (
         f"tag {tag} of {repository} points to {target}, not to the publication of {revision};"
-        f" delete the tag and run `{command}`"
+        f" delete the tag and, in a clone of {repository}, run `{command}`"
     )
 
 
 def describe_lost_publication(tag: str, repository: str, revision: str, command: str) -> str:
     """Describe the tag of a publication that was deleted; `command` restores it."""
     return (
-        f"tag {tag} is missing from {repository}, but {revision} was published with it; run"
-        f" `{command}`"
+        f"tag {tag} is missing from {repository}, but {revision} was published with it; in a clone"
+        f" of {repository}, run `{command}`"
     )
 
 
 def describe_lost_earlier_publication(tag: str, repository: str, command: str) -> str:
     """Describe the deleted tag of a publication that others followed; `command` restores it."""
-    return f"tag {tag} of an earlier publication is missing from {repository}; run `{command}`"
+    return (
+        f"tag {tag} of an earlier publication is missing from {repository}; in a clone of"
+        f" {repository}, run `{command}`"
+    )
 
 
 def describe_lost_upstream_tag(tag: str, repository: str, revision: str, commit: str) -> str:

@@ -62,12 +62,15 @@ SENTENCES = [
     (wording.describe_archived_repository("ann/edge", "git.example.com"),
      "repository ann/edge is archived on git.example.com"),
     (wording.describe_moved_publication(TAG, "edge", "abab", "v1", "git push"),
-     ("tag sites/ams/v1 of edge points to abab, not to the publication of v1; delete the tag and"
-      " run `git push`")),
+     ("tag sites/ams/v1 of edge points to abab, not to the publication of v1; delete the tag and,"
+      " in a clone of edge, run `git push`")),
     (wording.describe_lost_publication(TAG, "edge", "v1", "git push"),
-     ("tag sites/ams/v1 is missing from edge, but v1 was published with it; run `git push`")),
+     ("tag sites/ams/v1 is missing from edge, but v1 was published with it; in a clone of edge,"
+      " run `git push`")),
     (wording.describe_lost_earlier_publication(TAG, "edge", "git push"),
-     "tag sites/ams/v1 of an earlier publication is missing from edge; run `git push`"),
+     ("tag sites/ams/v1 of an earlier publication is missing from edge; in a clone of edge, run"
+      " `git push`")),
+    (wording.format_push_command("abab", "refs/tags/x"), "git push origin abab:refs/tags/x"),
     (wording.describe_lost_upstream_tag("web/v1", "blueprints", "v1", "abab"),
      ("tag web/v1 is missing from blueprints, but v1 is published; restore the tag (abab) or"
       " release a newer revision, because automation never downgrades")),

@@ -159,7 +159,10 @@ def test_the_number_of_a_deleted_tag_is_not_used_again(
     told = conditions(fleet)["TagMissing"]
     [command] = re.findall(r"`(git push [^`]+)`", told)
     assert command.endswith(f"{commit}:{V2}")
-    subprocess.run(command.split(), cwd=edge.path, check=True, capture_output=True)
+    assert "in a clone of edge, run" in told
+    clone = fleet.root / "clone"
+    subprocess.run(["git", "clone", "-q", edge.path, clone], check=True)
+    subprocess.run(command.split(), cwd=clone, check=True, capture_output=True)
     assert edge.refs()[V2] == commit
     mended = fleet.later(minutes=1).sweep()
     assert (mended.code, mended.err) == (0, "")

@@ -31,14 +31,11 @@ def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
         return
     repository = variant.package_location.repository
 
-    def format_restore_command(commit: str, ref: str) -> str:
-        return f"git push {repository_state.remote.url} {commit}:{ref}"
-
     if published_line.tag and published_line.merge:
         name, revision = published_line.tag, published_line.revision
         ref = f"refs/tags/{name}"
         tag_target = repository_state.refs.get(ref, "")
-        restore_command = format_restore_command(published_line.merge, ref)
+        restore_command = wording.format_push_command(published_line.merge, ref)
         if not tag_target:
             yield (
                 Reason.TAG_MISSING,
@@ -57,7 +54,7 @@ def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
             yield (
                 Reason.TAG_MISSING,
                 wording.describe_lost_earlier_publication(
-                    name, repository, format_restore_command(commit, ref)
+                    name, repository, wording.format_push_command(commit, ref)
                 ),
             )
 
