@@ -43,6 +43,7 @@ class ObservedVariant(Value, kw_only=True):
     path_state: PathState  # content of the branch at its path
     status_line: VariantLine
     draft: OpenDraft | None = None
+    keeps_draft: bool = False  # commits of people on it are not in what was merged by hand
     published: PublishedLine | None = None
     is_unrecorded: bool = False  # the publication was found in Git and is not on record yet
     may_adopt: bool = False  # its policy adopts existing packages

@@ -432,7 +432,8 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
         revision = variant.selected.revision
         detail = plan_wording.describe_unchanged_package(variant.spec.name, revision)
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
-    if variant.observed.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
+    has_merged_draft = variant.observed.draft is not None and not variant.observed.keeps_draft
+    if has_merged_draft and step in (VariantStep.SETTLE, VariantStep.ADOPT):
         detail = plan_wording.CONTENT_PUBLISHED
         actions.append(_build_action(ActionKind.REMOVE_DRAFT, variant, detail))
     return actions

@@ -173,6 +173,7 @@ def _published_drafts(work: _RepositoryWork) -> list[OpenDraft]:
         for item in work.steps
         if item.rendered.observed.draft is not None
         and item.step in (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
+        and not item.rendered.observed.keeps_draft
     ]
 
 

@@ -158,11 +158,11 @@ def recover_replaced_draft(
         is_unrecorded=True,
         reverted_publication=None,
         obstacle=None if variant.is_unmanaged and is_taken else variant.obstacle,
-        # Commits by people may be on the draft alone: it waits for the next pass.
-        draft=None
-        if variant.shares_draft
-        or (draft and draft.has_edits and not reader.contains(state.head, draft.commit))
-        else draft,
+        # Commits by people may be on the newer draft: one that is shared waits for the next pass.
+        draft=None if variant.shares_draft else draft,
+        keeps_draft=draft is not None
+        and draft.has_edits
+        and not reader.contains(state.head, draft.commit),
         unfinished_push=PristineRenderings(variant.published_rendering, pristine_tree or None),
     )
 
