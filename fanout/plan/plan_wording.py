@@ -244,6 +244,14 @@ def describe_foreign_draft(branch: str, variant: str) -> str:
     return f"branch {branch} has commits of others and no draft of {variant}; rename or delete it"
 
 
+def describe_copied_draft(branch: str, variant: str, other: str) -> str:
+    """Describe a branch of a variant to which the draft of another one was pushed."""
+    return (
+        f"branch {branch} has the draft of variant {other}, and none of {variant}; rename or delete"
+        " it to have the draft written again"
+    )
+
+
 def describe_other_package(location: str) -> str:
     """Describe a new path with a package of somebody else."""
     return (

@@ -298,13 +298,18 @@ def _occupied_path_hold(
         and not variant.is_moving
     ):
         return context.taken_hold
-    if variant.draft_ref in state.unmanaged_drafts or (
+    unmanaged = state.unmanaged_drafts.get(variant.draft_ref)
+    if (unmanaged is not None and unmanaged.has_commits) or (
         occupant is not None and not context.replaces_draft
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
-        return Hold(
-            Reason.PATH_TAKEN, plan_wording.describe_foreign_draft(ref, spec.name), who=owner
+        other = unmanaged.variant if unmanaged is not None else ""
+        sentence = (
+            plan_wording.describe_copied_draft(ref, spec.name, other)
+            if other
+            else plan_wording.describe_foreign_draft(ref, spec.name)
         )
+        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         return Hold(
             Reason.PATH_TAKEN,

@@ -80,6 +80,9 @@ SENTENCES = [
      "edge:sites/ams has a draft of installation lab; one installation owns a path"),
     (wording.describe_foreign_draft("drafts/x", "ams"),
      "branch drafts/x has commits of others and no draft of ams; rename or delete it"),
+    (wording.describe_copied_draft("drafts/x", "ams", "osl"),
+     ("branch drafts/x has the draft of variant osl, and none of ams; rename or delete it to have"
+      " the draft written again")),
     (wording.describe_other_package(AMS),
      "edge:sites/ams holds a package that is not this variant's; choose another path or remove it"),
     (wording.describe_unmanaged_package(AMS),

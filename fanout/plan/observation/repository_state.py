@@ -289,6 +289,7 @@ class OpenDraft(DraftBranch, kw_only=True):
     timestamp: int = 0  # of fanout's newest commit on it; 0: it is not written yet
     # A commit of the branch has several parents, such as one that carries over what people edited.
     has_joints: bool = False
+    is_copy: bool = False  # fanout wrote it for another branch
 
     @property
     def key(self) -> str:
@@ -329,6 +330,13 @@ class RemovalDraft(DraftBranch, kw_only=True):
     has_joints: bool = False  # a commit of it has several parents
 
 
+class OtherBranch(Value):
+    """A branch in place of a draft that fanout did not write there."""
+
+    variant: str = ""  # whose draft it is, pushed there by somebody; "": nobody's
+    has_commits: bool = True  # False: the target branch has its tip
+
+
 class PristineRenderings(Value):
     """Tree ids of the pristine renderings of one path on fanout's own branch."""
 
@@ -356,8 +364,8 @@ class RepositoryState(Value, kw_only=True):
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by `OpenDraft.key`
     stage_drafts: Mapping[str, StageDraft] = field(default_factory=dict)  # by ref
     removal_drafts: Mapping[str, RemovalDraft] = field(default_factory=dict)  # by ref
-    # draft refs that are not fanout's
-    unmanaged_drafts: Mapping[str, str] = field(default_factory=dict)
+    # by ref
+    unmanaged_drafts: Mapping[str, OtherBranch] = field(default_factory=dict)
     # by path: the other installation that has drafts there
     other_installations: Mapping[str, str] = field(default_factory=dict)
     pushes_tags: bool = True  # False: `Repository.spec.tags` is None

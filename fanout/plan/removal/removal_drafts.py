@@ -195,7 +195,8 @@ def _all_restored_hold(repository: str) -> Hold:
 
 def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
     """Return the hold if the branch of a removal draft has nothing but commits of others."""
-    if ref not in state.unmanaged_drafts:
+    unmanaged = state.unmanaged_drafts.get(ref)
+    if unmanaged is None or not unmanaged.has_commits:
         return None
     branch = ref.removeprefix("refs/heads/")
     return Hold(

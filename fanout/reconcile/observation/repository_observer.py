@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from fanout.api.promotion_policy import normalize_person
@@ -25,6 +26,7 @@ from fanout.plan.observation.record_trace import RecordTrace, parse_trace
 from fanout.plan.observation.repository_state import (
     Commit,
     OpenDraft,
+    OtherBranch,
     PathState,
     RefListing,
     RefListingRequest,
@@ -196,10 +198,10 @@ class RepositoryObserver:
             pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
+            unmanaged = _find_unmanaged(reader, (drafts, shared_drafts, removal_drafts), tips, head)
             traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
         # Without this a long-running process would keep the paths of every commit it ever saw.
         _drop_stale(memo, head, vendor, tips)
-        all_drafts = drafts | shared_drafts | removal_drafts
         published = _filter_trees(pristine, "published/", package_paths)
         obsolete = _find_absent(on_branch, _removed_paths(removal_drafts.values()))
         memo.state = RepositoryState(
@@ -214,13 +216,13 @@ class RepositoryObserver:
             published_renderings={it: published[it] for it in published if it not in obsolete},
             obsolete_renderings=obsolete & published.keys(),
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
-            drafts={ref: draft for ref, draft in drafts.items() if draft is not None}
+            drafts={ref: it for ref, it in drafts.items() if it and ref not in unmanaged}
             | {draft.key: draft for draft in packages},
             stage_drafts={
                 ref: shared.stage_draft for ref, shared in shared_drafts.items() if shared
             },
             removal_drafts={ref: draft for ref, draft in removal_drafts.items() if draft},
-            unmanaged_drafts={ref: tips[ref] for ref, draft in all_drafts.items() if draft is None},
+            unmanaged_drafts=unmanaged,
             other_installations=find_other_installations(
                 refs, self.install, paths, memo.other_paths
             ),
@@ -316,6 +318,22 @@ def _read_tips(
                 memo[key] = None
         drafts[key[0]] = memo[key]
     return drafts
+
+
+def _find_unmanaged(
+    reader: ObjectReader,
+    all_drafts: Iterable[Mapping[str, OpenDraft | _SharedDraft | RemovalDraft | None]],
+    tips: Mapping[str, str],
+    head: str,
+) -> dict[str, OtherBranch]:
+    """Return the branches that fanout did not write where they are, by ref."""
+    unmanaged: dict[str, OtherBranch] = {}
+    for ref, draft in chain.from_iterable(it.items() for it in all_drafts):
+        if draft is None:
+            unmanaged[ref] = OtherBranch(has_commits=not reader.contains(head, tips[ref]))
+        elif isinstance(draft, OpenDraft) and draft.is_copy:
+            unmanaged[ref] = OtherBranch(draft.trailers.variant)
+    return unmanaged
 
 
 def _find_absent(on_branch: Mapping[str, PathState], paths: Iterable[str]) -> frozenset[str]:
@@ -448,6 +466,23 @@ def _read_draft(
         rejected_lines=parse_conflict_paragraph(commit.message) if has_conflicts else (),
         timestamp=commit.timestamp,
         has_joints=has_joints,
+        is_copy=tree != trailers.tree and _is_of_other_path(reader, commit, path, trailers),
+    )
+
+
+def _is_of_other_path(
+    reader: ObjectReader, commit: Commit, path: str, trailers: DraftTrailers
+) -> bool:
+    """Return whether fanout wrote its commit for a package at another path.
+
+    It changes that package, and leaves this path as its parent has it.
+    """
+    if not commit.parents or trailers.tree == trailers.onto:
+        return False
+    parent = commit.parents[0]
+    before, after = (reader.paths(it, [path])[path].tree for it in (parent, commit.oid))
+    return before == after != trailers.tree and bool(
+        reader.changed_files(commit.oid, [parent], [path], limit=1)
     )
 
 
