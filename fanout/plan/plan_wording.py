@@ -7,12 +7,14 @@ from fanout.plan.observation.observed_request import RequestState
 
 ADMINISTRATOR = "an administrator"
 AUTHOR = "the policy's author"
+AUTHOR_OF_RANGE = "the policy's author (spec.upstream) or any promoter (fanout promote)"
 AUTHOR_OF_OFFLINE = "the policy's author (offlineWhen) or the owner of the target"
 LABEL_OWNER = "the person who set the label"
 NEXT_RUN = "the next pass"
 OPERATOR = "the operator of fanout"
 OWNER_OF_OBJECTS = "the owner of the cluster objects"
 REFUSED_BY_FORGE = "whoever can meet what the forge asks for; each pass asks it again"
+RESTORER_OF_TAG = "a maintainer of the upstream package or any promoter (fanout promote)"
 UPSTREAM_MAINTAINER = "a maintainer of the upstream package"
 
 ADOPTION_LOCK_REMEDY = (
@@ -52,6 +54,22 @@ UNRELEASED_DRAFT = "the draft of its stage includes it once it is released"
 def describe_postponed_draft(limit: int) -> str:
     """Say that a variant waits because its policy writes no more drafts in this round."""
     return f"its policy has written {pluralize(limit, 'draft')} in this round (draftsPerRound)"
+
+
+def describe_withdrawn_revision(revision: str, tag: str, repository: str) -> str:
+    """Describe a revision that a decision names and whose tag is gone."""
+    return (
+        f"a decision names {revision}, but tag {tag} is missing from {repository}; restore the tag,"
+        " promote another revision, or withdraw the decision"
+    )
+
+
+def describe_excluded_revision(revision: str) -> str:
+    """Describe a revision that a decision names and that the policy does not allow any more."""
+    return (
+        f"a decision names {revision}, but spec.upstream.revision does not allow it; allow it,"
+        " promote another revision, or withdraw the decision"
+    )
 
 
 def format_maintainers(repository: str) -> str:

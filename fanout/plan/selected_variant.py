@@ -24,7 +24,8 @@ class SelectedVariant(Value):
     preparation_failure: FanoutError | None = None  # the candidate cannot be prepared
     is_rollback: bool = False  # an earlier publication is written; nothing is rendered
     earlier_publication: EarlierPublication | None = None  # None: it never had the revision
-    rollback_hold: Hold | None = None  # what prevents the rollback
+    # what prevents a rollback, or a draft of a revision that upstream has withdrawn
+    revision_hold: Hold | None = None
 
     @property
     def spec(self) -> VariantSpec:
@@ -99,7 +100,7 @@ class SelectedVariant(Value):
     @property
     def draft_hold(self) -> Hold | None:
         """Return the first hold that prevents a draft for the candidate, independent of gates."""
-        return self.observed.draft_hold or self.rollback_hold or _candidate_hold(self)
+        return self.observed.draft_hold or self.revision_hold or _candidate_hold(self)
 
     @property
     def wants_draft(self) -> bool:

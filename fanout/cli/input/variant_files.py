@@ -39,7 +39,7 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
         raise variant.render_failure
     selected, spec = variant.selected, variant.spec
     if selected.is_rollback and selected.earlier_publication is None:
-        hold = selected.rollback_hold
+        hold = selected.revision_hold
         assert hold is not None, "a missing earlier publication has a hold"
         raise Stopped(f"{spec.name} is held: {hold.message}", reason=hold.reason)
     if not selected.is_rollback and (selected.package is None or selected.inputs is None):

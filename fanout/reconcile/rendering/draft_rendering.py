@@ -4,18 +4,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import Bug, FanoutError
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
+from fanout.plan import plan_wording
 from fanout.plan.due_drafts import DueDrafts
 from fanout.plan.evaluation_budget import EvaluationBudget
+from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.observation.upstream_packages import UpstreamPackages
+from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream_path
 from fanout.reconcile.policy_phases import ObservedPolicy
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.selection.cluster_objects import ClusterObjectIndex
@@ -137,8 +141,11 @@ class DraftRenderer(Value, kw_only=True):
 
     def _prepare_package(
         self, observed: ObservedPolicy, revision: str
-    ) -> PreparedPackage | FanoutError:
+    ) -> PreparedPackage | FanoutError | Hold:
         resolved_policy = observed.resolved_policy
+        # The pin of a decision stays when upstream withdraws its revision.
+        if revision not in observed.revisions:
+            return _find_withdrawn_hold(observed, revision)
         assert resolved_policy.upstream is not None, "a policy without its upstream is not rendered"
         try:
             with BARRIER:
@@ -146,7 +153,7 @@ class DraftRenderer(Value, kw_only=True):
                     resolved_policy.upstream,
                     resolved_policy.upstream_spec.package,
                     revision,
-                    observed.revisions.get(revision, ""),
+                    observed.revisions[revision],
                     self.scopes,
                 )
         except FanoutError as error:
@@ -156,7 +163,7 @@ class DraftRenderer(Value, kw_only=True):
         self,
         variant: ObservedVariant,
         revision: str,
-        packages: Mapping[str, PreparedPackage | FanoutError],
+        packages: Mapping[str, PreparedPackage | FanoutError | Hold],
         memoized: SelectedVariant | None,
         changed_names: Collection[tuple[str, str]] | None,
     ) -> SelectedVariant:
@@ -166,6 +173,10 @@ class DraftRenderer(Value, kw_only=True):
         changed since; None: unknown.
         """
         package = packages.get(revision)
+        if isinstance(package, Hold):
+            is_published = variant.published is not None and variant.published.revision == revision
+            hold = None if is_published else package
+            return SelectedVariant(variant, revision=revision, revision_hold=hold)
         if package is None or isinstance(package, FanoutError):
             return SelectedVariant(variant, revision=revision, preparation_failure=package)
         if memoized is not None and (memoized.revision, memoized.package) != (revision, package):
@@ -212,6 +223,19 @@ class DraftRenderer(Value, kw_only=True):
             return rendered
         with self.counters.times.phase("merging"):
             return self.merger.merge_edits(rendered)
+
+
+def _find_withdrawn_hold(observed: ObservedPolicy, revision: str) -> Hold:
+    """Return the hold of a revision that a decision names and upstream does not offer any more."""
+    upstream = observed.resolved_policy.upstream
+    assert upstream is not None, "a policy without its upstream is not rendered"
+    tag = f"{get_upstream_path(observed.resolved_policy)}/{revision}".lstrip("/")
+    listing = observed.inputs.listings[build_remote(upstream).key]
+    if isinstance(listing, RefListing) and f"refs/tags/{tag}" in listing.refs:
+        sentence = plan_wording.describe_excluded_revision(revision)
+        return Hold(Reason.NO_REVISION, sentence, who=plan_wording.AUTHOR_OF_RANGE)
+    sentence = plan_wording.describe_withdrawn_revision(revision, tag, upstream.metadata.name)
+    return Hold(Reason.NO_REVISION, sentence, who=plan_wording.RESTORER_OF_TAG)
 
 
 def _names_any(spec: VariantSpec, object_names: Collection[tuple[str, str]]) -> bool:

@@ -89,7 +89,7 @@ class RollbackSelector:
         )
         if selected.is_in_force or selected.has_current_draft:
             return selected
-        return replace(selected, rollback_hold=_find_rollback_hold(selected, pin))
+        return replace(selected, revision_hold=_find_rollback_hold(selected, pin))
 
     def _find_publication(
         self, variant: ObservedVariant, revision: str, readers: "_Readers"
