@@ -231,8 +231,8 @@ _RULES = (
         r"couldn't find remote ref|not our ref|request for unadvertised object",
         Conflict,
         "RemoteMoved",
-        "the remote changed during the fetch",
-        wording.READ_AGAIN,
+        "the remote changed during the fetch, or lacks an object that one of its refs names",
+        wording.UNSENT_REMEDY,
     ),
     _ErrorRule(
         r"does not appear to be a git repository|repository '.*' (does not exist|not found)"

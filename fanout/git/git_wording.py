@@ -27,6 +27,8 @@ CREDENTIALS_REMEDY = "create the secret, or correct spec.secretRef of the Reposi
 SIGNATURE_REMEDY = "use a name and an address without < > and control characters"
 SUBMODULE_REMEDY = "commit its files instead"
 TIMEOUT_REMEDY = "check that the server responds; the next pass tries again"
+UNSENT_REMEDY = f"{READ_AGAIN}; if it stays so, run `git fsck` there and repair the ref"
+UNPARSED_REMEDY = "replace it by a commit whose author, committer and dates git accepts"
 TREE_PATH_REMEDY = "use a relative path without '..' and '.git'"
 
 
@@ -93,6 +95,11 @@ def describe_entry(path: str, kind: str) -> str:
 def describe_wrong_object(oid: str, actual: str | None, expected: str) -> str:
     """Describe an object of another type than expected."""
     return f"{oid} is a {actual}, not a {expected}"
+
+
+def describe_unparsed_commit(subject: str, reason: str) -> str:
+    """Describe a commit that somebody pushed and that is not as git writes commits."""
+    return f"{subject} cannot be read: {reason}"
 
 
 def describe_invalid_ref(ref: str) -> str:

@@ -31,6 +31,7 @@ _BLOB = int(ObjectType.BLOB)
 _MAX_DIRECTORY_SIZE = 64 << 20  # bytes as git stores it, about a million entries
 _MAX_COMMIT_SIZE = 4 << 20  # bytes of a commit or an annotated tag
 _MAX_CHANGED_DIRECTORIES = 1000  # directories in which commits are compared
+MAX_TIMESTAMP = 1 << 40  # seconds; not all of git's tools read later times
 _MAX_ROW_SIZE = 512  # bytes that a file may take in a directory of a package: its name and its id
 _TAG = int(ObjectType.TAG)
 _KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", _TAG: "tag"}
@@ -52,6 +53,14 @@ class MirrorReader:
     def commit(self, oid: str) -> Commit:
         """Return the commit. Raises Unavailable if it is missing, InvalidInput for another type."""
         parsed = self._commit(oid)
+        if parsed.commit_time >= MAX_TIMESTAMP:  # what is written on top of it could have no date
+            raise InvalidInput(
+                wording.describe_unparsed_commit(
+                    f"commit {oid}", wording.describe_invalid_date(parsed.commit_time)
+                ),
+                reason="InvalidTime",
+                remedy=wording.UNPARSED_REMEDY,
+            )
         committer = parsed.committer
         return Commit(
             oid=oid,
@@ -77,7 +86,10 @@ class MirrorReader:
         """
         if not head or not commit or not self.has(commit):
             return False
-        return head == commit or self._repository.descendant_of(head, commit)
+        if head == commit:
+            return True
+        with _refuse_unparsed(f"the history of commit {head}"):
+            return self._repository.descendant_of(head, commit)
 
     def merge_base(self, head: str, commit: str) -> str:
         """Return a newest common ancestor of two commits, "" without any. Raises Unavailable."""
@@ -295,7 +307,8 @@ class MirrorReader:
     def _commit(self, oid: str) -> pygit2.Commit:
         if (size := self._size(oid)) > _MAX_COMMIT_SIZE:
             raise _TooLargeError(oid, size, _MAX_COMMIT_SIZE)
-        parsed = self._parse(oid)
+        with _refuse_unparsed(f"commit {oid}"):
+            parsed = self._parse(oid)
         if not isinstance(parsed, pygit2.Commit):
             raise _wrong_kind(oid, parsed.type, _COMMIT)
         return parsed
@@ -413,6 +426,26 @@ def _wrong_kind(oid: str, actual: int, expected: int) -> InvalidInput:
         wording.describe_wrong_object(oid, _KINDS.get(actual), _KINDS[expected]),
         reason="WrongObject",
     )
+
+
+@contextmanager
+def _refuse_unparsed(subject: str) -> Iterator[None]:
+    """Raise InvalidInput for a commit with a person or a date that libgit2 cannot parse.
+
+    libgit2 compares the bytes with the id first: somebody pushed the commit so, the mirror is
+    sound, and creating it again would fetch the same commit.
+    """
+    try:
+        yield
+    except pygit2.GitError as error:
+        _, parsing, reason = str(error).partition("failed to parse")
+        if not parsing:
+            raise
+        raise InvalidInput(
+            wording.describe_unparsed_commit(subject, f"{parsing}{reason}"),
+            reason="WrongObject",
+            remedy=wording.UNPARSED_REMEDY,
+        ) from error
 
 
 def _text(raw: bytes) -> str:

@@ -16,7 +16,7 @@ from fanout.git import git_wording as wording
 from fanout.git.base_tree import BaseTree
 from fanout.git.delta_base import DeltaWriter
 from fanout.git.git_errors import DamagedMirrorError
-from fanout.git.mirror_reader import MirrorReader, open_mirror
+from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, open_mirror
 from fanout.git.pack import (
     BLOB,
     COMMIT,
@@ -160,7 +160,6 @@ def tree_reader(
     return read
 
 
-_MAX_TIMESTAMP = 1 << 40  # not all of git's tools read later times
 _FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x1f\x7f<>]")
 
 
@@ -176,7 +175,7 @@ def encode_signature(identity: CommitIdentity, when: int) -> bytes:
             reason="InvalidAuthor",
             remedy=wording.SIGNATURE_REMEDY,
         )
-    if not 0 <= when < _MAX_TIMESTAMP:
+    if not 0 <= when < MAX_TIMESTAMP:
         raise InvalidInput(wording.describe_invalid_date(when), reason="InvalidTime")
     return f"{name} <{email}> {when} +0000".encode()
 

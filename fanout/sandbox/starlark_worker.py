@@ -91,7 +91,7 @@ class StarlarkEngine:
             returned = module[_INPUT_NAME]
         except starlark.StarlarkError as error:
             if steps > MAX_STEPS:
-                problem = f"the script takes more than {MAX_STEPS},000 instructions"
+                problem = f"the script takes more than {MAX_STEPS * 1000:,} instructions"
                 raise RefusedError("LimitExceeded", problem) from None
             raise RefusedError("RenderFailed", _describe_error(str(error))) from None
         # A panic of the Rust library derives from BaseException; its text is all that says

@@ -115,7 +115,7 @@ WRONG = [
     ("calls itself for ever", "def f():\n  f()\nf()",
      "line 2 of the script: Starlark call stack overflow"),
     ("loops for long", "for i in range(1000000000):\n  pass",
-     "the script takes more than 20000,000 instructions"),
+     "the script takes more than 20,000,000 instructions"),
 ]  # fmt: skip
 
 

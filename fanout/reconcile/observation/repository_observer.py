@@ -5,7 +5,8 @@ a repository without changes costs its listing and nothing more.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -181,11 +182,11 @@ class RepositoryObserver:
         paths: list[str],
         pushes_tags: bool,
     ) -> RepositoryState:
-        head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
-        prefix = drafts_prefix(self.install)
+        prefix, ref_names = drafts_prefix(self.install), (branch, vendor_ref(self.install))
+        head, vendor = (refs.get(it, "") for it in ref_names)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
-            head_time, vendor_time, memo.writer = _read_heads(reader, head, vendor)
+            head_time, vendor_time, memo.writer = _read_heads(reader, remote, ref_names, refs)
             shared_drafts = _get_shared_drafts(memo, reader, self.install, tips, head)
             removal_drafts = _get_removal_drafts(memo, reader, self.install, tips, head)
             own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
@@ -235,6 +236,18 @@ class RepositoryObserver:
         return memo.state
 
 
+@contextmanager
+def _name_branch(remote: Remote, ref: str) -> Iterator[None]:
+    """Add repository and branch to the error of a branch whose head is no readable commit."""
+    try:
+        yield
+    except InvalidInput as error:
+        place = f"{remote.url}: branch {ref.removeprefix('refs/heads/')}"
+        raise InvalidInput(
+            f"{place}: {error.problem}", reason=error.reason, remedy=error.remedy, where=error.where
+        ) from error
+
+
 def _read_paths(
     memo: _RepositoryMemo, reader: ObjectReader, commit: str, paths: list[str]
 ) -> Mapping[str, PathState]:
@@ -262,9 +275,14 @@ def _read_traces(
     return memo.traces
 
 
-def _read_heads(reader: ObjectReader, head: str, vendor: str) -> tuple[int, int, str]:
+def _read_heads(
+    reader: ObjectReader, remote: Remote, ref_names: Iterable[str], refs: Mapping[str, str]
+) -> tuple[int, int, str]:
     """Return the times of both heads, and the committer of the vendor branch, which is fanout."""
-    commits = [reader.commit(oid) if oid else None for oid in (head, vendor)]
+    commits: list[Commit | None] = []
+    for ref in ref_names:
+        with _name_branch(remote, ref):
+            commits.append(reader.commit(refs[ref]) if ref in refs else None)
     head_time, vendor_time = (it.timestamp if it is not None else 0 for it in commits)
     return head_time, vendor_time, commits[1].committer if commits[1] is not None else ""
 

@@ -195,7 +195,10 @@ class UpstreamPackages:
                     reason="NoRevision",
                     remedy=wording.COMMIT_REMEDY,
                 )
-            state = reader.paths(commit, [path])[path]
+            try:
+                state, released = reader.paths(commit, [path])[path], reader.commit(commit)
+            except InvalidInput as error:
+                raise add_package(error, f"{path}/{name} of {repository.spec.url}") from error
             if state.tree is None:
                 raise InvalidInput(
                     wording.describe_missing_directory(
@@ -210,7 +213,6 @@ class UpstreamPackages:
                 shown = path or "the root directory"
                 place = f"{shown} at {name} of {repository.spec.url}"
                 raise add_package(error, place) from error
-            released = reader.commit(commit)
             return UpstreamPackage(
                 repository=repository.spec.url,
                 directory=path,
