@@ -52,6 +52,7 @@ MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "o
 DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 MONTHS = MappingProxyType({name: number for number, name in enumerate(MONTH_NAMES, start=1)})
 DAYS = MappingProxyType({name: number for number, name in enumerate(DAY_NAMES)})
+_NUMBER = re.compile(r"[0-9]{1,9}")
 ELEMENT = re.compile(
     r"(?:(?P<star>\*)|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\w+))?", re.ASCII
 )
@@ -179,7 +180,7 @@ def _suggest_unwrapped(field: CronField, low: int, high: int) -> str:
 def _parse_step(text: str, field: CronField, step: str | None) -> str:
     if step is None:
         return ""
-    if not step.isdecimal() or int(step) == 0:
+    if not _NUMBER.fullmatch(step) or int(step) == 0:
         raise _refusal(text, f"{field.name}: the step is {step!r}", "write a number from 1 upward")
     return f"/{int(step)}"
 
@@ -187,7 +188,7 @@ def _parse_step(text: str, field: CronField, step: str | None) -> str:
 def _parse_number(text: str, field: CronField, word: str) -> int:
     if word in field.names:
         return field.names[word]
-    if word.isdecimal() and field.low <= int(word) <= field.high:
+    if _NUMBER.fullmatch(word) and field.low <= int(word) <= field.high:
         return int(word)
     names = f" or {', '.join(field.names)}" if field.names else ""
     raise _refusal(

@@ -146,7 +146,7 @@ def gate_edits(kptfile: Document, types: Iterable[str]) -> list[Edit]:
     present = _read_list(kptfile, path)
     # Entries that are no mappings are invalid, but not fanout's: validation reports
     # them.
-    present_types = {gate.get("conditionType") for gate in present if isinstance(gate, dict)}
+    present_types = [gate.get("conditionType") for gate in present if isinstance(gate, dict)]
     new_gates = [
         {"conditionType": name} for name in dict.fromkeys(types) if name not in present_types
     ]

@@ -115,7 +115,7 @@ def parse_tag(tag: str, package: str) -> Version | None:
     major, minor, patch, prerelease = match.groups()
     parts = tuple(prerelease.split(".")) if prerelease else ()
     # `v1.2.3-01` is no semver; accepting it would give two spellings to one version.
-    if any(_is_padded(part) for part in parts):
+    if any(_is_padded(part) or (part.isdigit() and len(part) > 18) for part in parts):
         return None
     return Version(int(major), int(minor or 0), int(patch or 0), parts)
 

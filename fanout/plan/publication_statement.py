@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import DraftTrailers, format_package, parse_package
-from fanout.selection.ref_names import tag_ref
+from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.values import Value
 
 
@@ -89,13 +89,13 @@ def parse_vendor_message(message: str) -> VendorMessage:
         elif key == Trailer.PACKAGE:
             package = parse_package(value)
         elif key == Trailer.TAG and package is not None:
-            path, number = package[0], value.removeprefix(f"{package[0]}/v")
-            if len(shared) > len(_SHARED_FIELDS) and number.isdecimal():
+            path, number = package[0], parse_publication_number(value, package[0])
+            if len(shared) > len(_SHARED_FIELDS) and number:
                 fields = {name: shared[it] for it, name in _SHARED_FIELDS.items()}
                 statements.append(
                     PublicationStatement(
                         path=path,
-                        number=int(number),
+                        number=number,
                         trailers=DraftTrailers(**fields, **package[1]),
                         merge=shared[Trailer.MERGE],
                     )

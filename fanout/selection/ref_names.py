@@ -1,6 +1,9 @@
 """Names of branches and tags, derived from identity, so that a rerun finds its own work."""
 
+import re
+
 NO_STAGE = "none"  # in refs and trailers: the policy has no stages
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}")  # Python refuses to convert thousands of digits
 
 
 def draft_ref(install: str, path: str, owner: str) -> str:
@@ -69,4 +72,4 @@ def parse_publication_number(tag: str, path: str) -> int:
     0 for another path's tag.
     """
     number = tag.removeprefix(f"{path}/v")
-    return int(number) if number != tag and number.isdecimal() else 0
+    return int(number) if number != tag and _NUMBER.fullmatch(number) else 0

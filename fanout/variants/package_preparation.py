@@ -287,6 +287,10 @@ def _function_objects(
     for place, manifest_object in all_objects.items():
         if not is_krm_object(manifest_object.value):
             continue  # plain values, not an object
+        for key in ("apiVersion", "kind"):
+            if not isinstance(manifest_object.value[key], str):
+                line = manifest_object.line_of((key,))
+                raise _refused(f"{key} is not text", "write it as text", place[0], line)
         if is_plain_list(manifest_object.value) or (
             isinstance(manifest_object, ListItem) and is_expanded_list(manifest_object.value)
         ):

@@ -17,7 +17,7 @@ from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
-from fanout.package.package_limits import find_package_path_problem
+from fanout.package.package_limits import find_package_path_problem, find_unportable_files
 from fanout.package.tree_ids import TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import dump
 from fanout.pending_inputs import Responses, get_response
@@ -312,6 +312,8 @@ class WholePackageRun:
     size_counter: SizeCounter
     responses: Responses
     added: dict[ObjectPlace, Manifest] = field(default_factory=dict)  # added objects, by place
+    # the first step that adds an object to each file
+    adding_steps: dict[str, FunctionStep] = field(default_factory=dict)
     results: list[FunctionResult] = field(default_factory=list)
 
     @classmethod
@@ -358,8 +360,9 @@ class WholePackageRun:
                 changes_by_file.setdefault(file, {})[number] = changes
         for file, file_changes in changes_by_file.items():
             put_file(file, rewrite_manifest(self._manifest(file), file_changes), entries, blobs)
-        for file in dict.fromkeys(file for file, _ in self.added):
+        for file in self.adding_steps:
             self._append_added(file, entries, blobs)
+        self._check_new_files(entries)
         for file in self.manifests:
             upstream_entry = self.prepared.entries.get(file)
             if upstream_entry is not None and entries.get(file) == upstream_entry:
@@ -368,6 +371,19 @@ class WholePackageRun:
 
     def _manifest(self, file: str) -> Manifest:
         return self.manifests.get(file) or self.prepared.manifests[file]
+
+    def _check_new_files(self, entries: Mapping[str, TreeEntry]) -> None:
+        """Raise InvalidInput for an added file that some system cannot store beside the others."""
+        new_files = (self.adding_steps.keys() & entries.keys()) - self.prepared.entries.keys()
+        for file, problem in find_unportable_files(entries) if new_files else ():
+            # Upstream's own files were checked, so one of the two is new.
+            step = self.adding_steps[file if file in new_files else min(new_files)]
+            error = InvalidInput(
+                f"{file} {problem}",
+                reason=Reason.INVALID_PACKAGE,
+                remedy="change the function so that it uses another path",
+            )
+            raise function_error(step.function, error, step.where)
 
     def _append_added(
         self, file: str, entries: dict[str, TreeEntry], blobs: dict[str, bytes]
@@ -498,6 +514,7 @@ class WholePackageRun:
         manifest = Manifest.parse(dump(item).encode(), file)
         number = max(self._object_numbers(file), default=-1) + 1
         self.added[file, number] = manifest
+        self.adding_steps.setdefault(file, step)
         self.overlays[file, number] = Overlay(file, manifest.documents[0])
 
     def _object_numbers(self, file: str) -> Iterator[int]:

@@ -6,6 +6,7 @@ returned is removed from the package; a returned object that was not sent is add
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ from fanout.variants.pipeline_steps import FunctionStep
 _RESOURCE_LIST_VERSION, _RESOURCE_LIST = "config.kubernetes.io/v1", "ResourceList"
 _INTERNAL_PREFIX, _CONFIG_PREFIX = "internal.config.kubernetes.io/", "config.kubernetes.io/"
 _PLACE_KEYS = ("path", "index")
+_INDEX = re.compile(r"[0-9]{1,9}")
 _SEVERITIES = ("error", "warning", "info")
 _MAX_STDERR = 500  # characters of stderr in a message
 SentPlace = tuple[str, int]  # file, and index of the object in it
@@ -162,7 +164,7 @@ def _parse_object(item: object, number: int) -> ReturnedObject:
     file, index = place["path"], place["index"]
     if file is not None and (not isinstance(file, str) or not file):
         raise _run_error(f"items[{number}] of its output has a path that is not a string")
-    if index is not None and not str(index).isdecimal():
+    if index is not None and not _INDEX.fullmatch(str(index)):
         raise _run_error(f"items[{number}] of its output has the index {index!r}")
     for key in list(notes):
         is_place_key = (
@@ -208,7 +210,7 @@ def parse_result_path(text: str) -> tuple[str | int, ...]:
     for name in text.replace("]", "").split("."):
         head, *indices = name.split("[")
         parts += [head] if head else []
-        parts += [int(index) if index.isdecimal() else index for index in indices]
+        parts += [int(index) if _INDEX.fullmatch(index) else index for index in indices]
     return tuple(parts)
 
 

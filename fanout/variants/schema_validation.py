@@ -138,7 +138,7 @@ def _compile_structural(schema: Schema, depth: int) -> _Validator:
     return _shape_validator(
         _Shape(
             # null counts as absent: the server removes it or sets the default
-            (*_type_names(schema), "null") if "type" in schema else (),
+            (*types, "null") if (types := _type_names(schema)) else (),
             tuple(enum) if isinstance(enum, list) else (),
             tuple(required) if isinstance(required, list) else (),
             fields,
@@ -241,9 +241,9 @@ def _has_type(value: Any, name: str) -> bool:
 
 
 def _type_names(schema: Schema) -> tuple[str, ...]:
-    declared = schema.get("type", ())
-    names = (declared,) if isinstance(declared, str) else tuple(declared)
-    return tuple(name for name in names if name in _TYPE_WORDS)
+    declared = schema.get("type")
+    names = declared if isinstance(declared, list) else [declared]
+    return tuple(name for name in names if isinstance(name, str) and name in _TYPE_WORDS)
 
 
 def _mapping_or_empty(value: object) -> Mapping[str, Any]:

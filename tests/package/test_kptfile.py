@@ -107,6 +107,9 @@ def test_gates_are_added_behind_those_of_others():
         .endswith("  readinessGates:\n  - conditionType: a\n")
     )
     assert gate_edits(kptfile, []) == []
+    # A value that no set can hold is validation's to report.
+    _, kptfile = parse(KPTFILE + "  readinessGates:\n  - conditionType: {a: b}\n")
+    assert [edit.value for edit in gate_edits(kptfile, ["a"])] == [{"conditionType": "a"}]
 
 
 def test_conditions_are_set_by_type():

@@ -34,6 +34,8 @@ TAGS = [
     ("a leading zero in the prerelease", "app/v1.2.3-01", "app", None),
     ("a prerelease of a whole number", "app/v1-rc", "app", None),
     ("digits of another script", "app/v٣", "app", None),
+    ("more digits than Python converts", f"app/v{'9' * 5000}", "app", None),
+    ("and in the prerelease", f"app/v1.2.3-{'9' * 5000}", "app", None),
     ("a line break at the end", "app/v1\n", "app", None),
 ]
 

@@ -60,6 +60,8 @@ def test_what_cannot_be_understood_is_left_out():
     for old, new in (
         ("Fanout-Tag: a/v1\n", "Fanout-Tag: other/v1\n"),
         ("Fanout-Tag: a/v1\n", "Fanout-Tag: a/vx\n"),
+        ("Fanout-Tag: a/v1\n", f"Fanout-Tag: a/v{'9' * 5000}\n"),
+        ("Fanout-Tag: a/v1\n", "Fanout-Tag: a/v٣\n"),
         ("Fanout-Tag: a/v1\n", "Fanout-New: 1\n"),
         ("Fanout-Package: web-1 ", "Fanout-Package: "),
     ):

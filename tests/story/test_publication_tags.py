@@ -180,3 +180,17 @@ def test_the_number_of_a_tag_deleted_after_a_merge_by_hand_is_not_used_again(fle
         fleet.later(minutes=1).sweep()
     assert set(edge.tags()) == {f"{BER}/v1", f"{BER}/v3"}
     assert f"{BER}/v2 " in conditions(fleet)["TagMissing"]
+
+
+def test_a_tag_with_thousands_of_digits_is_of_no_publication(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    packed = Path(edge.path) / "packed-refs"
+    known = packed.read_text(encoding="ascii") if packed.exists() else ""
+    line = f"{edge.refs()[V2]} refs/tags/{BER}/v{'9' * 5000}\n"
+    packed.write_text(known + line, encoding="ascii")
+    releases(fleet)
+    for _ in range(3):
+        done = fleet.later(minutes=1).sweep()
+        assert "InternalError" not in done.err
+    packed.write_text(known, encoding="ascii")  # libgit2 takes no such name either
+    assert f"{BER}/v3" in edge.tags()

@@ -65,7 +65,7 @@ from fanout.values import Value, replace
 
 _Draft = TypeVar("_Draft")
 _DraftKey = tuple[str, str, str]
-_TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
+_TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]{0,17})")
 _TRACE_LIMITS = SizeLimits(files=100_000, depth=1, file_size=4096)
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over

@@ -128,7 +128,9 @@ def _matching_keys(value: object, part: PathPart) -> list[str | int]:
         return list(range(len(value)))
     if isinstance(part, ElementMatch):
         return [index for index, element in enumerate(value) if part.matches(element)]
-    return [int(part)] if part.isdecimal() and int(part) < len(value) else []
+    # No list is so long; Python refuses to convert thousands of digits.
+    is_index = part.isdecimal() and len(part) < 10 and int(part) < len(value)
+    return [int(part)] if is_index else []
 
 
 def plan_creation(value: object, parts: tuple[PathPart, ...]) -> Iterator[tuple[Path, object]]:

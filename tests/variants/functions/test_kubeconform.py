@@ -108,6 +108,14 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("odd", ["null", "1", "[1, {a: b}]", "{a: b}", "[[]]", "true", "x"])
+@pytest.mark.parametrize("field", ["type: integer", "type: object", "enum: [small, large]"])
+def test_a_schema_with_a_field_of_another_type_demands_nothing_by_it(field, odd):
+    """It is no schema for an API server, which says so; here it stops nothing."""
+    crd = CRD.replace(field, f"{field.partition(':')[0]}: {odd}")
+    assert "bug" not in checked({"crd.yaml": crd, "site.yaml": SITE})
+
+
 @pytest.mark.parametrize(("files", "told"), rows(FAULTS))
 def test_it_finds(files, told):
     assert checked(files) == told
