@@ -5,6 +5,7 @@ from fanout.gates.gate_wording import format_names, label_stage
 ACTIVE = "the record is active"
 APPLIED = "the decision was carried out, or a later one took its place"
 APPROVES = "the approval counts for an open draft"
+APPROVED_EARLIER = "the drafts that it approved were published, or a later revision was instead"
 APPROVED_PUBLISHED = "the drafts that it approved are published"
 AUTHOR_UNKNOWN = (
     "the approver may have changed the draft: the addresses of its commits are not in"

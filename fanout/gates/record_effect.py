@@ -16,6 +16,7 @@ from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_facts import PolicyFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts
 from fanout.gates.required_checks import build_reported_draft
 from fanout.gates.timestamps import is_from_the_future
@@ -184,6 +185,14 @@ class RecordEvaluator:
         if any(it.draft is not None and it.draft.revision == spec.revision for it in subjects):
             sentence = wording.describe_other_drafts(spec.stage, spec.revision)
             return RecordEffect(Reason.STALE, sentence)
+        ages = RevisionAges(self._facts.revisions)
+        if any(
+            it.published is not None
+            and it.published.at >= approval.at
+            and ages.is_older(spec.revision, it.published.revision)
+            for it in subjects
+        ):
+            return RecordEffect(Reason.APPLIED, wording.APPROVED_EARLIER)
         return self._describe_candidate(spec.stage, spec.revision)
 
     # ---- evidence ------------------------------------------------------------------------------

@@ -64,6 +64,20 @@ APPROVALS = [
         {"draft": None, "published": published("v1", 5)},
         "Applied",
     ),
+    (
+        "of an earlier revision than the stage has since",
+        approved("ann", revision="v0", trees=OTHER),
+        {},
+        {"draft": None, "published": published("v1", 5)},
+        "Applied",
+    ),
+    (
+        "of an earlier revision than the stage had then",
+        approved("ann", revision="v0", trees=OTHER),
+        {},
+        {"draft": None, "published": published("v1", 0)},
+        "DecisionWaits",
+    ),
 ]
 
 
