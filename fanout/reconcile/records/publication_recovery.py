@@ -134,7 +134,14 @@ def recover_replaced_draft(
     reader = open_reader(state.remote)
     history = PublicationHistory(reader, state, variant.spec, publication_memo)
     trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
-    if trailers is None and draft is not None and _is_content_of(reader, draft, tree):
+    # Drafts of two variants at one path may be equal, and the other one may have published its own.
+    is_of_another = variant.is_unmanaged and variant.published_rendering is not None
+    if (
+        trailers is None
+        and draft is not None
+        and not is_of_another
+        and _is_content_of(reader, draft, tree)
+    ):
         trailers = draft.trailers
     pristine_tree = trailers.rendered if trailers is not None else history.find_drafted(tree)
     if not variant.is_unrecorded:
