@@ -165,7 +165,7 @@ class RunLoop:
         self._queue.close()
 
     def wake(self) -> None:
-        """Have what is declared read once it has settled, because it changed. For any thread."""
+        """Queue a reading of what is declared, for when a change has settled. For any thread."""
         self._reader.notice_change()
         self._queue.add_after(_READ, self._reader.settling.quiet)
 

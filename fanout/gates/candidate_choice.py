@@ -16,7 +16,7 @@ from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_facts import DraftFacts, VariantFacts
+from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.next_changes import expected_completion
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at
@@ -208,28 +208,31 @@ def _leading_drafts(
     Those of variants that are not suspended or offline, or of all if every variant is. Not
     those that would take their variant back, such as what a withdrawn rollback leaves.
     """
-    # A variant suspended long ago keeps an old draft, and must not keep its stage at that revision.
-    return [
-        (variant, variant.facts.draft)
-        for variant in tally.variants
-        if variant.facts.draft is not None
-        and (not variant.away or not tally.active)
-        and variant.facts.name not in leads
-        and not _leads_back(variant.facts, variant.facts.draft, verdicts, ages)
-    ]
+    leading: list[tuple[TalliedVariant, DraftFacts]] = []
+    leads_back: dict[tuple[str, str], bool] = {}  # by drafted and published revision
+    for variant in tally.variants:
+        draft, publication = variant.facts.draft, variant.facts.published
+        # A variant suspended long ago keeps an old draft, and must not keep its stage there.
+        if draft is None or (variant.away and tally.active) or variant.facts.name in leads:
+            continue
+        if publication is not None and publication.revision != draft.revision:
+            key = (draft.revision, publication.revision)
+            if key not in leads_back:
+                leads_back[key] = _leads_back(*key, verdicts, ages)
+            if leads_back[key]:
+                continue
+        leading.append((variant, draft))
+    return leading
 
 
-def _leads_back(
-    variant_facts: VariantFacts, draft: DraftFacts, verdicts: StageVerdicts, ages: RevisionAges
-) -> bool:
-    """Return whether automation would never publish the draft, and could publish another one."""
-    publication = variant_facts.published
-    if publication is None or publication.revision == draft.revision:
-        return False
-    published = {publication.revision}
+def _leads_back(revision: str, published: str, verdicts: StageVerdicts, ages: RevisionAges) -> bool:
+    """Return whether automation would never take a variant with `published` to the revision.
+
+    False where it would take it to no other one either.
+    """
     # Where all that the rule allows is older, only people publish, and their approvals stay.
-    return _behind(draft.revision, published, verdicts, ages) and not all(
-        _behind(name, published, verdicts, ages) for name in ages.allowed
+    return _behind(revision, {published}, verdicts, ages) and not all(
+        _behind(name, {published}, verdicts, ages) for name in ages.allowed
     )
 
 

@@ -356,7 +356,10 @@ def describe_serialized_soak(newer: str, current: str, stages: Sequence[str]) ->
 
 def describe_serialized_step(revision: str, published: str) -> str:
     """Describe a variant whose newer revision waits until it is through with the published one."""
-    return f"{revision} waits until it is ready or failed at {published} (inFlight: Serialize)"
+    return (
+        f"{revision} waits until the variant is ready or has failed at {published}"
+        " (inFlight: Serialize)"
+    )
 
 
 def describe_serialized_variant(name: str, revision: str) -> str:

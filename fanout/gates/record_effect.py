@@ -66,6 +66,7 @@ class RecordEvaluator:
         self._facts = facts
         self._evaluation = evaluation
         self._stages = {rule.name: rule for rule in facts.stages}
+        self._ages = RevisionAges(facts.revisions)
         self._decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
         self._variants: dict[str, list[VariantFacts]] = {}
         for variant in facts.variants:
@@ -185,11 +186,10 @@ class RecordEvaluator:
         if any(it.draft is not None and it.draft.revision == spec.revision for it in subjects):
             sentence = wording.describe_other_drafts(spec.stage, spec.revision)
             return RecordEffect(Reason.STALE, sentence)
-        ages = RevisionAges(self._facts.revisions)
         if any(
             it.published is not None
             and it.published.at >= approval.at
-            and ages.is_older(spec.revision, it.published.revision)
+            and self._ages.is_older(spec.revision, it.published.revision)
             for it in subjects
         ):
             return RecordEffect(Reason.APPLIED, wording.APPROVED_EARLIER)

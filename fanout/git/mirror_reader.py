@@ -92,10 +92,14 @@ class MirrorReader:
             return self._repository.descendant_of(head, commit)
 
     def merge_base(self, head: str, commit: str) -> str:
-        """Return a newest common ancestor of two commits, "" without any. Raises Unavailable."""
+        """Return a newest common ancestor of two commits, "" without any.
+
+        Raises Unavailable, and InvalidInput for a history that cannot be parsed.
+        """
         for oid in (head, commit):
             self._commit(oid)
-        base = self._repository.merge_base(head, commit)
+        with _refuse_unparsed(f"the history of commit {commit}"):
+            base = self._repository.merge_base(head, commit)
         return str(base) if base is not None else ""
 
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:

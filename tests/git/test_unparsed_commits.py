@@ -34,6 +34,8 @@ def test_a_commit_that_cannot_be_parsed_is_no_damage_of_the_mirror(downstream, b
         # Looked for in the whole history, because it is no ancestor: a sibling of the first commit.
         with pytest.raises(InvalidInput, match=f"the history of commit {later} cannot be read"):
             reader.contains(later, sibling)
+        with pytest.raises(InvalidInput, match=f"the history of commit {later} cannot be read"):
+            reader.merge_base(sibling, later)
 
 
 def test_a_commit_of_a_date_that_no_later_commit_can_have_is_named(downstream, bare):
