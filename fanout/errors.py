@@ -18,6 +18,7 @@ reason; the sentence is for people.
 
 from datetime import datetime
 
+from fanout.control_characters import escape_unprintable
 from fanout.values import Value
 
 
@@ -30,9 +31,11 @@ class ErrorLocation(Value, order=True):
     line: int = 0  # 1-based; 0: unknown
 
     def __str__(self) -> str:
-        """Return `file:line: kind/name: field` without the empty parts."""
+        """Return `file:line: kind/name: field` as one line, without the empty parts."""
         file_position = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return ": ".join(part for part in (file_position, self.object, self.field) if part)
+        parts = (file_position, self.object, self.field)
+        # A line break in the name of a file would begin another line of a message, or of a patch.
+        return ": ".join(escape_unprintable(part) for part in parts if part)
 
 
 class FanoutError(Exception):

@@ -13,6 +13,7 @@ from typing import TextIO
 
 import click
 
+from fanout.control_characters import escape_unprintable
 from fanout.message_commands import MessageCommands
 
 
@@ -78,18 +79,12 @@ def complete_text(text: str) -> str:
 
 
 def escape_control(text: str) -> str:
-    """Return the text with control characters escaped.
+    """Return the text with control characters escaped; line breaks and tabs stay.
 
     Names and messages come from files and from other servers; an escape sequence in one of
     them must not reach the terminal.
     """
-    # Nearly every cell of a table is printable, and this test is one call in C.
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
-        for char in text
-    )
+    return escape_unprintable(text, "\n\t")
 
 
 def cut_text(text: str, limit: int) -> str:

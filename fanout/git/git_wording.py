@@ -5,6 +5,8 @@ Errors that only a bug of fanout can cause are worded where they are raised.
 
 from collections.abc import Iterable
 
+from fanout.control_characters import escape_unprintable
+
 BRANCH_REMEDY = "push a first commit to it, or correct spec.branch of the Repository"
 BUSY_REMEDY = "wait for that process, or give each process its own --state-dir"
 CHANGED_REMEDY = "nothing was changed; the next pass reads the repository again"
@@ -84,12 +86,13 @@ def describe_large_directory(path: str) -> str:
 
 def describe_unreadable_name(directory: str, name: bytes) -> str:
     """Describe a file name that is not text."""
-    return f"a file name in {directory or ROOT_DIRECTORY} is not valid UTF-8: {name!r}"
+    place = escape_unprintable(directory) or ROOT_DIRECTORY
+    return f"a file name in {place} is not valid UTF-8: {name!r}"
 
 
 def describe_entry(path: str, kind: str) -> str:
     """Describe a path that is not a directory; `kind` has its article."""
-    return f"{path} is {kind}"
+    return f"{escape_unprintable(path)} is {kind}"
 
 
 def describe_wrong_object(oid: str, actual: str | None, expected: str) -> str:
@@ -114,7 +117,7 @@ def describe_invalid_path(path: str) -> str:
 
 def describe_blocked_path(path: str, name: str) -> str:
     """Describe a path with a file in the place of a directory."""
-    return f"{path} cannot be a directory: {name} is a file"
+    return f"{path} cannot be a directory: {escape_unprintable(name)} is a file"
 
 
 def describe_missing_branch(branch: str) -> str:

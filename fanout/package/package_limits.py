@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import find_path_problem, find_reserved_name, fold_path
+from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.values import Value
 
@@ -169,9 +170,10 @@ def find_unportable_files(paths: Collection[str]) -> Iterator[tuple[str, str]]:
     for first, second in find_overlaps(names):
         later, earlier = sorted((files[first], files[second]), reverse=True)
         if names[first] == names[second]:
-            yield later, f"differs from {earlier} only in case or Unicode form"
+            yield later, f"differs from {escape_unprintable(earlier)} only in case or Unicode form"
         else:
-            yield files[first], f"is a file, and {files[second]} is inside it if case is ignored"
+            inside = escape_unprintable(files[second])
+            yield files[first], f"is a file, and {inside} is inside it if case is ignored"
 
 
 def _name_problem(path: str) -> str:

@@ -1,6 +1,7 @@
 """Patches for `git apply` that turn one package into another, with masked Secrets."""
 
 import difflib
+import re
 from collections.abc import Iterator
 
 from fanout.package.merge.package_update import FileContent, Files
@@ -35,7 +36,29 @@ def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
         if before != after:
-            yield from _patch_file(before, after, (f"{names[0]}/{path}", f"{names[1]}/{path}"))
+            old_name, new_name = (_quote_name(f"{name}/{path}") for name in names)
+            yield from _patch_file(before, after, (old_name, new_name))
+
+
+def _quote_name(name: str) -> str:
+    """Return a name of a file as headers of patches have it.
+
+    Git quotes one with control characters like a string in C, and reads it so.
+    """
+    if name.isprintable() and not _QUOTED.search(name):
+        return name
+    characters = (
+        f"\\{char}"
+        if _QUOTED.match(char)
+        else char
+        if char.isprintable()
+        else "".join(f"\\{byte:03o}" for byte in char.encode())
+        for char in name
+    )
+    return f'"{"".join(characters)}"'
+
+
+_QUOTED = re.compile(r'["\\]')
 
 
 def split_lines(data: bytes) -> list[str] | None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import Path
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
@@ -170,7 +171,7 @@ def find_duplicates(
                 yield DuplicateObject(
                     ErrorLocation(format_identity(identity), "", path, line),
                     package,
-                    f"{first_path}:{first_line}",
+                    f"{escape_unprintable(first_path)}:{first_line}",
                     any(_is_built(file, package, built) for file in (path, first_path)),
                 )
 

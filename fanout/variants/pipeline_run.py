@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
+from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
@@ -379,7 +380,7 @@ class WholePackageRun:
             # Upstream's own files were checked, so one of the two is new.
             step = self.adding_steps[file if file in new_files else min(new_files)]
             error = InvalidInput(
-                f"{file} {problem}",
+                f"{escape_unprintable(file)} {problem}",
                 reason=Reason.INVALID_PACKAGE,
                 remedy="change the function so that it uses another path",
             )

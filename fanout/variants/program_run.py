@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
+from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import REMOVE
 from fanout.package.manifest import Manifest
@@ -265,7 +266,8 @@ def _apply_returned(
         # returning one with that object's place.
         if place in returned or place in not_sent:
             problem = "two objects" if place in returned else "another object than before"
-            raise InvalidInput(f"it returns {problem} at {file}, index {place[1]}")
+            where = f"{escape_unprintable(file)}, index {place[1]}"
+            raise InvalidInput(f"it returns {problem} at {where}")
         if item.number is not None:
             returned.add(place)
         if place not in sent:
@@ -275,7 +277,7 @@ def _apply_returned(
             replace_object(sent[place], item.value, schemas)
         except UnfitObject as unfit:
             kind, _, name = _object_reference(sent[place])
-            problem = f"{file}: {kind}/{name}: {unfit.problem}"
+            problem = f"{escape_unprintable(file)}: {kind}/{name}: {unfit.problem}"
             raise InvalidInput(problem, reason=unfit.reason, remedy=unfit.remedy) from None
     for place, overlay in sent.items():
         if place not in returned:

@@ -13,6 +13,7 @@ from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
+from fanout.control_characters import escape_unprintable
 from fanout.errors import FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
 from fanout.present.history_views import HistoryViews
@@ -204,7 +205,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _TARGET,
         replace(_POLICY, priority=4),
         replace(_STAGE, priority=4),
-        TableColumn("FILE", lambda item: item["spec"]["file"], priority=2),
+        TableColumn("FILE", lambda item: escape_unprintable(item["spec"]["file"]), priority=2),
         TableColumn("FIELD", _conflict_subject, cut_width=12),
         TableColumn("BASE", lambda item: item["status"].get("base"), priority=3, cut_width=12),
         TableColumn(

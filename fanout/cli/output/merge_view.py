@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.terminal import escape_control
+from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import FileContent, Files, merge_packages
@@ -72,7 +73,7 @@ def _diff_file(
         for side_name, side in (("upstream", upstream), ("here", local))
         if (change := _describe_change(base, side))
     )
-    yield f"=== {path}: {changes or 'not changed'}"
+    yield f"=== {escape_unprintable(path)}: {changes or 'not changed'}"
     texts = [split_lines(side[1]) if side else [] for side in sides]
     rows = [] if None in texts else _merge_lines(*(text or [] for text in texts))
     conflicts_by_row, file_conflicts = _place_conflicts(rows, conflicts)

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 import click
@@ -161,16 +161,24 @@ def format_json(value: Any, line_start: str = "\n") -> str:
     token by token, and takes twice the time for ten thousand objects.
     """
     if isinstance(value, str):
-        return encode_basestring(value)
+        return _format_json_string(value)
     inner = f"{line_start}  "
     if isinstance(value, (list, tuple)):
         texts = [format_json(it, inner) for it in value]
         return f"[{inner}{f',{inner}'.join(texts)}{line_start}]" if texts else "[]"
     if isinstance(value, (dict, Mapping)):
         pairs = sorted(value.items())
-        texts = [f"{encode_basestring(key)}: {format_json(it, inner)}" for key, it in pairs]
+        texts = [f"{_format_json_string(key)}: {format_json(it, inner)}" for key, it in pairs]
         return f"{{{inner}{f',{inner}'.join(texts)}{line_start}}}" if texts else "{}"
     return json.dumps(value)
+
+
+def _format_json_string(value: str) -> str:
+    text = encode_basestring(value)
+    # What JSON leaves as it is may still command a terminal, or turn the direction of its text.
+    if text.isprintable():
+        return text
+    return "".join(it if it.isprintable() else encode_basestring_ascii(it)[1:-1] for it in text)
 
 
 def format_yaml(value: Any) -> str:

@@ -18,6 +18,7 @@ from fanout.cli.input.package_directory import (
 from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
+from fanout.control_characters import escape_unprintable
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
@@ -94,7 +95,7 @@ def format_merge_report(result: MergeResult) -> Iterator[str]:
     for conflict in result.conflicts:
         yield f"conflict: {conflict}"
     for path in result.dropped:
-        yield f"dropped: {path}: its local changes are lost"
+        yield f"dropped: {escape_unprintable(path)}: its local changes are lost"
     for note in result.notes:
         yield f"note: {note}"
 

@@ -19,6 +19,7 @@ from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.verbs.package_merge import DIRECTORY, NEW_DIRECTORY
+from fanout.control_characters import escape_unprintable
 from fanout.errors import InvalidInput
 from fanout.package.merge.package_update import Files
 from fanout.values import asdict
@@ -65,7 +66,7 @@ def _format_changes(
         yield f"{result.severity}: {result.sentence}"
     for path in changed:
         verb = "changed" if path in before and path in after else "added"
-        yield f"{verb if path in after else 'removed'}: {path}"
+        yield f"{verb if path in after else 'removed'}: {escape_unprintable(path)}"
 
 
 def _serialize_render(changed: list[str], results: tuple[FunctionResult, ...]) -> dict[str, Any]:

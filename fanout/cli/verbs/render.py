@@ -14,6 +14,7 @@ from fanout.cli.output.printer import write_stdout
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
+from fanout.control_characters import escape_unprintable
 from fanout.gates.gate_wording import format_names
 from fanout.package.ignored_files import find_ignored
 from fanout.package.manifest import Manifest
@@ -83,8 +84,8 @@ def command(settings: Settings, variant: str, to: Path | None) -> None:
         for path in sorted(files)
     }
     for path, text in printed.items():
-        write_stdout(f"---\n# {path}\n{text}" if text else "")
-    omitted = format_names(path for path, text in printed.items() if not text)
+        write_stdout(f"---\n# {escape_unprintable(path)}\n{text}" if text else "")
+    omitted = format_names(escape_unprintable(path) for path, text in printed.items() if not text)
     if omitted:
         print_message(
             f"omitted, not for a cluster: {omitted}; use --to DIR to write all files",

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import Path, format_path
 from fanout.package.json_manifest import is_json
 from fanout.package.merge.comment_merge import file_offset, iter_comments, possible_comments
@@ -51,8 +52,9 @@ def _describe_lost(
             if lost_counts[comment] > 0 and not is_kpt_comment(comment):
                 lost_counts[comment] -= 1
                 line = file.text.count("\n", 0, position) + 1
+                place = f"{escape_unprintable(file.path)}:{line}"
                 yield (
-                    f'{file.path}:{line}: the comment "{comment}" was removed with'
+                    f'{place}: the comment "{comment}" was removed with'
                     f" {_describe_location(file, position)}"
                 )
 
@@ -123,9 +125,9 @@ def find_doubtful_files(
 
 def _note_not_krm(path: str, file: MergeFile | None) -> Iterator[str]:
     if file is None:
-        yield f"{path}: not readable as YAML; {_KEPT_AS_IS}"
+        yield f"{escape_unprintable(path)}: not readable as YAML; {_KEPT_AS_IS}"
     elif not any(_is_krm(document.value.data) for document in file.documents):
-        yield f"{path}: contains no KRM object; {_KEPT_AS_IS}"
+        yield f"{escape_unprintable(path)}: contains no KRM object; {_KEPT_AS_IS}"
 
 
 def _is_krm(data: Any) -> bool:
@@ -143,8 +145,8 @@ def _note_invalid_names(file: MergeFile) -> Iterator[str]:
         kind = document.value.data["kind"]
         meaning = f"a boolean ({str(value).lower()})" if isinstance(value, bool) else "a number"
         yield (
-            f"{file.path}:{document.line + 1}: metadata.{field} of this {kind} is {meaning} in"
-            " Kubernetes, not a name; quote it"
+            f"{escape_unprintable(file.path)}:{document.line + 1}: metadata.{field} of this {kind}"
+            f" is {meaning} in Kubernetes, not a name; quote it"
         )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import same_json
 from fanout.package.json_manifest import is_json, read_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
@@ -273,8 +274,8 @@ def collect_units(
         ]
         duplicates = _find_duplicates(units_by_side)
     notes = [
-        f"{units[0].document.file}: {units[0].name} is declared twice, also in "
-        f"{units[1].document.file}; duplicates are matched by position"
+        f"{escape_unprintable(units[0].document.file)}: {units[0].name} is declared twice, also in "
+        f"{escape_unprintable(units[1].document.file)}; duplicates are matched by position"
         for units in duplicates.values()
     ]
     return [_index_by_key(units, duplicates) for units in units_by_side], notes

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
+from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.ignored_files import find_ignored
@@ -537,7 +538,7 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
 
 def _list_paths(paths: list[str]) -> str:
     remaining = f" and {len(paths) - _MAX_SHOWN} more" if len(paths) > _MAX_SHOWN else ""
-    return ", ".join(paths[:_MAX_SHOWN]) + remaining
+    return ", ".join(map(escape_unprintable, paths[:_MAX_SHOWN])) + remaining
 
 
 def _equal_but_clone_fields(origin: Files, local: Files) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 from fanout.api.gate_vocabulary import Action
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.text_fields import pluralize
+from fanout.control_characters import escape_unprintable
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide, Winners
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.repository_state import OpenDraft
@@ -152,7 +153,9 @@ def rejected_lines(conflicts: Iterable[MergeConflict]) -> tuple[str, ...]:
 
     Two merges of one draft can meet the same conflict; it has one line.
     """
-    return tuple({it.key: f"{it.key} {_escape(it.resolution)}" for it in conflicts}.values())
+    # A line break in a file name would otherwise start a new line of the message, or a trailer.
+    lines = {it.key: f"{it.key} {escape_unprintable(it.resolution)}" for it in conflicts}
+    return tuple(lines.values())
 
 
 def conflict_paragraph(lines: Sequence[str]) -> str:
@@ -208,12 +211,5 @@ def rejected_lines_of_draft(draft: OpenDraft) -> tuple[str, ...]:
 
 
 def _format_without_values(dispute: MergeDispute) -> str:
-    place = f" {_escape(dispute.file)}:" if dispute.file else ""
+    place = f" {escape_unprintable(dispute.file)}:" if dispute.file else ""
     return f"{dispute.key}{place} {dispute.winner} stands"
-
-
-def _escape(text: str) -> str:
-    """Escape line breaks and control characters, which names of files and keys can have."""
-    # A line break in a file name would otherwise start a new line of the message,
-    # or a trailer.
-    return "".join(it if it.isprintable() else f"\\x{ord(it):02x}" for it in text)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from fanout.control_characters import escape_unprintable
+
 MAX_VALUE: Final = 200  # characters of one value
 _MAX_SENTENCE: Final = 2000
 _MAX_LINE: Final = 400  # characters of a line of a patch
@@ -25,16 +27,9 @@ _DRAFT_PREFIX: Final = re.compile(r"(?i)^(?:(?:wip|draft):\s*|[\[(](?:wip|draft)
 _TITLE_REFERENCE: Final = re.compile(r"`|[@#!:&~%$](?=\S)")
 
 
-def escape_control(text: str) -> str:
-    """Return the text with control characters, line breaks and direction marks spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(it if it.isprintable() else f"\\x{ord(it):02x}" for it in text)
-
-
 def format_code(value: str) -> str:
     """Return a value as inline code of one line, cut to `MAX_VALUE` characters; "" for ""."""
-    return _format_span(_cut(escape_control(value), MAX_VALUE)) if value else ""
+    return _format_span(_cut(escape_unprintable(value), MAX_VALUE)) if value else ""
 
 
 def format_names(names: Iterable[str], shown: int = 5) -> str:
@@ -52,7 +47,7 @@ def format_sentence(text: str) -> str:
     words: list[str] = []
     for part in _QUOTED.split(_cut(text, _MAX_SENTENCE)):
         if part.startswith("`") and part.endswith("`") and len(part) > 2:
-            words.append(_format_span(escape_control(part[1:-1])))
+            words.append(_format_span(escape_unprintable(part[1:-1])))
             continue
         words += [" " if it.isspace() else _format_word(it) for it in re.split(r"(\s+)", part)]
     line = ""
@@ -77,7 +72,7 @@ def format_title(text: str, limit: int) -> str:
     It does not begin like the title of a draft. Titles have no code: characters that begin a
     reference become `_`, and words that are references by themselves stand in quotation marks.
     """
-    line = _DRAFT_PREFIX.sub("", escape_control(" ".join(text.split())))
+    line = _DRAFT_PREFIX.sub("", escape_unprintable(" ".join(text.split())))
     line = _TITLE_REFERENCE.sub("_", line)
     return _cut(_TITLE_WORD.sub(lambda it: _quote_reference(it[0]), line), limit)
 
@@ -98,7 +93,7 @@ def _format_word(word: str) -> str:
         # A number before a point or a bracket would begin a list.
         return re.sub(r"(?<=\d)([.)])", r"\\\1", word)
     stem = word.rstrip(".,;:")
-    return _format_span(escape_control(stem)) + word[len(stem) :] if stem else word
+    return _format_span(escape_unprintable(stem)) + word[len(stem) :] if stem else word
 
 
 def _format_span(value: str) -> str:
@@ -110,7 +105,7 @@ def _format_span(value: str) -> str:
 
 
 def _escape_line(line: str) -> str:
-    return "\t".join(map(escape_control, line.split("\t")))
+    return "\t".join(map(escape_unprintable, line.split("\t")))
 
 
 def _cut(text: str, limit: int) -> str:
