@@ -36,6 +36,7 @@ from fanout.api.validators.field_rules import (
     EXCLUSIVE_FIELDS,
     NOT_FOR_CONTROL_FLOW,
     PROBED_CHECK_TYPES,
+    INJECTOR_PROBLEM,
     STRATEGY_BY_FIELD,
     ExclusiveFields,
 )
@@ -49,6 +50,9 @@ _RESERVED_WORDS |= {"import", "in", "let", "loop", "package", "namespace", "retu
 _POLICY, _VARIANT, _PROMOTION = "UpstreamPolicy", "PackageVariant", "PromotionPolicy"
 _STAGE, _TEMPLATE = "spec.stages[*]", "spec.targets[*].template"
 _READABLE_KIND = "!(self.kind == 'Secret' && !self.apiVersion.contains('/'))"
+_INJECTABLE_KIND = (
+    "!(has(self.kind) && self.kind == 'Secret' && (!has(self.group) || self.group == ''))"
+)
 _MAX_DURATION = durations.format_duration(durations.MAX_DURATION)
 
 
@@ -143,8 +147,8 @@ def _path_rules(path: str) -> Iterator[SchemaRule]:
     yield _git_rule(path)
     yield SchemaRule(
         path,
-        f"!self.matches(r'^({beginnings})(/|$)')",
-        f"the beginnings {' and '.join(RESERVED_BEGINNINGS)} are reserved for drafts",
+        f"!self.matches(r'(?i)^({beginnings})(/|$)')",
+        f"the beginnings {' and '.join(RESERVED_BEGINNINGS)} are reserved for drafts, in any case",
     )
     yield SchemaRule(
         path,
@@ -339,6 +343,7 @@ def _policy_rules() -> Iterator[SchemaRule]:
     yield SchemaRule(
         "spec.targets[*].objectSelector", _READABLE_KIND, "a target cannot be a Secret"
     )
+    yield SchemaRule(f"{_TEMPLATE}.injectors[*]", _INJECTABLE_KIND, INJECTOR_PROBLEM)
     yield from _context_rules(f"{_TEMPLATE}.packageContext")
     yield SchemaRule(
         f"{_TEMPLATE}.packageContext.dataExprs[*]",
@@ -363,6 +368,7 @@ def _policy_rules() -> Iterator[SchemaRule]:
 def _variant_rules() -> Iterator[SchemaRule]:
     yield from _path_rules("spec.upstream.package")
     yield from _path_rules("spec.downstream.package")
+    yield SchemaRule("spec.injectors[*]", _INJECTABLE_KIND, INJECTOR_PROBLEM)
     yield from _context_rules("spec.packageContext")
     yield _data_keys_rule("spec.packageContext.data")
     for field in ("labels", "annotations"):

@@ -38,6 +38,14 @@ _IRREGULAR_NAMES: Mapping[str, str] = {
 }
 
 
+def is_secret(group: str, kind: str) -> bool:
+    """Return whether an object of this API group and kind is a Secret, which no package may read.
+
+    Its content would end up in Git.
+    """
+    return (group, kind) == ("", "Secret")
+
+
 def yaml_name(attribute: str) -> str:
     """Return the YAML name of a model's attribute."""
     return _IRREGULAR_NAMES.get(attribute) or to_camel(attribute)

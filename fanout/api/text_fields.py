@@ -271,8 +271,9 @@ def find_path_problem(path: str) -> str:
     if not path.isprintable():
         return "contains unprintable characters"
     beginning = path.split("/", maxsplit=1)[0]
-    if beginning in RESERVED_BEGINNINGS:
-        return f"begins with {beginning}, which is reserved for {RESERVED_BEGINNINGS[beginning]}"
+    # A file system that ignores case has one directory for both, and refs are files there.
+    if use := RESERVED_BEGINNINGS.get(fold_path(beginning)):
+        return f"begins with {beginning}, which is reserved for {use}"
     return next(filter(None, map(_segment_problem, path.split("/"))), "")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.git_repository import Repository
-from fanout.api.object_meta import GROUP, KRMObject
+from fanout.api.object_meta import GROUP, KRMObject, is_secret
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -56,7 +56,6 @@ _OWN_KINDS: tuple[type[KRMObject], ...] = (
     PackageVariant,
     PromotionPolicy,
 )
-_SECRET: GroupKind = ("", "Secret")
 
 
 class ApiPosition(Value):
@@ -244,7 +243,7 @@ class ApiInventory:
         self, key: VersionedKind, choice: KindChoice, served: ServedKinds, reading: _Reading
     ) -> ListedKind | None:
         """Read the objects of a kind in a version, and return how it was listed, if it was."""
-        if key[:2] == _SECRET:
+        if is_secret(*key[:2]):
             reading.unread_kinds[key] = UnreadableKind(
                 wording.SECRETS_UNREAD, wording.SECRETS_REMEDY
             )

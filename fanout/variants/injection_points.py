@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from fanout.api.fanout_configuration import InjectionRules
-from fanout.api.object_meta import Label
+from fanout.api.object_meta import Label, is_secret
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
@@ -57,11 +57,10 @@ def find_injection_points(
 
 def is_injectable(point: InjectionPoint, injectable: InjectionRules) -> bool:
     """Return whether the administrator allows injection; Secrets never are injectable."""
-    # Before the rules, because no configuration may make Secrets injectable: their content would
-    # end up in Git.
-    if (point.group, point.kind) == ("", "Secret"):
-        return False
-    return injectable.allows(point.group, point.kind, point.field)
+    # Beside the rules, because no configuration may make Secrets injectable.
+    return not is_secret(point.group, point.kind) and injectable.allows(
+        point.group, point.kind, point.field
+    )
 
 
 def _parse_point(file: str, number: int, manifest_object: ManifestObject) -> InjectionPoint | None:

@@ -7,12 +7,13 @@ from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import check_branch, check_directory, check_path
 from fanout.api.urls import GitProtocol, check_url, parse_protocol
 
-GOOD_PATHS = ["monitoring", "team/monitoring", "a.b/c_d-e", "stages", "ünï/x", "v1"]
+GOOD_PATHS = ["monitoring", "team/monitoring", "a.b/c_d-e", "stages", "a/_Stages", "ünï/x", "v1"]
 BAD_PATHS = [
     "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", ".git", "a/.git/b", "-a", "a/-b",
     ".a", "a.", "a.lock", "a.LOCK/b", "a..b", "a b", "a\tb", "a\nb", "a\x00b", "a:b", "a?b", "a*b",
     "a[b",
     "a\\b", "a~b", "a^b", "a@{b", "@", "a/@/b", "_stages/x", "_removals/x", "x" * 256,
+    "_stages", "_Stages/x", "_STAGES", "_Removals/x", "_\u017ftages/x",
     "a\u200bb", "a\u202eb",
 ]  # fmt: skip
 GOOD_URLS = [

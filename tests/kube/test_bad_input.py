@@ -29,6 +29,7 @@ import pytest
 import yaml
 from fleet import PACKAGE
 from http_git import serving
+from kube.objects import refusal_of
 from kube.record_fleet import decision, wait_until
 from kube.tenants import (
     HASTY_ADMISSION,
@@ -144,15 +145,17 @@ def test_a_secret_is_no_source_and_a_repository_of_others_no_destination(tenant)
     mine.server.create(
         {"apiVersion": "v1", "kind": "Secret", "metadata": secret, "stringData": {"a": "hidden"}}
     )
-    mine.fleet.policy("secretive", ("kind: ConfigMap", "kind: Secret"))
+    secretive = mine.fleet.policy("secretive", ("kind: ConfigMap", "kind: Secret"))
     mine.fleet.policy("foreign", ("target.spec.repository", "\"'vault'\""))
     mine.move()
+    refusal = refusal_of(mine.server, yaml.safe_load(secretive.read_text()))
+    assert "spec.targets[0].template.injectors[0]" in refusal
+    assert "a Secret cannot be injected" in refusal
+    secretive.unlink()
     mine.apply()
     told = mine.ask("plan", "--new-records")
     assert told.code == 3
     shown = " ".join((told.out + told.err).split())
-    secretive = f"UpstreamPolicy/{mine.namespace}/secretive: spec.targets[0].template.injectors[0]"
-    assert f"{secretive}.kind: fanout reads no Secrets as targets, sources or checks" in shown
     assert f"there is no Repository vault that namespace {mine.namespace} may use" in shown
     assert "hidden" not in shown
     plan = mine.ask("plan", "--new-records", "-o", "json").json

@@ -392,8 +392,17 @@ spec: {}
 """
 
 
-def test_kinds_that_only_packages_name_are_listed_too(twin: Twin):
-    """An injector without a kind is for all injection points of the package."""
+SECRET = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: hidden, annotations: {kpt.dev/config-injection: optional}}
+data: {}
+"""
+
+
+@pytest.mark.parametrize("files", [{"site.yaml": INJECTED}, {"secret.yaml": SECRET}], ids=list)
+def test_kinds_that_only_packages_name_are_listed_too(twin: Twin, files: dict[str, str]):
+    """An injector without a kind is for all injection points of the package, but for Secrets."""
     policy = twin.fleet.root / "policies" / "policy.yaml"
     document = yaml.safe_load(policy.read_text())
     template = document["spec"]["targets"][0]["template"]
@@ -405,14 +414,14 @@ def test_kinds_that_only_packages_name_are_listed_too(twin: Twin):
         del document["spec"]["targets"][0]["template"][name]
     document["spec"]["targets"][0]["template"]["injectors"] = [{"name": "ams"}]
     policy.write_text(yaml.safe_dump(document))
-    twin.fleet.release("v2", {"site.yaml": INJECTED})
+    twin.fleet.release("v2", files)
     twin.apply()
-    files, cluster = (
+    of_files, cluster = (
         twin.show("plan", "-o", "json"),
         twin.ask("plan", "-o", "json", "--new-records"),
     )
-    assert [it["kind"] for it in files.json["actions"]] == ["WriteDraft"]
-    assert cluster.json == files.json
+    assert [it["kind"] for it in of_files.json["actions"]] == ["WriteDraft"]
+    assert cluster.json == of_files.json
 
 
 REGIONS = """\

@@ -25,6 +25,7 @@ from fanout.api.field_errors import (
     suggest_name,
 )
 from fanout.api.function_catalog import check_functions
+from fanout.api.object_meta import is_secret
 from fanout.api.package_variant import RESERVED_KEYS
 from fanout.api.text_fields import NAME, join_words
 from fanout.api.validators.unsupported_fields import is_unsupported
@@ -369,6 +370,9 @@ def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[Fiel
     yield from _refuse_secret((*path, "object"), object_reference, "a check cannot read a Secret")
 
 
+INJECTOR_PROBLEM = "a Secret cannot be injected"
+
+
 def _refuse_secret(
     path: FieldPath, reference: Mapping[str, Any], problem: str
 ) -> Iterator[FieldError]:
@@ -376,19 +380,35 @@ def _refuse_secret(
 
     In files one content of an object answers for every version of its kind.
     """
-    api_version = reference.get("apiVersion")
-    if (
-        reference.get("kind") == "Secret"
-        and isinstance(api_version, str)
-        and "/" not in api_version  # the core group
-    ):
-        yield FieldError((*path, "kind"), problem, "use another object")
+    api_version, kind = reference.get("apiVersion"), reference.get("kind")
+    if isinstance(api_version, str) and isinstance(kind, str):
+        group = api_version.partition("/")[0] if "/" in api_version else ""
+        if is_secret(group, kind):
+            yield FieldError((*path, "kind"), problem, "use another object")
 
 
 def _check_selected_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Refuse Secrets as targets: expressions over them would write their content to Git."""
     for path, selector in find_fields(data, "spec.targets[*].objectSelector"):
         yield from _refuse_secret(path, as_mapping(selector), "a target cannot be a Secret")
+
+
+def _check_injected_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Refuse injectors of Secrets, which a rendering would leave out."""
+    for injectors in ("spec.injectors[*]", "spec.targets[*].template.injectors[*]"):
+        for path, injector in find_fields(data, injectors):
+            fields = as_mapping(injector)
+            # Without a group it is for any, and that of a custom resource can be named.
+            if is_secret(fields.get("group") or "", fields.get("kind") or ""):
+                remedy = "use another kind, or name the group of a custom resource"
+                yield FieldError((*path, "kind"), INJECTOR_PROBLEM, remedy)
+
+
+def _check_injectable_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    for path, entry in find_fields(data, "injection.kinds[*]"):
+        fields = as_mapping(entry)
+        if is_secret(fields.get("group") or "", fields.get("kind") or ""):
+            yield FieldError((*path, "kind"), INJECTOR_PROBLEM, "remove the entry")
 
 
 def _check_revision_source(
@@ -695,6 +715,7 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
         _check_check_names,
         check_checks,
         _check_selected_kinds,
+        _check_injected_kinds,
         _check_reserved_context_keys,
         _check_selector_values,
         _check_function_names,
@@ -703,12 +724,13 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
     "PackageVariant": (
         _check_not_own_upstream,
         _check_dependencies,
+        _check_injected_kinds,
         _check_reserved_context_keys,
         _check_function_names,
         check_functions,
     ),
     "PromotionPolicy": (_check_promotion_subjects, _check_approver_groups, _check_schedule_fields),
-    "FanoutConfiguration": (_check_configuration_names,),
+    "FanoutConfiguration": (_check_configuration_names, _check_injectable_kinds),
     "Evidence": (_check_record_subject, _check_stage_present),
     "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
     "Decision": (_check_record_subject, _check_decision),
