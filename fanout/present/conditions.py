@@ -11,11 +11,12 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Condition, Hold, build_ready, build_true
 from fanout.api.view_base import ConditionStatus, label_verdict
-from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
+from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
+from fanout.plan.observed_variant import missing_branch_hold
 from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
@@ -91,12 +92,21 @@ def needs_person(error: FanoutError) -> bool:
     return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
 
 
-def find_refusals(policy_result: PolicyResult) -> Mapping[str, Denied]:
-    """Return the errors of repositories whose servers refuse pushes of a policy, by identity."""
-    return {
+def find_repository_errors(policy_result: PolicyResult) -> Mapping[str, FanoutError]:
+    """Return the errors of repositories that a policy cannot publish to, by identity.
+
+    They were listed, but lack their branch, or refuse pushes.
+    """
+    errors: dict[str, FanoutError] = {
         it.repository: Denied(describe_refusal(it), reason=str(Reason.PUSH_REFUSED))
         for it in policy_result.refused_pushes.values()
     }
+    for variant in policy_result.variants:
+        state = variant.observed.repository_state
+        if not state.head and state.failure is None and state.identity not in errors:
+            hold = missing_branch_hold(state, variant.spec.repository)
+            errors[state.identity] = InvalidInput(hold.message, reason=str(hold.reason))
+    return errors
 
 
 def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:

@@ -38,7 +38,7 @@ from fanout.present.conditions import (
     build_variant_conditions,
     complete_conditions,
     find_failed_variants,
-    find_refusals,
+    find_repository_errors,
 )
 from fanout.present.conflict_views import draft_time, find_undecided_keys
 from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
@@ -352,13 +352,13 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
             failures[repository_key(upstream)] = policy_result.upstream_failure
     # Failures of all upstreams come first: a variant's repository does not hide one of them.
     for policy_result in pass_plan.policies:
-        refusals = find_refusals(policy_result)
+        errors = find_repository_errors(policy_result)
         for variant in policy_result.variants:
             key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
             counts[key] += 1
             if failures.get(key) is None:
                 state = variant.observed.repository_state
-                failures[key] = state.failure or refusals.get(state.identity)
+                failures[key] = state.failure or errors.get(state.identity)
             if key not in reports and (enforcement := report_enforcement([variant])):
                 reports[key] = enforcement[0]
     bodies: list[Plain] = []

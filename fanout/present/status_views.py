@@ -32,7 +32,7 @@ from fanout.present.conditions import (
     build_policy_conditions,
     build_variant_conditions,
     find_failed_variants,
-    find_refusals,
+    find_repository_errors,
     has_unusable_repository,
 )
 from fanout.present.conflict_views import draft_time
@@ -79,13 +79,13 @@ def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, Reposito
     # A policy that an error stopped may not have asked for its upstream.
     if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
         uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure, None)
-    refusals = find_refusals(policy_result)
+    errors = find_repository_errors(policy_result)
     for variant in policy_result.variants:
         key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
         if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
             reports = report_enforcement([variant])
             state = variant.observed.repository_state
-            failure = state.failure or refusals.get(state.identity)
+            failure = state.failure or errors.get(state.identity)
             if key not in uses or reports or failure:
                 uses[key] = RepositoryReport(failure, reports[0] if reports else None)
     return uses
