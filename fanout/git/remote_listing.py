@@ -7,13 +7,14 @@ import hashlib
 import re
 import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
 
+from fanout.api.reasons import Reason
 from fanout.api.urls import GitProtocol
-from fanout.errors import InvalidInput
+from fanout.errors import FanoutError, InvalidInput
 from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitProgram
@@ -37,6 +38,11 @@ from fanout.values import Value, replace
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
+# Of failures that are due to the objects that were asked for, and not to the server.
+_REASONS_OF_OBJECTS = frozenset(
+    {Reason.REMOTE_OBJECTS_REFUSED, Reason.REMOTE_MOVED, Reason.REMOTE_FAILED}
+)
+_MAX_FETCHES_APART = 64
 _HEAD_LINE = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
 
 
@@ -70,7 +76,8 @@ class ListingMemo(Value):
         for ref in pushed.removed_refs:
             refs.pop(ref, None)
         # No answer of the remote has this digest: the next one is read in full.
-        return replace(self, listing=RefListing(refs), digest=b"", state=mirror_state(mirror))
+        listing = replace(self.listing, refs=refs)
+        return replace(self, listing=listing, digest=b"", state=mirror_state(mirror))
 
     def serves(self, mirror: Path, keep: Sequence[str]) -> bool:
         """Return whether the mirror has what a listing would keep, as it was left."""
@@ -89,9 +96,9 @@ def list_remote(
 
     `refs/fanout/seen/` then has the refs in `keep` and those of the other refs that were
     there before and have not moved. `memo` is the result of this process's previous listing
-    of the mirror. `allowed` are objects that are taken although git refuses them. Raises
-    Denied, Unavailable, InvalidInput; Conflict if a listed commit disappears before it is
-    fetched.
+    of the mirror. `allowed` are objects that are taken although git refuses them. A tag whose
+    objects cannot be had prevents nothing. Raises Denied, Unavailable, InvalidInput; Conflict if
+    the commit of a branch disappears before it is fetched.
     """
     git.counters.add("listings")
     at = time.monotonic()
@@ -104,15 +111,18 @@ def list_remote(
     remote_refs = parse_ls_remote(output, access)
     kept_refs = RefPatterns(keep).select(remote_refs.ids)
     previous_refs = read_listed_refs(mirror)
-    _fetch_missing(git, mirror, access, kept_refs, allowed)
+    fetch = partial(_fetch, git, mirror, access, allowed)
+    unfetched = _fetch_missing(mirror, kept_refs, fetch, partial(repack_if_due, git, mirror))
     listed_refs = {
-        ref: oid for ref, oid in previous_refs.items() if remote_refs.ids.get(ref) == oid
-    } | kept_refs
+        ref: oid
+        for ref, oid in (previous_refs | kept_refs).items()
+        if remote_refs.ids.get(ref) == oid and ref not in unfetched
+    }
     # Loose refs are left by a process that was killed during a push.
     if listed_refs != previous_refs or (mirror / "refs" / "fanout").exists():
         write_refs(mirror, {listed_name(ref): oid for ref, oid in listed_refs.items()})
     return ListingMemo(
-        RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror), at
+        RefListing(remote_refs.commits, unfetched), digest, tuple(keep), mirror_state(mirror), at
     )
 
 
@@ -179,37 +189,91 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
 
 
 def _fetch_missing(
-    git: GitProgram,
     mirror: Path,
-    access: RemoteAccess,
     refs: Mapping[str, str],
-    allowed: Collection[str],
-) -> None:
+    fetch: Callable[[Sequence[str]], None],
+    prepare: Callable[[], None],
+) -> Mapping[str, FanoutError]:
     """Fetch the listed commits that the mirror lacks.
 
-    Fetched by id, not by name: so the remote is listed once, whatever moves meanwhile, and
-    git writes no file per ref.
+    Return the tags that cannot be fetched, each with the reason. `prepare` is called before the
+    first fetch.
     """
     missing = _find_missing(mirror, refs)
     if not missing:
-        return
-    repack_if_due(git, mirror)
+        return {}
+    prepare()
+    try:
+        fetch(missing)
+        failures: dict[str, FanoutError] = {}
+    except FanoutError as error:
+        of_branches = {oid for ref, oid in refs.items() if not ref.startswith("refs/tags/")}
+        tags = [oid for oid in missing if oid not in of_branches]
+        if error.reason not in _REASONS_OF_OBJECTS or not tags:
+            raise
+        # Without its branches nothing of a repository can be used.
+        if branches := [oid for oid in missing if oid in of_branches]:
+            fetch(branches)
+        failures = _fetch_apart(tags, error, fetch)
+    if still_missing := [it for it in _find_missing(mirror, refs) if it not in failures]:
+        raise DamagedMirrorError(
+            wording.describe_unsent_object(still_missing[0]), reason="MirrorDamaged"
+        )
+    return {ref: failures[oid] for ref, oid in refs.items() if oid in failures}
+
+
+def _fetch_apart(
+    ids: Sequence[str], error: FanoutError, fetch: Callable[[Sequence[str]], None]
+) -> dict[str, FanoutError]:
+    """Fetch all of these objects that can be fetched, by halves; return the errors of the others.
+
+    `error` is that of all together, and is raised if it would take too many fetches.
+    """
+    failures: dict[str, FanoutError] = {}
+    pending = [(ids, error)]
+    fetches = 0
+    while pending:
+        part, failure = pending.pop()
+        if len(part) == 1:
+            failures[part[0]] = failure
+            continue
+        middle = len(part) // 2
+        for half in (part[:middle], part[middle:]):
+            if (fetches := fetches + 1) > _MAX_FETCHES_APART:
+                raise error
+            try:
+                fetch(half)
+            except FanoutError as half_failure:
+                if half_failure.reason not in _REASONS_OF_OBJECTS:
+                    raise
+                pending.append((half, half_failure))
+    return failures
+
+
+def _fetch(
+    git: GitProgram,
+    mirror: Path,
+    access: RemoteAccess,
+    allowed: Collection[str],
+    ids: Sequence[str],
+) -> None:
+    """Fetch objects.
+
+    By id, not by name: so the remote is listed once, whatever moves meanwhile, and git writes no
+    file per ref.
+    """
     git.counters.add("fetches")
     options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
     with (
         tempfile.TemporaryFile(dir=mirror) as id_file,
         tempfile.NamedTemporaryFile(dir=mirror, prefix="tmp_") as skip_file,
     ):
-        id_file.write("".join(f"{oid}\n" for oid in missing).encode())
+        id_file.write("".join(f"{oid}\n" for oid in ids).encode())
         id_file.seek(0)
         skip_file.write("".join(f"{oid}\n" for oid in sorted(allowed)).encode())
         skip_file.flush()
         settings = [f"fetch.fsck.skipList={skip_file.name}"] if allowed else []
         git.run(mirror, ["fetch", *options, "origin"], access, id_file, settings=settings)
-    if still_missing := _find_missing(mirror, refs):
-        raise DamagedMirrorError(
-            wording.describe_unsent_object(still_missing[0]), reason="MirrorDamaged"
-        )
 
 
 def _find_missing(mirror: Path, refs: Mapping[str, str]) -> list[str]:

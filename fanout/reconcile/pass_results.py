@@ -73,6 +73,8 @@ class PolicyResult(Value, kw_only=True):
     policy_state: PolicyRecords
     status: RecordedStatus = field(default_factory=RecordedStatus)
     revisions: Mapping[str, str] = field(default_factory=dict)
+    # by revision: a warning about its tag, which is left out
+    unusable_tags: Mapping[str, str] = field(default_factory=dict)
     variants: tuple[RenderedVariant, ...] = ()
     rules: tuple[StageRule, ...] = ()  # its stages, in its order
     facts: PolicyFacts | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
@@ -78,6 +79,7 @@ from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
+from fanout.reconcile.observation.unusable_revisions import find_unusable, warn_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_gate_inputs import (
@@ -291,22 +293,44 @@ class PolicyEvaluator(Value, kw_only=True):
         """Select the candidate of each variant, or the revision to which it is pinned."""
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates.
-        preliminary_facts = build_preliminary_facts(
-            observed.gate_inputs,
-            observed.variants,
-            observed.evidence,
-            observed.variant_memo.preliminary_facts,
-        )
+        observed, preliminary_facts, candidates = self._leave_out_unusable(observed)
         pins = find_rollbacks(preliminary_facts)
         variants = self.renderer.choose_candidates(
             observed,
             observed.variants,
-            choose_candidates(preliminary_facts),
+            candidates,
             find_leads(preliminary_facts),
             pins,
         )
         observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
         return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
+
+    def _leave_out_unusable(
+        self, observed: ObservedPolicy
+    ) -> tuple[ObservedPolicy, PolicyFacts, Mapping[str, str]]:
+        """Return the policy without revisions that cannot be used, its facts, and candidates.
+
+        Packages of candidates alone are read, so leaving some out may reveal others.
+        """
+        find_problem = partial(self.renderer.find_problem, observed)
+        while True:
+            facts = build_preliminary_facts(
+                observed.gate_inputs,
+                observed.variants,
+                observed.evidence,
+                observed.variant_memo.preliminary_facts,
+            )
+            candidates = choose_candidates(facts)
+            unusable = find_unusable(facts, candidates.values(), find_problem)
+            if not unusable:
+                return observed, facts, candidates
+            remaining = tuple(it for it in facts.revisions if it not in unusable)
+            gate_facts = replace(observed.gate_inputs.facts, revisions=remaining)
+            observed = replace(
+                observed,
+                unusable={**observed.unusable, **unusable},
+                gate_inputs=replace(observed.gate_inputs, facts=gate_facts),
+            )
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
@@ -460,7 +484,12 @@ class PolicyEvaluator(Value, kw_only=True):
             resolved_policy=resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
-            revisions=observed.revisions,
+            revisions={
+                name: commit
+                for name, commit in observed.revisions.items()
+                if name not in observed.unusable
+            },
+            unusable_tags=warn_unusable(resolved_policy, observed.unusable),
             variants=decided.rendered.variants,
             rules=observed.gate_inputs.facts.stages,
             facts=decided.facts,

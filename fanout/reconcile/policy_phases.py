@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.rollback_pins import Pin
@@ -13,7 +14,7 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import Value
+from fanout.values import Value, field
 
 
 class ObservedPolicy(Value, kw_only=True):
@@ -22,6 +23,8 @@ class ObservedPolicy(Value, kw_only=True):
     inputs: PolicyInputs
     status: RecordedStatus
     revisions: Mapping[str, str]  # commit by allowed revision
+    # those among them whose package cannot be used, with the reason
+    unusable: Mapping[str, FanoutError] = field(default_factory=dict)
     variants: tuple[ObservedVariant, ...]
     evidence: Mapping[str, ObservedEvidence]  # by variant
     gate_inputs: GateInputs

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from fanout.api.text_fields import join_words, pluralize
+from fanout.control_characters import escape_unprintable
 from fanout.errors import FanoutError
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 
@@ -173,7 +174,7 @@ def describe_decided_conflicts(revision: str, *, is_published: bool) -> str:
 
 def describe_taken_value(file: str, side: str) -> str:
     """Describe which side of a merge conflict is in the draft; `file` is "" if it is not known."""
-    return f"{file or 'a value'}: the {side} value is in the draft"
+    return f"{escape_unprintable(file) or 'a value'}: the {side} value is in the draft"
 
 
 def describe_rejected_value(revision: str, value: str) -> str:
@@ -277,6 +278,11 @@ def describe_lost_upstream_tag(tag: str, repository: str, revision: str, commit:
 def describe_moved_tag(tag: str, former: str, present: str) -> str:
     """Describe an upstream tag that points to another commit than when it was used."""
     return f"tag {tag} pointed to {former} when it was used, and now points to {present}"
+
+
+def describe_unusable_tag(tag: str, repository: str, problem: str) -> str:
+    """Describe an upstream tag that is left out."""
+    return f"tag {tag} of {repository} cannot be used and is left out: {problem}"
 
 
 def describe_missing_tag(url: str, tag: str) -> str:

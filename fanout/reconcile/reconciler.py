@@ -234,6 +234,7 @@ class Reconciler:
                 *map(wording.describe_outdated_records, filter(None, [outdated])),
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
+                *dict.fromkeys(it for result in results for it in result.unusable_tags.values()),
                 *messages.warnings,
                 *dict.fromkeys(it for result in results for it in result.template_warnings),
                 *others.warnings,

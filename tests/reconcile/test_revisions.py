@@ -1,9 +1,13 @@
 """Revisions that a rule allows, as the pass finds them in a listing."""
 
 import pytest
+from gates.worlds import decided, draft, facts, grant, published, stage, variant
 from reconcile.builders import COMMITS, UPSTREAM_URL, resolved, tags
 
+from fanout.api.gate_vocabulary import Action
 from fanout.errors import InvalidInput, Unavailable
+from fanout.package.revision import parse_tag, select_releases
+from fanout.reconcile.observation.unusable_revisions import find_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 
 RULES = [
@@ -48,3 +52,42 @@ def test_a_moved_tag_that_the_rule_does_not_allow_is_no_error():
 def test_a_listing_that_failed_is_raised():
     with pytest.raises(Unavailable, match="no answer"):
         find_revisions(resolved(), {UPSTREAM_URL: Unavailable("no answer")}, {})
+
+
+def test_a_version_of_thousands_of_digits_is_none():
+    for name in ("v" + "9" * 5000, f"v1.{'9' * 5000}.0", "v1.0.0-" + "9" * 5000):
+        assert parse_tag(f"monitoring/{name}", "monitoring") is None
+        listed = {f"monitoring/{name}": "a" * 40, "monitoring/v2": COMMITS["v2"]}
+        assert select_releases(listed, "monitoring") == [("v2", COMMITS["v2"])]
+
+
+DEV = stage("dev")
+# What has v3 besides the tag, and what is left out of v1 to v4 if v3 and v4 cannot be used.
+TAKEN = [
+    ("nothing", facts([DEV], [], revisions="v1 v2 v3 v4"), "v3 v4"),
+    ("a publication",
+     facts([DEV], [variant("a", "dev", published("v3"))], revisions="v1 v2 v3 v4"), "v4"),
+    ("a draft",
+     facts([DEV], [variant("a", "dev", draft=draft("v3"))], revisions="v1 v2 v3 v4"), "v4"),
+    ("a release",
+     facts([DEV], [variant("a", "dev", grant=grant("v3"))], revisions="v1 v2 v3 v4"), "v4"),
+    ("a promotion",
+     facts([DEV], [], decided(Action.PUBLISH, stage="dev", revision="v3"),
+           revisions="v1 v2 v3 v4"), "v4"),
+    ("a skip of a variant, which chooses nothing",
+     facts([DEV], [], decided(Action.SKIP, stage="dev", revision="v3"),
+           revisions="v1 v2 v3 v4"), "v3 v4"),
+    ("a pin of the policy", facts([stage("dev", pin="v3")], [], revisions="v1 v2 v3 v4"), "v4"),
+    ("nothing beside it", facts([DEV], [], revisions="v3 v4"), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "world", "left_out"), TAKEN, ids=[row[0] for row in TAKEN])
+def test_what_somebody_has_or_chose_is_not_left_out(_, world, left_out):
+    problems = {it: InvalidInput("no package") for it in ("v3", "v4")}
+    assert sorted(find_unusable(world, ["v4"], problems.get)) == left_out.split()
+
+
+def test_a_failure_that_may_pass_leaves_nothing_out():
+    world = facts([DEV], [], revisions="v1 v2")
+    assert find_unusable(world, ["v2"], {"v2": Unavailable("no answer")}.get) == {}

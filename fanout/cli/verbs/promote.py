@@ -164,6 +164,8 @@ def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:
 def _require_known(item: PolicyResult, revision: str) -> str:
     """Return the revision if the policy has it. A decision about another would wait forever."""
     if revision and revision not in item.revisions:
+        if revision in item.unusable_tags:
+            raise not_found(item.unusable_tags[revision], "choose another revision")
         allowed = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
         raise not_found(
             f"{revision} is not a revision of {item.title}; {allowed}",

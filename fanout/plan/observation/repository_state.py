@@ -84,9 +84,13 @@ class RefListingRequest(Value):
 
 
 class RefListing(Value):
-    """All branches and tags of a repository at one moment; annotated tags by their commit."""
+    """All branches and tags of a repository at one moment; annotated tags by their commit.
+
+    `unfetched` are tags whose objects cannot be fetched, each with the reason.
+    """
 
     refs: Mapping[str, str]
+    unfetched: Mapping[str, FanoutError] = field(default_factory=dict)
 
 
 class Commit(Value, kw_only=True):

@@ -55,11 +55,13 @@ def build_notes(
     pins = [note for it in stages for note in _pin_notes(item, it)]
     rejected = [note for it in variants for note in _rejected_notes(it)] if by_hand else ()
     future, removals = (_future_records(item), _pending_removals(item)) if not stage else ((), ())
+    unusable = (ExplanationNote(str(Reason.NO_REVISION), it) for it in item.unusable_tags.values())
     return (
         *pins,
         *rejected,
         *future,
         *removals,
+        *unusable,
         *_dropped_notes(item, stage),
         *_excluded_notes(item, variants),
         *_out_of_band_notes(variants),

@@ -173,7 +173,12 @@ class UpstreamPackages:
             )
             package_read = _prepare_package(upstream, self.limits, scopes)
             self._prepared[key] = package_read
-            kinds = frozenset((it.group, it.kind) for it in package_read.points)
+            # Objects that must not be injected, such as Secrets, need not be read either.
+            kinds = frozenset(
+                (it.group, it.kind)
+                for it in package_read.points
+                if it.key in package_read.injectable_keys
+            )
             self._injected[key[:2]] = self._injected.get(key[:2], frozenset()) | kinds
             # Dictionaries keep insertion order, so the oldest packages go first.
             for old in list(self._prepared)[:-MAX_PREPARED]:

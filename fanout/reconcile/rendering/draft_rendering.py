@@ -5,7 +5,7 @@ from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.errors import Bug, FanoutError
+from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
 from fanout.plan import plan_wording
@@ -89,6 +89,11 @@ class DraftRenderer(Value, kw_only=True):
                 for variant in variants
             )
 
+    def find_problem(self, observed: ObservedPolicy, revision: str) -> FanoutError | None:
+        """Return why the package of an allowed revision cannot be used, or None."""
+        package = self._prepare_package(observed, revision)
+        return package if isinstance(package, FanoutError) else None
+
     def render_due(
         self, variants: Sequence[SelectedVariant], due: DueDrafts, budget: EvaluationBudget | None
     ) -> tuple[RenderedVariant, ...]:
@@ -147,6 +152,8 @@ class DraftRenderer(Value, kw_only=True):
         if revision not in observed.revisions:
             return _find_withdrawn_hold(observed, revision)
         assert resolved_policy.upstream is not None, "a policy without its upstream is not rendered"
+        if unfetched := _find_unfetched(observed, revision):
+            return unfetched
         try:
             with BARRIER:
                 return self.packages.get_package(
@@ -225,12 +232,29 @@ class DraftRenderer(Value, kw_only=True):
             return self.merger.merge_edits(rendered)
 
 
+def _find_tag(observed: ObservedPolicy, revision: str) -> tuple[str, RefListing | FanoutError]:
+    """Return the tag of an upstream revision, and the listing that has it if it is there."""
+    upstream = observed.resolved_policy.upstream
+    assert upstream is not None, "a policy without its upstream is not rendered"
+    tag = f"{get_upstream_path(observed.resolved_policy)}/{revision}".lstrip("/")
+    return tag, observed.inputs.listings[build_remote(upstream).key]
+
+
+def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | None:
+    """Return why the objects of a tag cannot be had from the server, or None."""
+    tag, listing = _find_tag(observed, revision)
+    unfetched = listing.unfetched if isinstance(listing, RefListing) else {}
+    error = unfetched.get(f"refs/tags/{tag}")
+    return error and InvalidInput(
+        error.problem, reason=error.reason, remedy=error.remedy, where=error.where
+    )
+
+
 def _find_withdrawn_hold(observed: ObservedPolicy, revision: str) -> Hold:
     """Return the hold of a revision that a decision names and upstream does not offer any more."""
     upstream = observed.resolved_policy.upstream
     assert upstream is not None, "a policy without its upstream is not rendered"
-    tag = f"{get_upstream_path(observed.resolved_policy)}/{revision}".lstrip("/")
-    listing = observed.inputs.listings[build_remote(upstream).key]
+    tag, listing = _find_tag(observed, revision)
     if isinstance(listing, RefListing) and f"refs/tags/{tag}" in listing.refs:
         sentence = plan_wording.describe_excluded_revision(revision)
         return Hold(Reason.NO_REVISION, sentence, who=plan_wording.AUTHOR_OF_RANGE)

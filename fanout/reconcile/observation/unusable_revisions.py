@@ -1,0 +1,64 @@
+"""Upstream revisions whose package cannot be used: they are left out, and stop nothing.
+
+Whatever the tag names may be missing, or be no package, or exceed a limit. Older revisions stay
+usable. A revision that somebody chose or that is in use already is not left out: it holds its
+variants by its name.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from fanout.api.gate_vocabulary import Action
+from fanout.errors import FanoutError, InvalidInput
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.observation.upstream_packages import get_upstream_path
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+
+FindProblem = Callable[[str], FanoutError | None]
+"""Finder of the reason why the package of a revision cannot be read, or None."""
+
+
+def find_unusable(
+    facts: PolicyFacts, candidates: Iterable[str], find_problem: FindProblem
+) -> dict[str, InvalidInput]:
+    """Return the candidates to leave out, and revisions that would be the next candidates.
+
+    Nothing is left out if no revision would remain: then the message names the newest.
+    """
+    taken = _find_taken(facts)
+    unusable: dict[str, InvalidInput] = {}
+    for candidate in sorted(set(candidates).intersection(facts.revisions)):
+        position = facts.revisions.index(candidate)
+        for revision in reversed(facts.revisions[: position + 1]):
+            problem = find_problem(revision) if revision not in taken else None
+            if not isinstance(problem, InvalidInput):  # another failure may pass by itself
+                break
+            unusable[revision] = problem
+    return unusable if len(unusable) < len(facts.revisions) else {}
+
+
+def _find_taken(facts: PolicyFacts) -> set[str]:
+    """Return the revisions that are published, drafted, released, pinned or named by a decision."""
+    taken = {rule.pin for rule in facts.stages}
+    taken |= {
+        decision.revision
+        for decision in facts.records.decisions
+        if decision.spec.action in (Action.PUBLISH, Action.ROLLBACK)
+    }
+    for variant in facts.variants:
+        states = (variant.published, variant.draft, variant.grant)
+        taken |= {it.revision for it in states if it is not None}
+    return taken
+
+
+def warn_unusable(policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]) -> dict[str, str]:
+    """Return a warning for each tag that is left out, by revision."""
+    if policy.upstream is None:
+        return {}
+    path, repository = get_upstream_path(policy), policy.upstream.metadata.name
+    return {
+        revision: wording.describe_unusable_tag(
+            f"{path}/{revision}".lstrip("/"), repository, str(problem)
+        )
+        for revision, problem in unusable.items()
+    }
