@@ -34,9 +34,9 @@ from fanout.api.urls import (
 from fanout.api.validators.field_rules import (
     CHECK_PATHS,
     EXCLUSIVE_FIELDS,
+    INJECTOR_PROBLEM,
     NOT_FOR_CONTROL_FLOW,
     PROBED_CHECK_TYPES,
-    INJECTOR_PROBLEM,
     STRATEGY_BY_FIELD,
     ExclusiveFields,
 )

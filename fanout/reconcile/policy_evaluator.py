@@ -79,7 +79,7 @@ from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
-from fanout.reconcile.observation.unusable_revisions import find_unusable, warn_unusable
+from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_gate_inputs import (
@@ -324,13 +324,7 @@ class PolicyEvaluator(Value, kw_only=True):
             unusable = find_unusable(facts, candidates.values(), find_problem)
             if not unusable:
                 return observed, facts, candidates
-            remaining = tuple(it for it in facts.revisions if it not in unusable)
-            gate_facts = replace(observed.gate_inputs.facts, revisions=remaining)
-            observed = replace(
-                observed,
-                unusable={**observed.unusable, **unusable},
-                gate_inputs=replace(observed.gate_inputs, facts=gate_facts),
-            )
+            observed = observed.leave_out(unusable)
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
@@ -484,11 +478,7 @@ class PolicyEvaluator(Value, kw_only=True):
             resolved_policy=resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
-            revisions={
-                name: commit
-                for name, commit in observed.revisions.items()
-                if name not in observed.unusable
-            },
+            revisions=observed.usable_revisions,
             unusable_tags=warn_unusable(resolved_policy, observed.unusable),
             variants=decided.rendered.variants,
             rules=observed.gate_inputs.facts.stages,

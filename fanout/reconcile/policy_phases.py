@@ -14,7 +14,7 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import Value, field
+from fanout.values import Value, field, replace
 
 
 class ObservedPolicy(Value, kw_only=True):
@@ -36,6 +36,17 @@ class ObservedPolicy(Value, kw_only=True):
     def resolved_policy(self) -> ResolvedPolicy:
         """Return the policy with its variants resolved from its targets."""
         return self.inputs.resolved_policy
+
+    @property
+    def usable_revisions(self) -> Mapping[str, str]:
+        """Return the revisions without those that are left out."""
+        return {name: it for name, it in self.revisions.items() if name not in self.unusable}
+
+    def leave_out(self, unusable: Mapping[str, FanoutError]) -> "ObservedPolicy":
+        """Return the policy with these revisions left out, each with the reason."""
+        policy = replace(self, unusable={**self.unusable, **unusable})
+        gate_facts = replace(self.gate_inputs.facts, revisions=tuple(policy.usable_revisions))
+        return replace(policy, gate_inputs=replace(self.gate_inputs, facts=gate_facts))
 
 
 class SelectedPolicy(Value):

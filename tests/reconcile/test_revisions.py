@@ -7,7 +7,7 @@ from reconcile.builders import COMMITS, UPSTREAM_URL, resolved, tags
 from fanout.api.gate_vocabulary import Action
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.revision import parse_tag, select_releases
-from fanout.reconcile.observation.unusable_revisions import find_unusable
+from fanout.reconcile.observation.revision_filter import find_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 
 RULES = [
