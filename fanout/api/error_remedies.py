@@ -278,7 +278,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.PATH_TAKEN: Remedy(
         "Another package is at the path of the variant, or another branch has the name "
         "of its draft branch.",
-        "Remove the other package or rename the other branch, or choose another path.",
+        "Adopt the package with `adoptionPolicy: AdoptExisting`, rename the other branch, or "
+        "choose another path.",
     ),
     Reason.PLACE_LEFT: Remedy(
         "The variant is not ready at its new path yet, its stage has no automatic "

@@ -3,7 +3,8 @@
 The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that
 scope. A Publish covers one revision and one publication of it by each variant. A publication of
 another revision uses it up only where that is not older, or where the decision was not active. It
-covers the drafts that existed when it was recorded; a rewritten draft needs a new one.
+covers the drafts that existed when it was recorded; a rewritten draft needs a new one. One that
+overrides `after` covers all drafts of its revision.
 A Skip and a Retry are about one revision and stay true of it; a Rollback holds until
 another decision about the same (`rollback_pins`). (Design §2 and §6.)
 """
@@ -46,10 +47,12 @@ def covers(decision: DecisionFacts, variant_facts: VariantFacts, draft: DraftFac
     """Return whether the decision covers this draft, or the future one (None).
 
     Like an approval it covers the trees it lists. Where no draft of the revision existed
-    yet, it covers the variant's step to the revision, and no more.
+    yet, or it is about the revision, it covers the variant's step to the revision, and no more.
     """
-    if decision.trees and draft is not None:
-        return draft.tree in decision.trees
+    if draft is not None and draft.tree in decision.trees:
+        return True
+    if draft is not None and decision.trees and not decision.is_about_revision:
+        return False
     publication = variant_facts.published
     return publication is None or publication.revision != decision.revision
 

@@ -8,6 +8,7 @@ and what the evaluator would otherwise look up per variant (decision 0129).
 from collections.abc import Mapping
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.values import Value, field
 
@@ -59,6 +60,14 @@ class DecisionFacts(_Record):
     def revision(self) -> str:
         """Return the revision that it is about, or "" if it names none."""
         return self.spec.revision or ""
+
+    @property
+    def is_about_revision(self) -> bool:
+        """Return whether it covers all drafts of its revision, and not those of its time alone.
+
+        It overrides `after`, which makes its revision the candidate (decision 0133).
+        """
+        return OverridableGate.AFTER in self.spec.overrides
 
 
 class RecordFacts(Value):

@@ -7,7 +7,7 @@ from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.draft_errors import with_remedy
+from fanout.plan.edits.draft_errors import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, PreviousLocation
 from fanout.plan.observation.repository_state import (
@@ -323,10 +323,4 @@ def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
     draft = next((draft for _, _, draft in variant.open_drafts if draft.faults), None)
     if draft is None or variant.is_unrecorded:
         return None
-    first, *more = draft.faults
-    branch = draft.ref.removeprefix("refs/heads/")
-    return Hold(
-        Reason.DRAFT_BROKEN,
-        plan_wording.describe_draft_faults(with_remedy(first), branch, len(more)),
-        who=plan_wording.format_maintainers(variant.spec.repository),
-    )
+    return build_faults_hold(draft.faults, draft.ref, variant.spec.repository)

@@ -286,11 +286,14 @@ def describe_unmanaged_package(location: str) -> str:
 
 
 def describe_unmerged_package(location: str, draft_branch: str) -> str:
-    """Describe a path with a package that came there while fanout had a draft for it."""
+    """Describe a path with a package that came there while fanout had a draft for it.
+
+    `draft_branch` is "" if its branch was deleted.
+    """
+    merge = f"if it is, merge branch {draft_branch} with a merge commit, else "
     return (
-        f"{location} holds a package that is not known to be from its draft; if it is, merge branch"
-        f" {draft_branch} with a merge commit, else set adoptionPolicy: AdoptExisting or choose"
-        " another path"
+        f"{location} holds a package that is not known to be from its draft;"
+        f" {merge if draft_branch else ''}set adoptionPolicy: AdoptExisting or choose another path"
     )
 
 

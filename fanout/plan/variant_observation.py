@@ -320,9 +320,9 @@ def _occupied_path_hold(
         return Hold(
             Reason.PATH_TAKEN,
             plan_wording.describe_unmanaged_package(location)
-            if variant.draft is None
+            if variant.draft is None and variant.drafted_rendering is None
             else plan_wording.describe_unmerged_package(
-                location, variant.draft.ref.removeprefix("refs/heads/")
+                location, variant.draft.ref.removeprefix("refs/heads/") if variant.draft else ""
             ),
             who=owner,
         )

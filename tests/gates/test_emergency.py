@@ -113,6 +113,22 @@ def test_a_variant_alone_goes_first_and_the_others_stay():
     assert (b.candidate, b.release, b.publish) == ("v1", True, False)
 
 
+@pytest.mark.parametrize("overrides", [(AFTER, SOAK, REQUIRES), (REQUIRES,)])
+def test_a_decision_about_a_revision_covers_drafts_that_it_does_not_name(overrides):
+    """Only the draft of one variant was there; of the other it has been written since."""
+    w = with_drafts(world(decide(*overrides, trees=frozenset({"tree-v2"}))), {"a": "v2"})
+    w = replace(w, variants=(*w.variants[:2], replace(w.variants[2], draft=draft("v2", "-new"))))
+    w = replace(w, revisions=("v0", "v2"))
+    is_about_revision = AFTER in overrides
+    evaluation = evaluate_gates(w)
+    assert evaluation.variants["b"].publish is is_about_revision
+    [status] = decision_statuses(w.records.decisions, w.variants[2:], w.now).values()
+    assert status == ("Active" if is_about_revision else "Stale")
+    # It is about one publication of each, whatever is drafted then.
+    after = tuple(replace(it, published=published("v2", 95)) for it in w.variants[1:])
+    assert not evaluate_gates(replace(w, variants=(w.variants[0], *after))).variants["b"].publish
+
+
 def test_who_went_first_stays_until_the_stage_follows():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
     w = world(decision)

@@ -92,6 +92,9 @@ SENTENCES = [
      ("edge:sites/ams holds a package that is not known to be from its draft; if it is, merge"
      " branch drafts/x with a merge commit, else set adoptionPolicy: AdoptExisting or choose"
      " another path")),
+    (wording.describe_unmerged_package(AMS, ""),
+     ("edge:sites/ams holds a package that is not known to be from its draft; set adoptionPolicy:"
+      " AdoptExisting or choose another path")),
     (wording.describe_exchange(AMS, ["ber"]),
      "edge:sites/ams is the path of ber until that moves; both move in one push"),
     (wording.describe_split_exchange(AMS, "ber"),

@@ -134,6 +134,17 @@ def test_a_file_outside_of_all_packages_holds_the_draft_of_a_stage(shared: Fleet
     assert edge.file("main", DEPLOYMENT) == MINE
 
 
+def test_the_draft_of_a_stage_stays_when_its_targets_are_gone(shared: Fleet):
+    edge = shared.repos["edge"]
+    theirs = edge.commit(f"drafts/default/{DEV}", {"NOTES.md": "theirs\n"})
+    for site in ("ams", "osl"):
+        shared.remove(f"site-{site}.yaml")
+    why = ("--reason", "closed", "--by", "Ann <ann@example.com>")
+    shared.run("remove", "monitoring", "--all-gone", *why)
+    shared.later(minutes=1).settle()
+    assert edge.refs()[f"refs/heads/drafts/default/{DEV}"] == theirs
+
+
 def test_an_amended_commit_of_a_draft_of_a_stage_holds_it_as_well(shared: Fleet):
     amend(shared, f"drafts/default/{DEV}", "NOTES.md")
     shared.settle()

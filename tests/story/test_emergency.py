@@ -68,6 +68,66 @@ def test_one_cluster_goes_first_and_the_others_stay_then_all_follow(fleet: Fleet
     assert published(fleet) == {"ams": "v2", "ber": "v2", "cph": "v2"}
 
 
+def lead(fleet: Fleet, *more: str) -> None:
+    """Have a draft of v2 for one cluster, which waits for approvals."""
+    one = ("monitoring", "--stage", "prod", "--variant", "ber", "--revision", "v2")
+    fleet.later(minutes=1).run("promote", *one, *more, *ANN)
+    fleet.settle()
+    views = fleet.run("get", "drafts", "-o", "json").views
+    assert {it["path"]: it["revision"] for it in views} == {"sites/ber": "v2", "sites/cph": "v1"}
+
+
+def test_the_rest_follows_although_some_of_it_has_a_draft_already(fleet: Fleet):
+    lead(fleet, *ALL)
+    more = (*ALL, "--override", "requires", *ANN)
+    result = fleet.later(minutes=1).run("promote", *PROD, "--revision", "v2", *more)
+    assert "not included" not in result.out + result.err
+    fleet.settle()
+    assert published(fleet) == {"ams": "v2", "ber": "v2", "cph": "v2"}
+    states = {it["state"] for it in fleet.run("get", "decisions", "-o", "json").views}
+    assert states == {"Applied"}
+
+
+def test_a_draft_that_is_to_be_written_again_is_covered_too(fleet: Fleet):
+    lead(fleet, *ALL)
+    fleet.site("ber", "prod", "edge", "30d")
+    more = (*ALL, "--override", "requires", *ANN)
+    fleet.later(minutes=1).run("promote", *PROD, "--revision", "v2", *more)
+    fleet.settle()
+    assert published(fleet) == {"ams": "v2", "ber": "v2", "cph": "v2"}
+
+
+def test_a_cluster_that_joins_meanwhile_is_covered_too(fleet: Fleet):
+    lead(fleet, *ALL)
+    closed = '  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]\n'
+    promotion = (fleet.root / "policies/promotion.yaml").read_text()
+    fleet.write("promotion.yaml", promotion + closed)
+    more = (*ALL, "--override", "requires", *ANN)
+    fleet.later(minutes=1).run("promote", *PROD, "--revision", "v2", *more)
+    fleet.site("dub", "prod", "edge")
+    fleet.later(minutes=1).settle()
+    assert set(published(fleet).values()) == {"v2", ""}
+    fleet.write("promotion.yaml", promotion.replace('["*"]}', "[dev]}"))
+    fleet.later(minutes=1).settle()
+    assert published(fleet) == {"ams": "v2", "ber": "v2", "cph": "v2", "dub": "v2"}
+
+
+def test_the_rest_follows_in_a_stage_that_waits_for_no_other(tmp_path: Path):
+    fleet = Fleet.build(tmp_path)
+    policy = POLICY.replace("after: {stages: [dev], soak: 1h}", TWO)
+    fleet.write("policy.yaml", policy)
+    fleet.settle()
+    assert fleet.run("approve", *PROD, "--revision", "v1", *BOB).code == 0
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    lead(fleet)
+    more = ("--override", "requires", *ANN)
+    result = fleet.later(minutes=1).run("promote", *PROD, "--revision", "v2", *more)
+    assert "not included" not in result.out + result.err
+    fleet.settle()
+    assert set(published(fleet).values()) == {"v2"}
+
+
 def test_an_override_that_is_not_enough_is_refused_with_the_command_that_is(fleet: Fleet):
     args = ("promote", *PROD, "--revision", "v2", "--override", "after")
     result = fleet.later(minutes=1).run(*args, *ANN)

@@ -91,6 +91,144 @@ def test_the_first_draft_whose_branch_was_removed_with_the_merge(fleet: Fleet, w
     check_published(fleet, "v1")
 
 
+def squash_with(repo: Repo, *edits: tuple[str, str]) -> None:
+    """Put the draft on `main` in one commit, with other text in some of its files."""
+    files = {it: repo.file(DRAFT, it) for it in repo.files(DRAFT) if it.startswith(AMS)}
+    repo.commit("main", {**files, **{path: files.get(path, "") + text for path, text in edits}})
+
+
+EDITED_KPTFILE = (KPTFILE, "# mine\n")
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [EDITED_KPTFILE],
+        [EDITED_KPTFILE, (NOTES, "mine\n")],
+        [EDITED_KPTFILE, (f"{AMS}/deployment.yaml", "# mine\n")],
+    ],
+    ids=["alone", "with a file", "with another edit"],
+)
+def test_a_later_draft_that_is_squashed_with_an_edit_of_its_kptfile(later: Fleet, edits):
+    edge = later.repos["edge"]
+    squash_with(edge, *edits)
+    check_squashed(later, "v2")
+    for path, text in edits:
+        assert text in edge.file("main", path)
+
+
+@pytest.mark.parametrize("draft_per", ["Variant", "Stage"])
+def test_a_first_draft_that_is_squashed_with_an_edit_of_its_kptfile(tmp_path: Path, draft_per):
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    policy = (made.root / "policies/policy.yaml").read_text()
+    requires = "requires: [{name: ok, approval: {from: [sre]}}], verification"
+    policy = policy.replace("verification", requires, 1)
+    made.write("policy.yaml", policy.replace("spec:\n", f"spec:\n  draftPer: {draft_per}\n", 1))
+    made.settle()
+    edge = made.repos["edge"]
+    [branch] = edge.drafts()
+    files = {it: edge.file(f"drafts/default/{branch}", it)
+             for it in edge.files(f"drafts/default/{branch}") if it.startswith(AMS)}  # fmt: skip
+    edge.commit("main", {**files, KPTFILE: files[KPTFILE] + "# mine\n"})
+    made.later(minutes=1).sweep()
+    assert made.published() == {AMS: "v1"}, made.condition(AMS)
+    assert edge.file("main", KPTFILE).endswith("# mine\n")
+
+
+def check_squashed(fleet: Fleet, revision: str) -> None:
+    """Check that the revision is in force, and that the next one keeps what people wrote."""
+    edge = fleet.repos["edge"]
+    fleet.sweep()
+    status = fleet.variants()[AMS]
+    assert status["published"]["revision"] == revision, fleet.condition(AMS)
+    assert "OutOfBand" in {it["type"] for it in status["conditions"]}
+    fleet.settle()
+    assert edge.drafts() == []
+    before = edge.refs()
+    fleet.later(minutes=1).sweep()
+    assert edge.refs() == before
+    fleet.release("v5", {"settings.yaml": PACKAGE["settings.yaml"] + "# v5\n"})
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v5"}, fleet.condition(AMS)
+    assert "# v5" in edge.file("main", f"{AMS}/settings.yaml")
+
+
+def remove_branch(repo: Repo) -> None:
+    repo.git("update-ref", "-d", f"refs/heads/{DRAFT}")
+
+
+WITHOUT_BRANCH = {
+    "as it is": [],
+    "with a file": [(NOTES, "mine\n")],
+    "with an edit": [(f"{AMS}/deployment.yaml", "# mine\n")],
+    "with an edit of its Kptfile": [EDITED_KPTFILE],
+}
+
+
+@pytest.mark.parametrize("edits", WITHOUT_BRANCH.values(), ids=WITHOUT_BRANCH)
+def test_the_first_draft_that_is_squashed_and_whose_branch_is_removed(fleet: Fleet, edits):
+    edge = fleet.repos["edge"]
+    squash_with(edge, *edits)
+    remove_branch(edge)
+    check_squashed(fleet, "v1")
+    for path, text in edits:
+        assert text in edge.file("main", path)
+
+
+def test_a_later_draft_that_is_squashed_and_whose_branch_is_removed(later: Fleet):
+    edge = later.repos["edge"]
+    squash_with(edge)
+    remove_branch(edge)
+    check_squashed(later, "v2")
+
+
+def test_a_draft_that_is_squashed_and_removed_before_a_newer_revision(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    squash_with(edge)
+    remove_branch(edge)
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    assert fleet.published() == {AMS: "v1"}
+    fleet.settle()
+    assert fleet.published() == {AMS: "v2"}
+
+
+def test_a_package_of_others_in_place_of_a_removed_draft_is_not_to_be_removed(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    edge.commit("main", {KPTFILE: edge.file(DRAFT, KPTFILE) + "# theirs\n", NOTES: "theirs\n"})
+    remove_branch(edge)
+    fleet.sweep()
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "PathTaken"
+    assert "AdoptExisting" in sentence
+    assert "remove" not in sentence
+    assert "merge branch" not in sentence
+
+
+def test_the_clone_of_the_same_revision_by_others_is_not_the_draft(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    squash_with(edge, EDITED_KPTFILE, (f"{AMS}/deployment.yaml", "# theirs\n"))
+    fleet.sweep()
+    assert fleet.condition(AMS)[0] == "PathTaken"
+
+
+def test_an_edit_of_the_kptfile_is_no_merge_of_a_draft_of_the_same_revision(tmp_path: Path):
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    policy = (made.root / "policies/policy.yaml").read_text()
+    made.settle()
+    labels = "    template:\n      labels: {tier: dev}\n"
+    made.write("policy.yaml", policy.replace("    template:\n", labels, 1))
+    made.later(minutes=1).sweep("--drafts-only")
+    edge = made.repos["edge"]
+    assert edge.drafts() == ["sites/ams/monitoring"]
+    edge.commit("main", {KPTFILE: edge.file("main", KPTFILE) + "# mine\n"})
+    made.later(minutes=1).sweep("--drafts-only")
+    assert edge.drafts() == ["sites/ams/monitoring"]
+    made.settle()
+    assert edge.file("main", KPTFILE).endswith("# mine\n")
+    assert "tier: dev" in edge.file("main", KPTFILE)
+
+
 def test_what_others_pushed_to_the_branch_meanwhile_is_kept(fleet: Fleet):
     edge = fleet.repos["edge"]
     squash(edge)

@@ -168,6 +168,8 @@ def test_one_that_a_person_takes_off_main_is_completed_and_the_others_stay_in(fl
 def test_commits_of_people_stay_and_the_next_package_is_appended(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
+    # What the target branch has alike is no change outside of the packages.
+    fleet.repos["edge"].commit("main", {"README.md": "# without ams\n"})
     person = fleet.repos["edge"].commit(REMOVAL, {"README.md": "# without ams\n"})
     sweep(fleet.later(minutes=1))
     assert head(fleet, REMOVAL) == person
@@ -184,8 +186,77 @@ def test_commits_of_people_stay_and_the_next_package_is_appended(fleet: Fleet):
     assert packages(fleet, REMOVAL) == {AMS, CPH}
     merge(fleet)
     sweep(fleet.later(minutes=1))
-    assert fleet.repos["edge"].file("main", "README.md") == "# without ams\n"
     assert fleet.published() == {AMS: "v1", CPH: "v1"}
+    assert fleet.repos["edge"].drafts() == []
+
+
+def put_beside(fleet: Fleet) -> str:
+    return fleet.repos["edge"].commit(REMOVAL, {"README.md": "# without ams\n"})
+
+
+def change_other_package(fleet: Fleet) -> str:
+    return fleet.repos["edge"].commit(REMOVAL, {f"{CPH}/deployment.yaml": MINE})
+
+
+def amend(fleet: Fleet) -> str:
+    """Replace the commit of fanout by one with the same message and another file."""
+    edge, tip = fleet.repos["edge"], head(fleet, REMOVAL)
+    message, parent = edge.git("log", "-1", "--format=%B", tip), edge.git("rev-parse", f"{tip}^")
+    tree = edge.git("rev-parse", f"{put_beside(fleet)}^{{tree}}").strip()
+    commit = edge.git("commit-tree", tree, "-p", parent.strip(), "-F", "-", input=message).strip()
+    edge.git("update-ref", f"refs/heads/{REMOVAL}", commit)
+    return commit
+
+
+CHANGED = [(put_beside, "README.md"), (change_other_package, f"{CPH}/deployment.yaml"),
+           (amend, "README.md")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "path"), CHANGED)
+def test_a_file_outside_of_the_packages_holds_the_branch(fleet: Fleet, change, path: str):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    theirs = change(fleet)
+    fleet.remove("site-ber.yaml")
+    for _ in range(2):
+        sweep(fleet.later(minutes=1))
+        assert head(fleet, REMOVAL) == theirs
+    fault = f"{path}: the file is outside of package {AMS}, and its change is no removal"
+    assert sum(fault in it for it in target_messages(fleet)) >= 2, target_messages(fleet)
+    removed = fleet.run("remove", "monitoring", "--all-gone", *WHY)
+    assert (removed.code, fault in removed.err) == (2, True), removed.err
+    assert head(fleet, REMOVAL) == theirs
+    # Nothing is to be removed any more, and the branch alone has the change.
+    for site in ("ams", "ber"):
+        fleet.site(site, "dev", "edge")
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == theirs
+    fleet.repos["edge"].commit(REMOVAL, {path: fleet.repos["edge"].file("main", path)})
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == ""
+
+
+def test_the_branch_stays_if_its_package_leaves_main_by_another_way(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    theirs = put_beside(fleet)
+    files = [it for it in fleet.repos["edge"].files() if it.startswith(f"{AMS}/")]
+    fleet.repos["edge"].commit("main", dict.fromkeys(files))
+    fleet.remove("site-ber.yaml")
+    for _ in range(2):
+        sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == theirs
+
+
+def test_who_merges_it_with_other_files_has_all_of_it(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    put_beside(fleet)
+    sweep(fleet.later(minutes=1))
+    merge(fleet)
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].file("main", "README.md") == "# without ams\n"
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert fleet.repos["edge"].drafts() == []
 
 

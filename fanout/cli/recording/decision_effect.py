@@ -11,6 +11,7 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import select_variants
+from fanout.cli.recording.record_options import current_trees
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalEffect
@@ -30,19 +31,52 @@ from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import Value, replace
 
 
+def select_drafts(
+    item: PolicyResult,
+    stage: str,
+    variants: Sequence[RenderedVariant],
+    revision: str,
+    overrides: Collection[str],
+) -> tuple[list[str], bool]:
+    """Return the trees of the drafts that a decision names, and whether it covers others too.
+
+    One that overrides `after` covers all drafts of its revision. In a stage without `after`, one
+    about another revision than the candidate does, if it names no drafts: some of its variants may
+    have one already.
+    """
+    trees = current_trees(variants, revision, written_only=False)
+    rule = next((rule for rule in item.rules if rule.name == stage), None)
+    if OverridableGate.AFTER in overrides:
+        return trees, True
+    if rule is None or item.decision is None or rule.after is not None:
+        return trees, False
+    lacks_draft = any(
+        not is_in_force(variant, revision) and not _has_tree(variant, trees) for variant in variants
+    )
+    is_other = item.decision.stages[stage].candidate != revision
+    return ([], True) if is_other and lacks_draft else (trees, False)
+
+
 def find_nothing_to_publish(
-    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
+    item: PolicyResult,
+    stage: str,
+    variants: Sequence[RenderedVariant],
+    revision: str,
+    *,
+    is_about_drafts: bool,
 ) -> str:
     """Return why a decision would publish nothing; empty if it still has steps to take.
 
     For variants without a draft to review. Raises InvalidInput if a draft is to be written
-    first: the decision would be about something that does not exist yet.
+    first: the decision would be about something that does not exist yet. One that is not about
+    drafts covers those that are written later.
     """
     due = [variant for variant in variants if not is_in_force(variant, revision)]
     if not due:
         return _format_idle(stage, revision, has_variants=bool(variants))
     drafted = any(_is_drafted_at(variant, revision) for variant in due)
-    if drafted or all(is_published_at(variant, revision) for variant in variants):
+    are_published = all(is_published_at(variant, revision) for variant in variants)
+    if (is_about_drafts and drafted) or are_published:
         reasons = "; ".join(_format_reasons(item, stage, due, revision))
         raise InvalidInput(
             f"no draft of {revision} is current: {reasons}",
@@ -199,10 +233,12 @@ def report_undrafted(
 ) -> Iterator[str]:
     """Yield how many variants the decision leaves out for lack of a draft to review.
 
-    Suspended variants are left out: they get no draft before they are resumed, and the
-    gates say so.
+    `trees`: those of the drafts that it covers; none if it covers all. Suspended variants are left
+    out: they get no draft before they are resumed, and the gates say so.
     """
     assert item.decision is not None, "only evaluated policies take decisions"
+    if not trees:
+        return
     decisions = item.decision.variants
     number = sum(
         not is_in_force(variant, revision)

@@ -20,10 +20,10 @@ from fanout.cli.recording.decision_effect import (
     refuse_unreachable,
     report_undrafted,
     report_unpublished,
+    select_drafts,
 )
 from fanout.cli.recording.record_options import (
     RecordRequest,
-    current_trees,
     reason_option,
     subject_options,
     with_request,
@@ -89,7 +89,8 @@ def command(
     decision names the drafts that it covers. The decision is active until it is applied or
     withdrawn (`fanout withdraw`), or expires. Drafts whose gates are closed are published by a
     later sweep, when their gates are open. A draft that is rewritten needs a new decision.
-    --override opens only the named gates. If there is nothing to publish, nothing is recorded.
+    --override opens only the named gates. A decision that overrides `after` covers all drafts of
+    the revision, also those written later. If there is nothing to publish, nothing is recorded.
 
     Variants with undecided merge conflicts are left out. To include such variants, name them with
     --variant, and set --accept-conflicts.
@@ -107,10 +108,12 @@ def command(
         names = spec.get("variants", ())
         requested = select_variants(item, stage, names)
         selection = select_decided(item, requested, "published", accept=accept_conflicts)
-        trees = current_trees(selection.variants, candidate, written_only=False)
+        trees, covers_others = select_drafts(item, stage, selection.variants, candidate, overrides)
         # An override of verification is also about the published revision, which needs no draft.
         if not trees and not overrides_verification:
-            idle = find_nothing_to_publish(item, stage, selection.variants, candidate)
+            idle = find_nothing_to_publish(
+                item, stage, selection.variants, candidate, is_about_drafts=not covers_others
+            )
             if idle:
                 print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
                 print_message(idle, settings.color)
@@ -130,13 +133,14 @@ def command(
         covered = _names_of(selection.variants)
         report, is_reached = wait_until_published(session, report, covered, candidate)
     recorded = format_recorded(settings, name, f" for {candidate}", is_repeated=earlier is not None)
+    covered_trees = () if covers_others else trees
     if trees or not overrides_verification:
-        effect = promotion_effect(report, stage, names, candidate, trees, earlier)
+        effect = promotion_effect(report, stage, names, candidate, covered_trees, earlier)
     else:
         before = evaluate_without(item, earlier)
         effect = compare_evaluations(before, report, stage, candidate, covered)
     notes = (
-        *(report_undrafted(item, selection.variants, trees, candidate) if trees else ()),
+        *report_undrafted(item, selection.variants, covered_trees, candidate),
         *report_unpublished(report, stage, covered, candidate),
         selection.note,
     )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
@@ -24,6 +25,7 @@ from fanout.package.package_limits import (
     find_unportable_files,
 )
 from fanout.package.yaml_nodes import InvalidManifest
+from fanout.plan import plan_wording
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.values import replace
 from fanout.variants.manifest_objects import find_duplicates, find_identities
@@ -60,20 +62,33 @@ def find_new_faults(
 
 
 def describe_outside_files(
-    paths: Iterable[str], packages: Collection[str]
+    paths: Iterable[str], packages: Collection[str], *, is_removal: bool = False
 ) -> tuple[InvalidInput, ...]:
     """Return the faults of a draft that changes these files outside of its packages.
 
-    A publication takes the packages alone, and Git counts the whole branch as merged then.
+    A publication takes the packages alone, and Git counts the whole branch as merged then. The
+    merge of a draft that removes packages takes the whole branch, without gates for the rest.
     """
+    effect = "its change is no removal" if is_removal else "a publication would drop its change"
     names = f"package {next(iter(packages))}" if len(packages) == 1 else "the packages of the draft"
     return tuple(
         _draft_broken(
-            f"the file is outside of {names}, and a publication would drop its change",
+            f"the file is outside of {names}, and {effect}",
             "keep the change on a branch of its own, and take it back",
             _where(path),
         )
         for path in paths
+    )
+
+
+def build_faults_hold(faults: Sequence[InvalidInput], ref: str, repository: str) -> Hold:
+    """Build the hold of a draft that edits have broken: it is neither published nor rewritten."""
+    first, *more = faults
+    branch = ref.removeprefix("refs/heads/")
+    return Hold(
+        Reason.DRAFT_BROKEN,
+        plan_wording.describe_draft_faults(with_remedy(first), branch, len(more)),
+        who=plan_wording.format_maintainers(repository),
     )
 
 

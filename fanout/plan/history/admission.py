@@ -6,7 +6,7 @@ then the decision is found as the gates find it, and automation is not assumed.
 
 from collections.abc import Sequence
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.publication_view import Admission, AdmissionType
 from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.publication_commit import PublicationCommit
@@ -93,7 +93,8 @@ def _covers(decision: RecordEntry, publication: RecordedPublication, grant: Gran
     # One decision is about one step: the publication before used it up.
     previous = publication.previous
     is_applied = previous is not None and decision.at < previous.at
-    return not is_applied and (not spec.trees or grant.tree in spec.trees)
+    is_about_revision = not spec.trees or OverridableGate.AFTER in spec.overrides
+    return not is_applied and (is_about_revision or grant.tree in spec.trees)
 
 
 def build_admission(

@@ -302,8 +302,11 @@ class OpenDraft(DraftBranch, kw_only=True):
 
     @property
     def has_edits(self) -> bool:
-        """Return whether the draft holds edits, on top of fanout's commit or merged into it."""
-        return self.is_edited or bool(self.trailers.takes)
+        """Return whether the draft holds edits, on top of fanout's commit or merged into it.
+
+        Its faults are edits too: those beside all packages of a stage draft change none of them.
+        """
+        return self.is_edited or bool(self.trailers.takes or self.faults)
 
 
 def shared_draft_key(ref: str, path: str) -> str:
@@ -331,6 +334,7 @@ class RemovalDraft(DraftBranch, kw_only=True):
     stage: str  # "": none
     trees_by_path: Mapping[str, str]  # packages that it removes: path → tree in the base
     idle_paths: frozenset[str] = frozenset()
+    faults: tuple[InvalidInput, ...] = ()  # changes outside of its packages
     has_joints: bool = False  # a commit of it has several parents
 
 

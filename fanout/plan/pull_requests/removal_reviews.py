@@ -28,6 +28,7 @@ from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
     RemovalDraftOwner,
     RemovalDraftPlan,
+    find_branch_hold,
 )
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
@@ -47,6 +48,10 @@ class RemovalReviews(Value, kw_only=True):
 
     def find_hold(self, removal: DraftedRemoval) -> Hold | None:
         """Return why people keep the request for a package from being merged, or None."""
+        ref = self.owner.find_ref(removal.stage)
+        branch_hold = find_branch_hold(removal.state, ref, removal.repository)
+        if branch_hold is not None:
+            return branch_hold
         declined = self.find_declined(removal)
         if declined is None:
             return self.find_requested_changes(removal)

@@ -13,6 +13,7 @@ from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
+from fanout.plan.edits.draft_errors import build_faults_hold
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     RemovalDraft,
@@ -114,13 +115,13 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> 
     """Plan one removal draft with more packages, at the request of a person.
 
     `wanted` are of one stage in one repository. What the draft removes already, stays. Raises
-    InvalidInput if the branch has nothing but commits of others.
+    InvalidInput if the branch has nothing but commits of others, or changes beside its packages.
     """
     first = wanted[0]
     ref = owner.find_ref(first.stage)
-    foreign = find_foreign_branch(first.state, ref, first.repository)
-    if foreign is not None:
-        raise InvalidInput(foreign.message, reason=foreign.reason)
+    hold = find_branch_hold(first.state, ref, first.repository)
+    if hold is not None:
+        raise InvalidInput(hold.message, reason=hold.reason)
     draft = first.state.removal_drafts.get(ref)
     paths = {removal.path for removal in wanted}
     present = [
@@ -150,7 +151,8 @@ def _plan_draft(
 ) -> RemovalDraftPlan | None:
     """Plan one removal draft; None if there is none, and nothing to write in it.
 
-    If its branch is of others, nothing is planned but the hold, which its pull request says.
+    If its branch is of others, or they changed what is not in it, nothing is planned but the hold,
+    which its pull request says.
     """
     repository, state, stage = place
     draft = state.removal_drafts.get(ref)
@@ -165,15 +167,16 @@ def _plan_draft(
         ref=ref,
         draft=draft,
     )
-    foreign = find_foreign_branch(state, ref, repository)
-    if foreign is not None:
-        return replace(plan, hold=foreign)
+    ordered = sorted(staying, key=lambda it: it.path)
+    hold = find_branch_hold(state, ref, repository)
+    if hold is not None:
+        drafted = tuple(it for it in ordered if it.path in present_trees)
+        return replace(plan, packages=drafted, hold=hold)
     if not staying:
         return replace(plan, is_removed=True) if draft is not None else None
     statement = RemovalCommit(
         install=owner.install, policy=owner.title, stage=stage, base=state.head
     )
-    ordered = sorted(staying, key=lambda it: it.path)
     if draft is None or not draft.is_edited or is_merged(draft, state):
         packages = ordered
         if present_trees != {it.path: it.tree for it in ordered}:
@@ -193,9 +196,14 @@ def _all_restored_hold(repository: str) -> Hold:
     return Hold(Reason.EDITED_DOWNSTREAM, plan_wording.ALL_RESTORED, who=actor)
 
 
-def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
-    """Return the hold if the branch of a removal draft has nothing but commits of others."""
-    unmanaged = state.unmanaged_drafts.get(ref)
+def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold | None:
+    """Return the hold of a removal draft whose branch is not what fanout wrote, or None.
+
+    It has nothing but commits of others, or they changed files outside of its packages.
+    """
+    unmanaged, draft = state.unmanaged_drafts.get(ref), state.removal_drafts.get(ref)
+    if draft is not None and draft.faults:
+        return build_faults_hold(draft.faults, ref, repository)
     if unmanaged is None or not unmanaged.has_commits:
         return None
     branch = ref.removeprefix("refs/heads/")

@@ -281,7 +281,7 @@ def _find_merged_drafts(
     """Return the removal drafts of the packages of which the branch has none any more."""
     refs = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
     drafts = (state.removal_drafts[ref] for ref in refs & state.removal_drafts.keys())
-    return {draft.ref for draft in drafts if is_merged(draft, state)}
+    return {draft.ref for draft in drafts if is_merged(draft, state) and not draft.faults}
 
 
 def removal_draft_owner(removal: PackageRemoval, install: str) -> RemovalDraftOwner:

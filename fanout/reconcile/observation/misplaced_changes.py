@@ -10,13 +10,20 @@ _MAX_OUTSIDE_FILES = 100  # that are counted
 
 
 def find_outside_changes(
-    reader: ObjectReader, tip: str, base: str, target_head: str, packages: Collection[str]
+    reader: ObjectReader,
+    tip: str,
+    base: str,
+    target_head: str,
+    packages: Collection[str],
+    *,
+    is_removal: bool = False,
 ) -> tuple[InvalidInput, ...]:
-    """Return a fault for each file outside of the packages that a publication would drop.
+    """Return a fault for each changed file outside of the packages of a draft.
 
     `base` is the commit of the target branch that fanout wrote the draft on. What the target branch
     has alike is no edit, nor what the draft has from that branch. There is none in a draft that is
-    merged already. Raises InvalidInput for a tree that cannot be read.
+    merged already. `is_removal`: the draft removes the packages. Raises InvalidInput for a tree
+    that cannot be read.
     """
     if not target_head or reader.contains(target_head, tip):
         return ()
@@ -26,4 +33,4 @@ def find_outside_changes(
     if reader.contains(target_head, base):
         bases = [merge_base]
     paths = reader.changed_files(tip, [*bases, target_head], packages, _MAX_OUTSIDE_FILES)
-    return describe_outside_files(paths, packages)
+    return describe_outside_files(paths, packages, is_removal=is_removal)

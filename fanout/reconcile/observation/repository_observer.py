@@ -317,7 +317,8 @@ def _get_removal_drafts(
     memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
 ) -> dict[str, RemovalDraft | None]:
     removals = [(ref, oid, head) for ref, oid in tips.items() if is_removal_draft(install, ref)]
-    return _read_tips(memo.removal_drafts, read_removal_draft, reader, removals)
+    read = partial(read_removal_draft, writer=memo.writer)
+    return _read_tips(memo.removal_drafts, read, reader, removals)
 
 
 def _read_tips(

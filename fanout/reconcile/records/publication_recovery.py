@@ -8,20 +8,20 @@ contained did not happen (design §3).
 """
 
 from datetime import datetime
+from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME
+from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
-    OpenDraft,
     PristineRenderings,
     RepositoryState,
 )
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.rollback.earlier_publication import is_other_state
+from fanout.plan.rollback.earlier_publication import EarlierPublication, is_other_state
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
@@ -130,27 +130,17 @@ def recover_replaced_draft(
     draft = variant.draft
     if tree is None or variant.is_moving or not _may_be_replaced(variant):
         return variant
-    recorded = variant.status_line.published
     reader = open_reader(state.remote)
     history = PublicationHistory(reader, state, variant.spec, publication_memo)
-    trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
-    # Drafts of two variants at one path may be equal, and the other one may have published its own.
-    is_of_another = variant.is_unmanaged and variant.published_rendering is not None
-    if (
-        trailers is None
-        and draft is not None
-        and not is_of_another
-        and _is_content_of(reader, draft, tree)
-    ):
-        trailers = draft.trailers
-    pristine_tree = trailers.rendered if trailers is not None else history.find_drafted(tree)
+    merged = _find_merged_draft(variant, tree, reader, history)
+    pristine_tree = merged.pristine_tree if merged is not None else history.find_drafted(tree)
     if not variant.is_unrecorded:
-        if trailers is None or not history.shows_commit(tree, trailers.commit):
+        if merged is None or not history.shows_commit(tree, merged.commit):
             return variant
         published = PublishedLine(
-            revision=trailers.revision,
-            commit=trailers.commit,
-            digest=trailers.digest,
+            revision=merged.revision,
+            commit=merged.commit,
+            digest=merged.digest,
             tree=tree,
             at=now,
             merge=state.head,
@@ -174,25 +164,85 @@ def recover_replaced_draft(
     )
 
 
-def _is_content_of(reader: ObjectReader, draft: OpenDraft, tree: str) -> bool:
-    """Return whether a package is what fanout wrote on the draft, with edits of people.
+def _find_merged_draft(
+    variant: ObservedVariant, tree: str, reader: ObjectReader, history: PublicationHistory
+) -> EarlierPublication | None:
+    """Return the draft of which a person made the package, or None.
 
-    Its Kptfile is that of the draft, which names the upstream commit, and no file that the draft
-    changes is as it was before.
+    `tree` is that of the package.
     """
-    trees = (tree, draft.trailers.tree, draft.trailers.onto)
+    recorded, draft = variant.status_line.published, variant.draft
+    trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
+    # Drafts of two variants at one path may be equal, and the other one may have published its own.
+    is_of_another = variant.is_unmanaged and variant.published_rendering is not None
+    if trailers is None and draft is None and not is_of_another:
+        rendering = _find_lost_rendering(reader, variant, tree)
+        return history.describe_drafted(tree, rendering) if rendering else None
+    if trailers is None and draft is not None and not is_of_another:
+        drafted, is_first = draft.trailers, variant.is_unmanaged
+        is_content = _is_content_of(reader, tree, drafted.tree, drafted.onto, is_first=is_first)
+        trailers = drafted if is_content else None
+    if trailers is None:
+        return None
+    return EarlierPublication(
+        trailers.revision, trailers.commit, trailers.digest, tree, trailers.rendered
+    )
+
+
+def _find_lost_rendering(reader: ObjectReader, variant: ObservedVariant, tree: str) -> str:
+    """Return the rendering of a draft whose branch is gone, if the package is its content, or "".
+
+    The vendor branch has it still. Without the branch nothing tells which edits a later draft had.
+    """
+    drafts, rendering = variant.repository_state.drafts.values(), variant.drafted_rendering
+    if rendering is None or any(it.path == variant.spec.path for it in drafts):
+        return ""
+    is_content = tree == rendering or (
+        variant.is_unmanaged and _is_content_of(reader, tree, rendering, NO_VALUE, is_first=True)
+    )
+    return rendering if is_content else ""
+
+
+def _is_content_of(
+    reader: ObjectReader, tree: str, drafted: str, replaced: str, *, is_first: bool
+) -> bool:
+    """Return whether a package is what fanout drafted on the tree that it replaced, with edits.
+
+    Its Kptfile is that of the draft, or names the upstream state to which the draft takes it, and
+    no file that the draft changes is as it was before. Others may clone the same state: if the
+    draft is the first of its variant and the Kptfile another one, all other files are the draft's.
+    """
+    trees = (tree, drafted, replaced)
     if not all(it == NO_VALUE or reader.has(it) for it in trees):
         return False
     try:
-        present, drafted, replaced = (reader.entries(it) if it != NO_VALUE else {} for it in trees)
+        present, new, old = (reader.entries(it) if it != NO_VALUE else {} for it in trees)
     except InvalidInput:  # a package may not have it, so that fanout did not write it
         return False
-    paths = drafted.keys() | replaced.keys()
-    changed = [it for it in paths if drafted.get(it) != replaced.get(it)]
+    changed = {it for it in new.keys() | old.keys() if new.get(it) != old.get(it)}
+    if KPTFILE_NAME not in changed or any(present.get(it) == old.get(it) for it in changed):
+        return False
+    edited = {it for it in changed if present.get(it) != new.get(it)}
+    if KPTFILE_NAME not in edited:
+        return True
+    is_whole = len(changed) > 1 and edited == {KPTFILE_NAME}
+    return (is_whole or not is_first) and _takes_state(*map(partial(_find_lock, reader), trees))
+
+
+def _find_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
+    return find_upstream_lock(reader, tree) if tree != NO_VALUE else None
+
+
+def _takes_state(
+    present: UpstreamLock | None, drafted: UpstreamLock | None, replaced: UpstreamLock | None
+) -> bool:
+    """Return whether a package names the state of upstream to which a draft takes it."""
     return (
-        KPTFILE_NAME in changed
-        and present.get(KPTFILE_NAME) == drafted.get(KPTFILE_NAME)
-        and all(present.get(it) != replaced.get(it) for it in changed)
+        present is not None
+        and drafted is not None
+        and present.refers_to(drafted.repo, drafted.directory)
+        and not is_other_state(present, drafted)
+        and (replaced is None or is_other_state(replaced, drafted))
     )
 
 

@@ -36,7 +36,7 @@ from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.removal.removal_drafts import DraftedRemoval, find_foreign_branch
+from fanout.plan.removal.removal_drafts import DraftedRemoval
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
@@ -407,10 +407,7 @@ def _request_hold(removal_steps: Sequence[PackageRemoval], reviews: RemovalRevie
     """Return why the pull request that removes a package cannot be, or is not to be merged."""
     for removal in removal_steps:
         if removal.awaits_request and removal.repository_state is not None:
-            ref = reviews.owner.find_ref(removal.stage)
-            hold = find_foreign_branch(
-                removal.repository_state, ref, removal.repository
-            ) or reviews.find_hold(draft_removal(removal, TARGET_GONE))
+            hold = reviews.find_hold(draft_removal(removal, TARGET_GONE))
             if hold is not None:
                 return hold
     return None

@@ -285,11 +285,7 @@ class PublicationHistory(Value):
             )
         if lock is None or not pristine:
             return None  # a person's commit
-        # Its inputs are not recorded, so its digest must equal no other.
-        digest = sha256(f"published {pristine}".encode()).hexdigest()[:_DIGEST_LENGTH]
-        return EarlierPublication(
-            locked_revision(lock, lock.directory), lock.commit, digest, tree, pristine
-        )
+        return _describe_by_lock(lock, tree, pristine)
 
     def _with_last_tree(
         self, publication: EarlierPublication, last_commit: str, replaced_tree: str
@@ -358,6 +354,11 @@ class PublicationHistory(Value):
             commit = commit_object.parents[0]
         return {}
 
+    def describe_drafted(self, tree: str, rendering: str) -> EarlierPublication | None:
+        """Return what a package is that a person made of a drafted rendering; None without lock."""
+        lock = find_upstream_lock(self.reader, rendering)
+        return _describe_by_lock(lock, tree, rendering) if lock is not None else None
+
     def find_drafted(self, tree: str) -> str:
         """Return the newest drafted rendering of the upstream state of a package, or ""."""
         lock = find_upstream_lock(self.reader, tree)
@@ -380,3 +381,11 @@ class PublicationHistory(Value):
             ):
                 return tree
         return ""
+
+
+def _describe_by_lock(lock: UpstreamLock, tree: str, pristine: str) -> EarlierPublication:
+    # Its inputs are not recorded, so its digest must equal no other.
+    digest = sha256(f"published {pristine}".encode()).hexdigest()[:_DIGEST_LENGTH]
+    return EarlierPublication(
+        locked_revision(lock, lock.directory), lock.commit, digest, tree, pristine
+    )
