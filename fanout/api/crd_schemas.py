@@ -176,7 +176,11 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
     structural_schema["properties"]["status"] = build_status_schema(model)
     # The API server itself requires apiVersion, kind and metadata, which are replaced above.
     structural_schema["required"] = ["spec"]
-    _drop_unsupported_values(model.__name__, structural_schema)
+    for path, node in _walk_schema(structural_schema, ()):
+        if "enum" in node:
+            node["enum"] = [
+                it for it in node["enum"] if not is_unsupported(model.__name__, path, it)
+            ]
     for rule in build_rules(model):
         _add_rule(structural_schema, rule)
     for path, node in _walk_schema(structural_schema, ()):
@@ -220,12 +224,6 @@ def _format_pattern(path: FieldPath) -> str:
     return ".".join("[*]" if part == 0 else str(part) for part in path).replace(".[*]", "[*]")
 
 
-def _drop_unsupported_values(kind: str, schema: dict[str, Any]) -> None:
-    for path, node in _walk_schema(schema, ()):
-        if "enum" in node:
-            node["enum"] = [it for it in node["enum"] if not is_unsupported(kind, path, it)]
-
-
 def _add_rule(schema: dict[str, Any], rule: SchemaRule) -> None:
     node = schema
     for step in filter(None, rule.path.replace("[*]", ".[*]").split(".")):
@@ -261,7 +259,11 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
         result["default"] = default
     if "items" in resolved:
         result["items"] = to_structural(resolved["items"], definitions)
-    for values in _map_value_schemas(resolved):
+    # The schema of a map's values. Kubernetes cannot express a pattern for its keys.
+    values = resolved.get("additionalProperties")
+    if not isinstance(values, Mapping):
+        values = next(iter(resolved.get("patternProperties", {}).values()), None)
+    if values is not None:
         result["additionalProperties"] = to_structural(values, definitions)
     # The API server drops an empty mapping, and `kubectl apply --server-side` would then conflict.
     if resolved.get("properties"):
@@ -274,13 +276,6 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
     return result
 
 
-def _map_value_schemas(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the schema of a map's values. Kubernetes cannot express a pattern for its keys."""
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        return [schema["additionalProperties"]]
-    return list(schema.get("patternProperties", {}).values())[:1]
-
-
 def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without references and without `or null`. Keywords beside these win."""
     if "$ref" in schema:
@@ -290,19 +285,13 @@ def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -
     if "anyOf" in schema and not schema.get("x-kubernetes-int-or-string"):
         choices = [_resolve_schema(choice, definitions) for choice in schema["anyOf"]]
         siblings = {key: value for key, value in schema.items() if key != "anyOf"}
-        return {
-            **_join_choices([item for item in choices if item.get("type") != "null"]),
-            **siblings,
-        }
+        alternatives = [item for item in choices if item.get("type") != "null"]
+        if len(alternatives) == 1:
+            return {**alternatives[0], **siblings}
+        # Types of text: they have no pattern in common.
+        assert all(item.get("type") == "string" for item in alternatives), alternatives
+        return {"type": "string", **siblings}
     return dict(schema)
-
-
-def _join_choices(choices: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join alternatives of text types into one schema; they have no pattern in common."""
-    if len(choices) == 1:
-        return choices[0]
-    assert all(choice.get("type") == "string" for choice in choices), choices
-    return {"type": "string"}
 
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"

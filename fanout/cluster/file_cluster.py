@@ -17,7 +17,6 @@ from typing import Any
 
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.declaration_merge import merge_changes, merge_declared, merge_objects
 from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
 from fanout.cluster.manifest_documents import (
@@ -53,8 +52,8 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
     try:
         data = path.read_bytes()
     except OSError as error:
-        problem = wording.describe_unreadable_file(error.strerror)
-        raise InvalidFiles([_file_finding(path, problem, wording.CONFIG_REMEDY)]) from error
+        problem = f"cannot be read: {error.strerror}"
+        raise InvalidFiles([_file_finding(path, problem, "correct --config")]) from error
     content = read_content(data, str(path), DEFAULT_NAMESPACE)
     configurations = [
         (item, position)
@@ -65,9 +64,8 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
     if not findings and (
         len(configurations) != 1 or len(content.own_objects) > 1 or content.plain_objects
     ):
-        findings.append(
-            _file_finding(path, wording.CONFIGURATION_COUNT, wording.CONFIGURATION_REMEDY)
-        )
+        problem = "must contain exactly one FanoutConfiguration"
+        findings.append(_file_finding(path, problem, "remove all other objects"))
     if findings:
         raise InvalidFiles(findings)
     return configurations[0]
@@ -248,8 +246,8 @@ class FileCluster:
                 # One byte more than allowed: parsing then reports the file as too large.
                 data = file.read(MAX_OBJECTS + 1)
         except OSError as error:
-            problem = wording.describe_unreadable_file(error.strerror)
-            raise Unavailable(problem, remedy=wording.READABLE_REMEDY) from error
+            problem = f"cannot be read: {error.strerror}"
+            raise Unavailable(problem, remedy="make it readable") from error
         changed = max(status.st_mtime_ns, status.st_ctime_ns)
         stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
         digest = hashlib.sha256(data).digest()

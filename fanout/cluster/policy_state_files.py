@@ -25,7 +25,6 @@ from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.validators.object_validation import validate_stored_record
-from fanout.cluster import cluster_wording as wording
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import DIRECTORY_MODE, TreeEntry
@@ -170,17 +169,16 @@ def check_record(record: Any, key: RecordsKey) -> RecordSpec:
     policy.
     """
     if not isinstance(record, dict) or record.get("kind") not in RECORD_KINDS:
-        raise UnreadableStateError(wording.describe_wrong_kind(RECORD_KINDS))
+        raise UnreadableStateError(f"is none of {', '.join(RECORD_KINDS)}")
     parsed, all_errors = validate_stored_record(record)
     errors = [it for it in all_errors if it.severity == "error"]
     if errors or not isinstance(parsed, Evidence | Approval | Decision):
-        raise UnreadableStateError(
-            wording.describe_invalid_record(f"{it.field}: {it.problem}" for it in errors)
-        )
+        problems = "; ".join(f"{it.field}: {it.problem}" for it in errors)
+        raise UnreadableStateError(f"is not valid: {problems}")
     namespace, spec = parsed.metadata.namespace, parsed.spec
     if (namespace, spec.policy) != (key.namespace, key.policy):
         owner = f"{namespace}/{spec.policy or NO_POLICY}"
-        raise UnreadableStateError(wording.describe_other_policy(owner))
+        raise UnreadableStateError(f"belongs to policy {owner}")
     return spec
 
 
@@ -199,10 +197,10 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
         value = _parse_json(line, f"in line {number} ")
         key = value.pop("key", None) if isinstance(value, dict) else None
         if not isinstance(key, str):
-            raise UnreadableStateError(wording.describe_keyless_line(number))
+            raise UnreadableStateError(f"has no key in line {number}")
         # A line in the wrong file would survive the removal of its key in the right one.
         if key in lines or shard_path(key) != path:
-            raise UnreadableStateError(wording.describe_misplaced_key(key, number))
+            raise UnreadableStateError(f"has {key!r} twice or in the wrong file (line {number})")
         lines[key] = value
     return lines
 
@@ -232,13 +230,13 @@ def _parse_json(data: bytes, prefix: str = "") -> Any:
     try:
         return _DECODER.decode(data.decode())
     except (ValueError, RecursionError) as error:
-        raise UnreadableStateError(wording.describe_invalid_json(prefix, error)) from error
+        raise UnreadableStateError(f"{prefix}is not JSON: {error}") from error
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError(wording.DUPLICATE_KEY)
+        raise ValueError("a key occurs twice")
     return value
 
 
@@ -428,7 +426,8 @@ def read_shards(
 ) -> dict[str, PolicyStateShard]:
     """Read all status files at the head, by path. Append messages about others to `unreadable`."""
     shards: dict[str, PolicyStateShard] = {}
-    for name, entry in sorted(_list_files(reader, head, STATUS_DIRECTORY, unreadable).items()):
+    directory = _find_directory(reader, head, STATUS_DIRECTORY, unreadable)
+    for name, entry in sorted(list_tree(reader, directory).items()):
         path = f"{STATUS_DIRECTORY}/{name}"
         # Content is addressed by its blob id: an equal id needs no other invalidation.
         if path in previous and previous[path].oid == entry.oid:
@@ -439,14 +438,8 @@ def read_shards(
             lines = parse_shard(_read_content(reader, entry), path)
             shards[path] = PolicyStateShard(entry.oid, lines)
         except UnreadableStateError as error:
-            unreadable.append(wording.describe_unreadable_status(path, error))
+            unreadable.append(f"{path} {error}; restore it from an earlier commit")
     return shards
-
-
-def _list_files(
-    reader: ObjectReader, head: str, directory: str, unreadable: list[str]
-) -> Mapping[str, TreeEntry]:
-    return list_tree(reader, _find_directory(reader, head, directory, unreadable))
 
 
 def _find_directory(
@@ -454,7 +447,7 @@ def _find_directory(
 ) -> str | None:
     state = reader.paths(head, [directory])[directory]
     if state.problem:
-        unreadable.append(wording.describe_blocked_directory(directory, state.problem))
+        unreadable.append(f"{directory}: {state.problem}; move it away")
     return state.tree
 
 
@@ -496,7 +489,7 @@ def _read_content(reader: ObjectReader, entry: TreeEntry) -> bytes:
     try:
         return reader.blob(entry.oid, STATE_LIMITS.file_size)
     except InvalidInput:
-        raise UnreadableStateError(wording.describe_large_file(STATE_LIMITS.file_size)) from None
+        raise UnreadableStateError(f"has more than {STATE_LIMITS.file_size:,} bytes") from None
 
 
 def _read_records(
@@ -513,11 +506,13 @@ def _read_records(
         file = history.listing.files.get(file_name)
         if file is None:  # removed by a person, so it does not count
             continue
-        entry = file.entry
+        entry, name = file.entry, file_name.removesuffix(".json")
         try:
-            name = _record_name(file_name, entry)
+            if name in ("", file_name) or "/" in name:
+                raise UnreadableStateError("is not the file of a record (*.json)")
+            _check_regular(entry)
             if entry.oid != first_commit.oid:
-                raise UnreadableStateError(wording.CHANGED_RECORD)
+                raise UnreadableStateError("was changed after it was recorded")
             parsed[entry.oid] = previous.get(entry.oid) or parse_record(
                 _read_content(reader, entry), key
             )
@@ -533,18 +528,10 @@ def _read_records(
                 )
             )
         except UnreadableStateError as error:
-            unreadable.append(wording.describe_unreadable_record(file.path, error))
+            unreadable.append(f"{file.path} {error}; restore it, or remove it with git")
     return parsed, tuple(records)
-
-
-def _record_name(file: str, entry: TreeEntry) -> str:
-    name = file.removesuffix(".json")
-    if name in ("", file) or "/" in name:
-        raise UnreadableStateError(wording.NOT_RECORD_FILE)
-    _check_regular(entry)
-    return name
 
 
 def _check_regular(entry: TreeEntry) -> None:
     if entry.mode not in _FILE_MODES:
-        raise UnreadableStateError(wording.LINK)
+        raise UnreadableStateError("is a symlink")

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import (
     FLAT_DIRECTORY,
     RECORDS_DIRECTORY,
@@ -537,7 +536,7 @@ class PolicyStateStore:
             shards = read_shards(reader, head, self._last_read(key).shards, unreadable)
         if unreadable:
             raise InvalidInput(
-                wording.describe_unreadable_branch(self._branch_ref(key), unreadable[0]),
+                f"cannot read the status on branch {self._branch_ref(key)}: {unreadable[0]}",
                 reason="RecordsUnreadable",
                 where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
             )

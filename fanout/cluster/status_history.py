@@ -28,7 +28,12 @@ def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRev
     files: Mapping[str, TreeEntry] = {}
     lines_by_file: dict[str, frozenset[bytes]] = {}
     key_by_line: dict[bytes, str] = {}
-    for commit in reversed(list(_list_commits(reader, head))):
+    commits: list[Commit] = []  # along first parents, newest first
+    oid = head
+    while oid and reader.has(oid):
+        commits.append(reader.commit(oid))
+        oid = next(iter(commits[-1].parents), "")
+    for commit in reversed(commits):
         tree = reader.paths(commit.oid, [STATUS_DIRECTORY])[STATUS_DIRECTORY].tree
         if tree == previous_tree:
             continue
@@ -48,15 +53,6 @@ def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRev
             changed[key], key_by_line[line] = value, key
         if changed:
             yield StatusRevision(datetime.fromtimestamp(commit.timestamp, UTC), changed)
-
-
-def _list_commits(reader: ObjectReader, head: str) -> Iterator[Commit]:
-    """Yield the commits of the branch along first parents, newest first."""
-    oid = head
-    while oid and reader.has(oid):
-        commit = reader.commit(oid)
-        yield commit
-        oid = next(iter(commit.parents), "")
 
 
 def _read_lines(reader: ObjectReader, entry: TreeEntry | None) -> frozenset[bytes]:

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.api.durations import format_instant
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.logged_sweep import LoggedSweep
-from fanout.ports import ObjectReader
 from fanout.retries import retry_conflicts
 from fanout.values import as_data, read_json_as
 
@@ -48,7 +46,10 @@ class SweepLogStore:
         """
 
         def put() -> None:
-            head, entries = self._read_or_empty()
+            try:
+                head, entries = self._read()
+            except InvalidInput:
+                head, entries = self._repository.heads([self._ref])[self._ref], {}
             changed = _merge_entries(entries, changes, at)
             if changed != entries:
                 self._append(head, changed, at)
@@ -61,13 +62,9 @@ class SweepLogStore:
         if not head:
             return "", {}
         with self._repository.reader() as reader:
-            return head, self._parse(_read_content(reader, head))
-
-    def _read_or_empty(self) -> tuple[str, dict[str, LoggedSweep]]:
-        try:
-            return self._read()
-        except InvalidInput:
-            return self._repository.heads([self._ref])[self._ref], {}
+            entry = reader.entry(reader.commit(head).tree, LOG_FILE)
+            data = reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""
+            return head, self._parse(data)
 
     def _parse(self, data: bytes) -> dict[str, LoggedSweep]:
         try:
@@ -76,9 +73,9 @@ class SweepLogStore:
             branch = self._ref.removeprefix("refs/heads/")
             location = f"{LOG_FILE} on branch {branch} of {self._repository.remote.url}"
             raise InvalidInput(
-                wording.describe_invalid_log(location, error),
+                f"cannot read {location}: {error}",
                 reason="RecordUnreadable",
-                remedy=wording.SWEEP_LOG_REMEDY,
+                remedy="the next sweep replaces it and does not repeat earlier sweeps",
             ) from error
 
     def _append(self, head: str, entries: Mapping[str, LoggedSweep], at: datetime) -> None:
@@ -109,8 +106,3 @@ def _merge_entries(
         elif old is None or old.at < new.at or not old.applies_to(new.schedule, new.time_zone, now):
             merged[name] = new
     return merged
-
-
-def _read_content(reader: ObjectReader, head: str) -> bytes:
-    entry = reader.entry(reader.commit(head).tree, LOG_FILE)
-    return reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""

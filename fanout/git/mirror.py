@@ -13,7 +13,6 @@ from pathlib import Path
 import pygit2
 
 from fanout.errors import Unavailable
-from fanout.git import git_wording as wording
 from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repository_url import RepositoryAddress
 from fanout.values import Value
@@ -49,9 +48,10 @@ def _acquire(file: int, deadline: float, timeout: float) -> None:
             if time.monotonic() > deadline:
                 holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
                 raise Unavailable(
-                    wording.describe_busy_mirror(holder, timeout),
+                    f"process {holder or 'unknown'} has held the mirror for more than"
+                    f" {timeout:g} s",
                     reason="MirrorBusy",
-                    remedy=wording.BUSY_REMEDY,
+                    remedy="wait for that process, or give each process its own --state-dir",
                 ) from None
             time.sleep(_POLL_INTERVAL)
         else:
@@ -209,9 +209,9 @@ def create_bare(path: Path) -> None:
         pygit2.init_repository(str(path), bare=True, initial_head="main").free()
     except (pygit2.GitError, OSError) as error:
         raise Unavailable(
-            wording.describe_uncreated(path, error),
+            f"cannot create a repository at {path}: {error}",
             reason="RepositoryNotMade",
-            remedy=wording.DIRECTORY_REMEDY,
+            remedy="check the permissions and the free space of the directory",
         ) from error
 
 

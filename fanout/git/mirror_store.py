@@ -15,10 +15,14 @@ from typing import TypeVar
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
-from fanout.git.git_errors import DamagedMirrorError, broken_remote
+from fanout.git.git_errors import (
+    DISK_FULL,
+    MIRRORS_REMEDY,
+    DamagedMirrorError,
+    broken_remote,
+)
 from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter
@@ -274,9 +278,9 @@ class MirrorStore:
         secret = self._secrets(remote.namespace, remote.secret)
         if secret is None:
             raise Denied(
-                wording.describe_missing_secret(remote.secret),
+                f"secret {remote.secret!r} was not found",
                 reason="SecretUnusable",
-                remedy=wording.CREDENTIALS_REMEDY,
+                remedy="create the secret, or correct spec.secretRef of the Repository",
                 where=repository_address.where,
             )
         return RemoteAccess(repository_address, secret, remote.credentials, is_anonymous)
@@ -340,7 +344,7 @@ def _estimate_effort(change: RepositoryChange) -> int:
 def _disk_error(error: OSError) -> FanoutError:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT}
     return Unavailable(
-        wording.DISK_FULL if full else wording.describe_unwritable_mirror(error),
+        DISK_FULL if full else f"cannot write a mirror: {error}",
         reason="DiskFull" if full else "MirrorUnusable",
-        remedy=wording.MIRRORS_REMEDY,
+        remedy=MIRRORS_REMEDY,
     )

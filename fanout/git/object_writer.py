@@ -12,11 +12,15 @@ from pathlib import Path
 from threading import Lock
 
 from fanout.errors import Bug, ErrorLocation, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.git.base_tree import BaseTree
 from fanout.git.delta_base import DeltaWriter
-from fanout.git.git_errors import DamagedMirrorError
-from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, open_mirror
+from fanout.git.git_errors import missing_object_error
+from fanout.git.mirror_reader import (
+    MAX_TIMESTAMP,
+    MirrorReader,
+    describe_invalid_date,
+    open_mirror,
+)
 from fanout.git.pack import (
     BLOB,
     COMMIT,
@@ -43,6 +47,7 @@ from fanout.plan.publication_statement import PublicationStatement, format_vendo
 from fanout.values import Value, replace
 
 DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
+BRANCH_REMEDY = "push a first commit to it, or correct spec.branch of the Repository"
 
 
 class WrittenObjects(Value):
@@ -59,10 +64,11 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     Bug for a package without files.
     """
     if change.merges and not change.expected.get(change.branch):
+        branch = change.branch.removeprefix("refs/heads/")
         raise InvalidInput(
-            wording.describe_missing_branch(change.branch.removeprefix("refs/heads/")),
+            f"branch {branch} does not exist",
             reason="BranchMissing",
-            remedy=wording.BRANCH_REMEDY,
+            remedy=BRANCH_REMEDY,
             where=ErrorLocation(object=change.remote.url),
         )
     packages = _package_trees(change)
@@ -102,11 +108,7 @@ def _require(reader: MirrorReader, needed: Iterable[str]) -> None:
     """Raise DamagedMirrorError if one of the objects is not in the mirror."""
     missing = sorted(oid for oid in needed if not reader.has(oid))
     if missing:
-        raise DamagedMirrorError(
-            wording.describe_missing_object(missing[0]),
-            reason="ObjectMissing",
-            remedy=wording.READ_AGAIN,
-        )
+        raise missing_object_error(missing[0])
 
 
 def check_tree(path: str, planned: str, written: str) -> None:
@@ -171,19 +173,19 @@ def encode_signature(identity: CommitIdentity, when: int) -> bytes:
     name, email = identity.name.strip(), identity.email.strip()
     if not name or not email or _FORBIDDEN_CHARACTERS.search(name + email):
         raise InvalidInput(
-            wording.describe_invalid_signature(identity.name, identity.email),
+            f"{identity.name!r} <{identity.email}> cannot be the author of a commit",
             reason="InvalidAuthor",
-            remedy=wording.SIGNATURE_REMEDY,
+            remedy="use a name and an address without < > and control characters",
         )
     if not 0 <= when < MAX_TIMESTAMP:
-        raise InvalidInput(wording.describe_invalid_date(when), reason="InvalidTime")
+        raise InvalidInput(describe_invalid_date(when), reason="InvalidTime")
     return f"{name} <{email}> {when} +0000".encode()
 
 
 def encode_message(message: str) -> bytes:
     """Encode a commit message. Raises InvalidInput for a NUL, which git refuses."""
     if "\0" in message:
-        raise InvalidInput(wording.NUL_IN_MESSAGE, reason="InvalidMessage")
+        raise InvalidInput("the commit message has a NUL character", reason="InvalidMessage")
     return message.encode()
 
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitOutput, GitProgram
+from fanout.git.git_errors import CHANGED_REMEDY
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     KEEP_PREFIX,
@@ -23,7 +23,7 @@ from fanout.git.mirror_refs import (
     read_listed_refs,
     write_refs,
 )
-from fanout.git.object_writer import ObjectWriter
+from fanout.git.object_writer import BRANCH_REMEDY, ObjectWriter
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
 _PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")
@@ -67,9 +67,9 @@ def push_refs(
         output = _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
     if moved := _UP_TO_DATE.search(output.stdout):
         raise Conflict(
-            wording.describe_equal_push(moved[1].decode()),
+            f"another process wrote the same to {moved[1].decode()} at the same time",
             reason="RemoteMoved",
-            remedy=wording.EQUAL_PUSH_REMEDY,
+            remedy="nothing is lost; the next pass reads the repository again",
             where=access.address.where,
         )
     git.counters.add("refs_pushed", len(changed_refs))
@@ -132,10 +132,11 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     bases = {draft.ref: draft.base for draft in change.drafts}
     for ref, base in (bases | {it.ref: it.parent for it in change.stage_drafts}).items():
         if not base:
+            draft_name = ref.removeprefix("refs/heads/")
             raise InvalidInput(
-                wording.describe_baseless_draft(ref.removeprefix("refs/heads/")),
+                f"draft {draft_name} has no base: the branch of the repository does not exist",
                 reason="BranchMissing",
-                remedy=wording.BRANCH_REMEDY,
+                remedy=BRANCH_REMEDY,
             )
     written = [draft.ref for draft in change.drafts]
     written += dict.fromkeys(commit.ref for commit in change.files)  # each may have a chain
@@ -235,10 +236,11 @@ def _check_expected(
             # The plan expects commits; the listing of an annotated tag has the id of the tag
             # object.
             actual = reader.peel(listed_refs[ref]) if ref in listed_refs else ""
-            if actual != change.expected[ref]:
+            expected = change.expected[ref]
+            if actual != expected:
                 raise Conflict(
-                    wording.describe_moved_ref(ref, actual, change.expected[ref]),
+                    f"{ref} is at {actual or 'nothing'}, expected {expected or 'nothing'}",
                     reason="RemoteMoved",
-                    remedy=wording.CHANGED_REMEDY,
+                    remedy=CHANGED_REMEDY,
                     where=access.address.where,
                 )

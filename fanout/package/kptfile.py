@@ -384,16 +384,13 @@ def _check_function(entry: Mapping[str, Any], path: Path) -> _Breaches:
         yield path, "one function is required", "set either image or exec"
     if entry.get("configMap") and config:
         yield path, "configMap and configPath exclude each other", "keep one of them"
-    if isinstance(image, str) and image and not _is_image(image):
+    is_text = isinstance(image, str) and image
+    if is_text and (len(image) > _MAX_IMAGE_LENGTH or not _IMAGE.fullmatch(image)):
         problem = f"{_describe_value(image)} is not an image"
         yield (*path, "image"), problem, "write name:tag or name@digest"
     if isinstance(config, str) and config and not normalize_inside(config):
         problem = f"{_describe_value(config)} is outside the package"
         yield (*path, "configPath"), problem, "use a file in the Kptfile's directory or below it"
-
-
-def _is_image(text: str) -> bool:
-    return len(text) <= _MAX_IMAGE_LENGTH and bool(_IMAGE.fullmatch(text))
 
 
 def _describe_value(value: Any) -> str:

@@ -81,7 +81,10 @@ class ScalarMemo(dict[str, Any]):
         if _QUOTED.match(text):
             value = text[1:-1]
         elif _TEXT.match(text):
-            value = _resolve_plain(text)
+            try:
+                value = resolve_scalar(text)
+            except ValueError:
+                raise NotPlainYaml from None
         else:
             raise NotPlainYaml
         self[text] = value
@@ -99,13 +102,6 @@ class ScalarMemo(dict[str, Any]):
                 raise NotPlainYaml
             entries[key] = self[value]
         return entries
-
-
-def _resolve_plain(text: str) -> Scalar:
-    try:
-        return resolve_scalar(text)
-    except ValueError:
-        raise NotPlainYaml from None
 
 
 def read_plain(text: str, memo: ScalarMemo) -> Any:
@@ -194,11 +190,12 @@ def load_objects(
                 # Invalid inside a file; at the start of a part it would pass as the file's own.
                 raise _NeedsPositions
             memo = ScalarMemo() if shared_memo is None else shared_memo
-            values = [
-                value
-                for part in _split_documents(text)
-                for value in _read_document(part, memo, file)
-            ]
+            values = []
+            for part in _split_documents(text):
+                try:
+                    values.append(read_plain(part, memo))
+                except NotPlainYaml:
+                    values += _values_from_events(part, file)
         # The whole file again and not the part alone: only then do the problems have their
         # lines.
         except _NeedsPositions:
@@ -241,13 +238,6 @@ def _split_documents(text: str) -> list[str]:
     return [*(f"{part}\n" for part in parts), last]
 
 
-def _read_document(document: str, memo: ScalarMemo, file: str) -> Iterable[Any]:
-    try:
-        return (read_plain(document, memo),)
-    except NotPlainYaml:
-        return _values_from_events(document, file)
-
-
 _STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
 _ENDS = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
 
@@ -285,7 +275,9 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
             elif open_collection.__class__ is list:
                 open_collection.append(value)
             elif open_collection is not None:
-                key = _check_key(value, open_collection)
+                if not isinstance(value, str) or value in open_collection:
+                    raise _NeedsPositions  # a key such as `on` or `1`: its text counts
+                key = value
     except (RefusedDocument, ValueError):
         raise _NeedsPositions from None
 
@@ -299,9 +291,3 @@ def _scalar_value(event: yaml.ScalarEvent) -> Any:
             raise _NeedsPositions
         return resolve_scalar(text)
     return text
-
-
-def _check_key(value: object, siblings: dict[str, Any]) -> str:
-    if not isinstance(value, str) or value in siblings:
-        raise _NeedsPositions  # a key such as `on` or `1`: its text counts, not its value
-    return value

@@ -141,9 +141,12 @@ class _ProgramRun:
                     return self._exceed_time()
         finally:
             os.close(end_fd)
-        return ProgramOutput(
-            self._exit_status(), bytes(self.stdout), self.stderr.decode(errors="replace")
-        )
+        # WNOWAIT leaves the process to be reaped: its number has to stay valid until the group is
+        # killed.
+        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        assert status is not None, "without WNOHANG waitid returns a status"
+        code = status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
+        return ProgramOutput(code, bytes(self.stdout), self.stderr.decode(errors="replace"))
 
     def _exceed_time(self) -> ResponseError:
         self.events.add(EventName.SANDBOX_KILL, ExceededLimit.WALL_TIME)
@@ -196,13 +199,6 @@ class _ProgramRun:
         with selectors.DefaultSelector() as selector:
             selector.register(end_fd, selectors.EVENT_READ)
             return bool(selector.select(max(0.0, deadline - time.monotonic())))
-
-    def _exit_status(self) -> int:
-        # WNOWAIT leaves the process to be reaped: its number has to stay valid until the
-        # group is killed.
-        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
-        assert status is not None, "without WNOHANG waitid returns a status"
-        return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
 
 
 _SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
@@ -296,7 +292,12 @@ def find_allowed_programs(allowed: Functions) -> AllowedPrograms:
         version, problem = _executable_version(Path(item.path))
         program = KrmProgram(name, item.path, version=version, missing=problem)
         executables |= {name: program, item.path: program}
-    problem = _find_runtime_problem(allowed)
+    if allowed.container_runtime is None:
+        problem = "no containerRuntime is named"
+    elif shutil.which(allowed.container_runtime):
+        problem = ""
+    else:
+        problem = f"{allowed.container_runtime} is not on the PATH"
     images = {
         image: KrmProgram(image, image, image=True, version=image, missing=problem)
         for image in map(full_image, allowed.images)
@@ -315,13 +316,6 @@ def _executable_version(path: Path) -> tuple[str, str]:
     if not os.access(path, os.X_OK):
         return "", f"{path} is not executable"
     return digest.hexdigest()[:_VERSION_DIGITS], ""
-
-
-def _find_runtime_problem(allowed: Functions) -> str:
-    if allowed.container_runtime is None:
-        return "no containerRuntime is named"
-    runtime_path = shutil.which(allowed.container_runtime)
-    return "" if runtime_path else f"{allowed.container_runtime} is not on the PATH"
 
 
 class ProgramRunner(Value):

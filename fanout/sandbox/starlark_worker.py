@@ -85,7 +85,13 @@ class StarlarkEngine:
         try:
             tree = starlark.parse(_SCRIPT_NAME, source, self._dialect)
             for load in tree.loads():
-                _check_library(load.module_id)
+                if load.module_id != _LIBRARY_NAME:
+                    raise RefusedError(
+                        "RenderFailed",
+                        f"the script loads {load.module_id}",
+                        f"only {_LIBRARY_NAME} can be loaded; or ask an administrator to allow the"
+                        " image",
+                    )
             loader = starlark.FileLoader(lambda _name: self._library)
             starlark.eval_with(options, module, tree, self._globals, loader)
             returned = module[_INPUT_NAME]
@@ -119,12 +125,6 @@ def answer_script(scripts: StarlarkEngine, request: dict[str, Any]) -> str:
         problem = f"the script returns a value that is not plain data: {_shorten_line(str(error))}"
         return json.dumps({"refused": ["RenderFailed", problem, ""]})
     return encoded
-
-
-def _check_library(name: str) -> None:
-    if name != _LIBRARY_NAME:
-        remedy = f"only {_LIBRARY_NAME} can be loaded; or ask an administrator to allow the image"
-        raise RefusedError("RenderFailed", f"the script loads {name}", remedy)
 
 
 def _describe_error(text: str) -> str:

@@ -88,16 +88,13 @@ def _is_met(requirement: MatchableRequirement, labels: Mapping[str, str]) -> boo
         case "Exists":
             return value is not None
         case "Gt" | "Lt" as operator:
-            return _compare_numbers(value or "", operator, int(requirement.values[0]))
+            # Any label that is no whole number is neither greater nor less.
+            if value is None or not _NUMBER.fullmatch(value):
+                return False
+            number, bound = int(value), int(requirement.values[0])
+            return number > bound if operator == "Gt" else number < bound
         case _:  # DoesNotExist; validation admits no other
             return value is None
-
-
-def _compare_numbers(value: str, operator: str, bound: int) -> bool:
-    """Compare labels as whole numbers; any other label is neither greater nor less."""
-    if not _NUMBER.fullmatch(value):
-        return False
-    return int(value) > bound if operator == "Gt" else int(value) < bound
 
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")

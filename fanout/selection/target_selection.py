@@ -126,7 +126,8 @@ def _select_entry(
                 yield VariantTarget(index, key, to_object(repository), name, package)
     elif entry.object_selector is not None:
         selector = entry.object_selector
-        kind = _kind_in_keys(selector)
+        group = group_of(selector.api_version)
+        kind = f"{selector.kind}.{group}" if group else selector.kind
         for (namespace, name), cluster_object in _list_candidates(
             selector, policy, inventory.objects
         ):
@@ -174,12 +175,6 @@ def _namespaces(policy: UpstreamPolicy) -> tuple[str, str]:
 
 def _kind_of(selector: ObjectSelector) -> tuple[str, str]:
     return group_of(selector.api_version), selector.kind
-
-
-def _kind_in_keys(selector: ObjectSelector) -> str:
-    """Return the kind as target keys have it: with its group, without a version."""
-    group = group_of(selector.api_version)
-    return f"{selector.kind}.{group}" if group else selector.kind
 
 
 def to_object(repository: Repository) -> Object:

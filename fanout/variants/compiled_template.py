@@ -458,12 +458,23 @@ class CompiledTemplate:
             filled_text = (
                 _fill_text(file.text, values, spellings) if single_line and file.text else None
             )
-            inserted_texts = filled_text.texts if filled_text else _upper_bound_texts(file, values)
+            if filled_text:
+                inserted_texts = filled_text.texts
+            else:  # texts at least as long as everything inserted into the file
+                placeholder_count = sum(count_placeholders(edit.value) for edit in file.edits)
+                inserted_texts = [max(map(str, values), key=len, default="")] * placeholder_count
             # Checked before the file is put together: a parameter of kilobytes in thousands of
             # placeholders would otherwise allocate gigabytes only to be refused afterwards.
             if sum(map(len, inserted_texts)) > self._limits.file_size:
                 return None
-            data = _edit_file(file, values) if filled_text is None else filled_text.data
+            if filled_text is None:
+                edits = [
+                    edit._replace(value=fill_placeholders(edit.value, values))
+                    for edit in file.edits
+                ]
+                data = file.manifest.apply_edits_to_text(edits)
+            else:
+                data = filled_text.data
             remaining_bytes -= len(data)
             if remaining_bytes < 0 or len(data) > self._limits.file_size:
                 return None
@@ -483,17 +494,6 @@ class CompiledTemplate:
             LazyBlobs(shared_blobs, filled_blobs),
             self._results,
         )
-
-
-def _upper_bound_texts(file: _VaryingFile, values: Sequence[Parameter]) -> list[str]:
-    """Return texts at least as long as everything inserted into the file."""
-    placeholder_count = sum(count_placeholders(edit.value) for edit in file.edits)
-    return [max(map(str, values), key=len)] * placeholder_count if values else []
-
-
-def _edit_file(file: _VaryingFile, values: Sequence[Parameter]) -> bytes:
-    edits = [edit._replace(value=fill_placeholders(edit.value, values)) for edit in file.edits]
-    return file.manifest.apply_edits_to_text(edits)
 
 
 def _fill_text(
@@ -708,11 +708,9 @@ def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemp
                 placeholder = order.index(placeholders_before)
                 # A value equal to upstream's is no edit and keeps its spelling (quotes, 0x10). The
                 # spelling is found by writing the file again without this one edit.
-                spelling = _find_upstream_spelling(
-                    pieces,
-                    placeholder,
-                    _split_at_placeholders(manifest, _without(number, marked_edits))[0],
-                )
+                other_edits = [*marked_edits[:number], *marked_edits[number + 1 :]]
+                unedited_pieces = _split_at_placeholders(manifest, other_edits)[0]
+                spelling = _find_upstream_spelling(pieces, placeholder, unedited_pieces)
                 if spelling is None:
                     return None
                 present_values.append(
@@ -745,10 +743,6 @@ def _split_at_placeholders(
     """Return the text around the placeholders, and their numbers in file order."""
     pieces = _PLACEHOLDER_MARK.split(manifest.apply_edits_to_text(marked_edits).decode())
     return pieces[::2], list(map(int, pieces[1::2]))
-
-
-def _without(number: int, edits: Sequence[Edit]) -> list[Edit]:
-    return [*edits[:number], *edits[number + 1 :]]
 
 
 def _find_upstream_spelling(

@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from fanout.selection.cluster_objects import ClusterObjectIndex
-from fanout.selection.variant_spec import InjectorSpec, Object, VariantSpec
+from fanout.selection.variant_spec import VariantSpec
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.render_model import Injection
@@ -28,7 +28,11 @@ def find_injection(
         return _without_source(point, "the variant has no injectors")
     missing_names: list[str] = []
     for injector in spec.injectors:
-        if not _matches_point(injector, point):
+        if (
+            injector.group not in (None, point.group)
+            or injector.version not in (None, point.version)
+            or injector.kind not in (None, point.kind)
+        ):
             continue
         # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
         source = objects.get(
@@ -43,9 +47,10 @@ def find_injection(
                 and previous.source == injector.name
             ):
                 return previous
-            if not _has_content(source, point):
+            content = mapping(source).get(point.field)
+            # An API server does not store the empty data of a ConfigMap.
+            if content is None or (content == {} and point.field == "data"):
                 return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
-            content = source[point.field]
             return Injection(
                 point=point.key,
                 required=point.required,
@@ -63,17 +68,3 @@ def find_injection(
 
 def _without_source(point: InjectionPoint, problem: str) -> Injection:
     return Injection(point.key, point.required, problem=problem)
-
-
-def _has_content(source: Object, point: InjectionPoint) -> bool:
-    content = mapping(source).get(point.field)
-    # An API server does not store the empty data of a ConfigMap.
-    return content is not None and not (content == {} and point.field == "data")
-
-
-def _matches_point(injector: InjectorSpec, point: InjectionPoint) -> bool:
-    return (
-        injector.group in (None, point.group)
-        and injector.version in (None, point.version)
-        and injector.kind in (None, point.kind)
-    )

@@ -201,7 +201,10 @@ def prepare_package(
         limits=limits,
         size=sum(len(data) for _, data in package.files.values()),
         value_count=counter.count,
-        has_dependencies=any(_has_dependencies(part.value) for part in cluster_objects.values()),
+        has_dependencies=any(
+            DEPENDS_ON in mapping(mapping(part.value.get("metadata")).get("annotations"))
+            for part in cluster_objects.values()
+        ),
         fingerprint=_compute_fingerprint(package, functions, declared_scopes),
     )
 
@@ -354,10 +357,6 @@ def _custom_schemas(objects: Mapping[ObjectPlace, ManifestObject]) -> dict[tuple
             if isinstance(schema, dict):
                 schemas[f"{spec.get('group')}/{version.get('name')}", kind] = schema
     return schemas
-
-
-def _has_dependencies(item: Any) -> bool:
-    return DEPENDS_ON in mapping(mapping(item.get("metadata")).get("annotations"))
 
 
 def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> InvalidInput:

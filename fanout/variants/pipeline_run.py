@@ -512,12 +512,10 @@ class WholePackageRun:
             error = InvalidInput(problem, reason=unfit.reason, remedy=unfit.remedy)
             raise function_error(step.function, error, step.where) from None
         manifest = Manifest.parse(dump(item).encode(), file)
-        number = max(self._object_numbers(file), default=-1) + 1
+        numbers = [number for name, number in self.added if name == file]
+        if file in self.prepared.manifests:
+            numbers += find_objects(self._manifest(file))
+        number = max(numbers, default=-1) + 1
         self.added[file, number] = manifest
         self.adding_steps.setdefault(file, step)
         self.overlays[file, number] = Overlay(file, manifest.documents[0])
-
-    def _object_numbers(self, file: str) -> Iterator[int]:
-        if file in self.prepared.manifests:
-            yield from find_objects(self._manifest(file))
-        yield from (number for name, number in self.added if name == file)

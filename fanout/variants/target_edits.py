@@ -47,18 +47,11 @@ def collect_target_edits(
         if injection.source:
             place = (point.file, point.number)
             object_edits = edits.setdefault(place, {})
-            object_edits.update(_injection_edits(prepared.all_objects[place], point, injection))
+            present = mapping(prepared.all_objects[place].value).get(point.field)
+            object_edits.update(_value_edits(present, injection.value, (point.field,)))
+            source_path = ("metadata", "annotations", Label.INJECTED_RESOURCE.value)
+            object_edits[source_path] = injection.source
     return edits
-
-
-def _injection_edits(
-    manifest_object: ManifestObject, point: InjectionPoint, injection: Injection
-) -> Iterator[Change]:
-    """Yield the edits of one injection: the field's content and the source annotation."""
-    yield from _value_edits(
-        mapping(manifest_object.value).get(point.field), injection.value, (point.field,)
-    )
-    yield ("metadata", "annotations", Label.INJECTED_RESOURCE.value), injection.source
 
 
 def _value_edits(present: object, value: object, path: Path) -> Iterator[Change]:

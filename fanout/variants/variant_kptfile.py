@@ -40,10 +40,15 @@ def clone_kptfile(
     A condition is added for every injection point, so that a variant only changes its
     values. Raises InvalidInput when a section is not shaped as in a Kptfile.
     """
+    revision, directory = package.revision, package.directory
+    tagged = revision.name != revision.commit
+    # The full name of the tag, or the commit.
+    ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
+    origin = UpstreamLock(package.repository, directory, revision.commit, ref)
     document = kptfile.documents[0]
     required = {condition_type(point.key): point.required for point in points}
     edits = [
-        *upstream_edits(document, _origin(package)),
+        *upstream_edits(document, origin),
         *gate_edits(document, [key for key in sorted(required) if required[key]]),
         *condition_edits(
             document, [KptfileCondition(key, "Unknown", "-", "-") for key in sorted(required)]
@@ -124,14 +129,6 @@ def condition_type(point_key: str) -> str:
     return f"config.injection.{point_key}"
 
 
-def _origin(package: UpstreamPackage) -> UpstreamLock:
-    """Return the origin of the package; its ref is the full tag name, or the commit."""
-    revision, directory = package.revision, package.directory
-    tagged = revision.name != revision.commit
-    ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
-    return UpstreamLock(package.repository, directory, revision.commit, ref)
-
-
 def _condition(injection: Injection) -> KptfileCondition:
     kind = condition_type(injection.point)
     if injection.source:
@@ -150,7 +147,8 @@ def _with_functions(
     if not entries:
         return kptfile
     document = kptfile.documents[0]
-    existing_entries = _section_entries(document, path)
+    rows = mapping(mapping(document.value).get(path[0])).get(path[1])
+    existing_entries: list[object] = rows if isinstance(rows, list) else []
     overlay = Overlay(KPTFILE_NAME, document)
     overlay.set(path, [*entries, *existing_entries])
     if existing_entries and b"\r" not in kptfile.data:
@@ -181,8 +179,3 @@ def _empty_entry(function: FunctionSpec) -> dict[str, object]:
     if function.config:
         entry["configMap"] = dict.fromkeys(sorted(function.config), "")
     return entry | function.extra_fields()
-
-
-def _section_entries(document: Document, path: tuple[str, str]) -> list[object]:
-    rows = mapping(mapping(document.value).get(path[0])).get(path[1])
-    return rows if isinstance(rows, list) else []

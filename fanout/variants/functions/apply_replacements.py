@@ -46,7 +46,8 @@ class ElementMatch(Value):
     def matches(self, element: object) -> bool:
         """Return whether this is the element; with an empty key it must itself have the value."""
         present = get_value(element, (self.key,)) if self.key else element
-        return present is not MISSING and _match_text(present) == self.value
+        text = str(present).lower() if isinstance(present, bool) else str(present)
+        return present is not MISSING and text == self.value
 
 
 PathPart = str | ElementMatch
@@ -162,12 +163,6 @@ def plan_creation(value: object, parts: tuple[PathPart, ...]) -> Iterator[tuple[
         path = (*path, part)
         value = MISSING
     yield path, MISSING
-
-
-def _match_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 _LABEL_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_./-]*[A-Za-z0-9])?"

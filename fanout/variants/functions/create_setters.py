@@ -131,10 +131,6 @@ def _find_setters(
         yield from _find_setters(config, child, (*path, at), facts)
 
 
-def _list_names(config: _Config) -> frozenset[str]:
-    return frozenset(name for _, name in (*config.scalars, *config.lists))
-
-
 def _find_names(config: _Config, item: Object, facts: PackageFacts) -> Iterator[str]:
     """Yield the setters whose values the object has."""
     for _, comment, _ in _find_setters(config, item, (), facts):
@@ -149,5 +145,9 @@ CREATE_SETTERS = CatalogFunction(
     reads_text=True,
     includes_local=True,
     check_object=_check_object,
-    matching=Matching(_list_names, _find_names, "no field has the value of the setter {}".format),
+    matching=Matching(
+        lambda config: frozenset(name for _, name in (*config.scalars, *config.lists)),
+        _find_names,
+        "no field has the value of the setter {}".format,
+    ),
 )
