@@ -457,7 +457,15 @@ class _Batch:
         async with semaphore:
             where = _without_query(probe.url)
             try:
-                secret = self._find_secret(probe) if probe.secret else None
+                secret = None
+                if probe.secret:
+                    origin = origin_of_url(probe.url)
+                    if origin not in self.allowed_origins.get(probe.secret, ()):
+                        raise _NoResponse(
+                            f"checks may not send the secret {probe.secret} there; an administrator"
+                            f" lists it with {origin} under checkSecrets of the FanoutConfiguration"
+                        )
+                    secret = self.secrets(probe.secret)
                 status, content = await self._fetch_in_time(probe, secret)
             except _Unreachable as error:
                 self.unreachable[origin_of_url(probe.url)] = str(error)
@@ -476,19 +484,6 @@ class _Batch:
             if isinstance(response, ProbeFailure):
                 return ProbeFailure(f"{where}: {response.message}")
             return response
-
-    def _find_secret(self, probe: ProbeQuery) -> Credentials:
-        """Return the secret of a probe.
-
-        Raises _NoResponse if the origin may not receive it, Denied.
-        """
-        origin = origin_of_url(probe.url)
-        if origin not in self.allowed_origins.get(probe.secret, ()):
-            raise _NoResponse(
-                f"checks may not send the secret {probe.secret} there; an administrator lists it"
-                f" with {origin} under checkSecrets of the FanoutConfiguration"
-            )
-        return self.secrets(probe.secret)
 
     async def _fetch_in_time(
         self, probe: ProbeQuery, secret: Credentials | None

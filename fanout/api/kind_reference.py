@@ -1,6 +1,6 @@
 """Reference pages of the kinds, generated from the models."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,12 +9,10 @@ from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS, Con
 from fanout.api.crd_schemas import build_status_schema, to_structural
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
-from fanout.api.object_meta import KRMObject
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.unsupported_fields import (
     UNSUPPORTED_FIELDS,
-    UnsupportedField,
     is_unsupported,
 )
 from fanout.values import Value
@@ -55,7 +53,18 @@ def build_kind_page(kind: str) -> str:
         lines += ["", "## Conditions", "", *_condition_rows(CONDITIONS_BY_KIND[kind])]
     if model is UpstreamPolicy:
         lines += ["", _STAGES_INTRODUCTION, "", *_condition_rows(STAGE_CONDITIONS)]
-    return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
+    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
+        rows = [
+            row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
+        ]
+        if rows:
+            lines += ["", f"## {heading}", "", "Refused by name wherever they are written.", ""]
+        for row in rows:
+            values = ", ".join(f"`{value}`" for value in row.values)
+            suffix = f"; {row.remedy}" if row.is_former else ""
+            of_values = f": {values}" if values else ""
+            lines.append(f"* `{row.path}`{of_values} ({row.explanation}{suffix})")
+    return "\n".join(lines) + "\n"
 
 
 def _condition_rows(meanings: Mapping[ConditionType, str]) -> Iterator[str]:
@@ -123,19 +132,3 @@ def _format_limit(field: Mapping[str, Any]) -> str:
 
 def _format_schema_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _unsupported_sections(kind: str) -> list[str]:
-    lines: list[str] = []
-    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
-        rows = [
-            row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
-        ]
-        if rows:
-            lines += ["", f"## {heading}", "", "Refused by name wherever they are written.", ""]
-        for row in rows:
-            values = ", ".join(f"`{value}`" for value in row.values)
-            suffix = f"; {row.remedy}" if row.is_former else ""
-            of_values = f": {values}" if values else ""
-            lines.append(f"* `{row.path}`{of_values} ({row.explanation}{suffix})")
-    return lines

@@ -35,11 +35,8 @@ def field_names_at(model: type[BaseModel], path: FieldPath) -> tuple[str, ...]:
     for part in path:
         annotation = _annotation_of_part(annotation, part)
     inner_model = unwrap_model(annotation)
-    return (
-        tuple(str(field.alias) for field in inner_model.model_fields.values())
-        if inner_model
-        else ()
-    )
+    fields = inner_model.model_fields.values() if inner_model else ()
+    return tuple(str(field.alias) for field in fields)
 
 
 def find_field_parents(

@@ -78,7 +78,15 @@ class FileSecrets:
             text = self._read(name, path)
         if text is None:
             raise _denied(name, "was not found", remedy)
-        return _parse_secret(name, text.strip(), remedy)
+        text = text.strip()
+        if not text:
+            raise _denied(name, "is empty", remedy)
+        if text.startswith(_KEY_HEADER):
+            return Credentials(private_key=text)
+        if len(text.splitlines()) > 1:
+            raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
+        username, colon, password = text.partition(":")
+        return Credentials(username, password) if colon else Credentials(TOKEN_USER, text)
 
     def _read(self, name: str, path: Path) -> str | None:
         try:
@@ -97,17 +105,6 @@ class FileSecrets:
             self._warned.add(path)
             _log.warning("Other users can read the file of a secret; run chmod 600 %s", path)
         return text
-
-
-def _parse_secret(name: str, text: str, remedy: str) -> Credentials:
-    if not text:
-        raise _denied(name, "is empty", remedy)
-    if text.startswith(_KEY_HEADER):
-        return Credentials(private_key=text)
-    if len(text.splitlines()) > 1:
-        raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
-    username, colon, password = text.partition(":")
-    return Credentials(username, password) if colon else Credentials(TOKEN_USER, text)
 
 
 def _denied(name: str, problem: str, remedy: str = "") -> Denied:

@@ -17,6 +17,7 @@ from typing import Any
 from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
+from fanout.api.text_fields import describe_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.declared.declaration_assembly import build_finding
 from fanout.declared.declaration_failure import DeclarationFailure

@@ -331,7 +331,13 @@ def read_first_commits(
     is trusted, and the caller must verify each record by its hash. If that fails, or if a
     file has no first commit, call again without `previous` and with `trust_messages=False`.
     """
-    commits, previous = _new_commits(reader, head, previous)
+    commits: list[Commit] = []
+    oid = head
+    while oid and oid != previous.head:
+        commits.append(reader.commit(oid))
+        oid = next(iter(commits[-1].parents), "")
+    # If the known head is not on the branch, the branch was rewritten and is read anew.
+    previous = previous if oid else FirstCommitHistory()
     tree, listing, listed_tree = previous.tree, previous.listing, previous.tree
     first_commits = dict(previous.first_commits)
     for commit in reversed(commits):
@@ -361,18 +367,6 @@ def read_first_commits(
 def list_tree(reader: ObjectReader, tree: str | None) -> Mapping[str, TreeEntry]:
     """Return the files below a directory; none if the directory does not exist."""
     return reader.entries(tree, STATE_LIMITS) if tree else {}
-
-
-def _new_commits(
-    reader: ObjectReader, head: str, previous: FirstCommitHistory
-) -> tuple[list[Commit], FirstCommitHistory]:
-    commits: list[Commit] = []
-    oid = head
-    while oid and oid != previous.head:
-        commits.append(reader.commit(oid))
-        oid = next(iter(commits[-1].parents), "")
-    # If the known head is not on the branch, the branch was rewritten and is read anew.
-    return commits, previous if oid else FirstCommitHistory()
 
 
 _FILE_MODES = ("100644", "100755")
@@ -457,32 +451,22 @@ def _read_history(
     """Return the first commit of each file now in `records`, with the content it added."""
     _find_directory(reader, head, RECORDS_DIRECTORY, unreadable)
     history = read_first_commits(reader, head, previous)
-    verified = {
-        name: _verify_first_commit(reader, name, file.entry, history)
-        for name, file in history.listing.files.items()
-    }
-    # The message of a commit may lie about the files it adds; then each commit's directory
-    # is compared instead, which is slower and cannot be forged.
-    if None in verified.values():
-        return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False)
-    verified_commits = {name: commit for name, commit in verified.items() if commit}
-    return replace(history, first_commits={**history.first_commits, **verified_commits})
-
-
-def _verify_first_commit(
-    reader: ObjectReader, name: str, entry: TreeEntry, history: FirstCommitHistory
-) -> FirstCommit | None:
-    """Return the first commit of a file with the content verified; None if unverifiable."""
-    first_commit = history.first_commits.get(name)
-    if first_commit is None or first_commit.oid:
-        return first_commit
-    try:
-        data = _read_content(reader, entry)
-    except UnreadableStateError:
-        return None
-    if is_record_name_of(name.removesuffix(".json"), data, first_commit.by):
-        return replace(first_commit, oid=entry.oid)
-    return None
+    first_commits = dict(history.first_commits)
+    for name, file in history.listing.files.items():
+        first_commit = first_commits.get(name)
+        if first_commit is not None and not first_commit.oid:
+            try:
+                data = _read_content(reader, file.entry)
+                is_right = is_record_name_of(name.removesuffix(".json"), data, first_commit.by)
+            except UnreadableStateError:
+                is_right = False
+            first_commit = replace(first_commit, oid=file.entry.oid) if is_right else None
+        # The message of a commit may lie about the files it adds; then each commit's directory
+        # is compared instead, which is slower and cannot be forged.
+        if first_commit is None:
+            return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False)
+        first_commits[name] = first_commit
+    return replace(history, first_commits=first_commits)
 
 
 def _read_content(reader: ObjectReader, entry: TreeEntry) -> bytes:

@@ -412,7 +412,19 @@ class PolicyStateStore:
             ]
             if not missing:
                 return [entries[record.uid] for record in records]
-            self._push_commits(self._build_chain(key, missing, now), self._identity)
+            head = self._last_read(key).state.head
+            names = set(self._list_record_names(key, head))
+            # A commit for each record, so that the order of the records is that of commits.
+            commits = []
+            for record, data in missing:
+                by = f"{record.author.name} <{record.author.email}>"
+                name = build_record_name(data, by, now, names)
+                names.add(name)
+                text = build_message(f"Record {record.manifest['kind']}", [name])
+                commit = self._build_commit(key, head, {record_path(name): data}, text, now)
+                commits.append(replace(commit, identity=record.author))
+            commits[0] = self._with_shards(commits[0])
+            self._push_commits(commits, self._identity)
             # Read back: what is returned is what the branch says.
             entries = self._read_entries(key)
             return [entries[record.uid] for record in records]
@@ -427,25 +439,6 @@ class PolicyStateStore:
         if state.unreadable:
             raise InvalidInput(state.unreadable[0], reason="RecordUnreadable")
         return {record.uid: record for record in state.records if record.uid}
-
-    def _build_chain(
-        self,
-        key: RecordsKey,
-        records: Sequence[tuple[SubmittedRecord, bytes]],
-        now: datetime,
-    ) -> list[FileCommit]:
-        """Build a commit for each record, so that the order of the records is that of commits."""
-        head = self._last_read(key).state.head
-        names = set(self._list_record_names(key, head))
-        commits = []
-        for record, data in records:
-            by = f"{record.author.name} <{record.author.email}>"
-            name = build_record_name(data, by, now, names)
-            names.add(name)
-            text = build_message(f"Record {record.manifest['kind']}", [name])
-            commit = self._build_commit(key, head, {record_path(name): data}, text, now)
-            commits.append(replace(commit, identity=record.author))
-        return [self._with_shards(commits[0]), *commits[1:]]
 
     def _with_shards(self, commit: FileCommit) -> FileCommit:
         """Return the commit of records, which also puts those of the flat layout aside, once.
@@ -509,7 +502,18 @@ class PolicyStateStore:
 
         Empty content removes the file.
         """
-        shards = self._read_status(key, change.expected)
+        shards: Mapping[str, PolicyStateShard] = {}
+        if change.expected:
+            unreadable: list[str] = []
+            last_shards = self._last_read(key).shards
+            with self._repository.reader() as reader:
+                shards = read_shards(reader, change.expected, last_shards, unreadable)
+            if unreadable:
+                raise InvalidInput(
+                    f"cannot read the status on branch {self._branch_ref(key)}: {unreadable[0]}",
+                    reason="RecordsUnreadable",
+                    where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
+                )
         changed_lines: dict[str, dict[str, Mapping[str, Any]]] = {}
         for name, value in change.lines.items():
             path = shard_path(name)
@@ -527,20 +531,6 @@ class PolicyStateStore:
             for path, data in files.items()
             if (blob_id(data) if data else "") != shards.get(path, PolicyStateShard()).oid
         }
-
-    def _read_status(self, key: RecordsKey, head: str) -> Mapping[str, PolicyStateShard]:
-        if not head:
-            return {}
-        unreadable: list[str] = []
-        with self._repository.reader() as reader:
-            shards = read_shards(reader, head, self._last_read(key).shards, unreadable)
-        if unreadable:
-            raise InvalidInput(
-                f"cannot read the status on branch {self._branch_ref(key)}: {unreadable[0]}",
-                reason="RecordsUnreadable",
-                where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
-            )
-        return shards
 
     def _list_record_names(self, key: RecordsKey, head: str) -> frozenset[str]:
         if not head:

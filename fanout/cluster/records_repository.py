@@ -103,20 +103,17 @@ class RecordsRepository(Value):
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
         listing = None if self.refused and keep else self._list(keep)
         if listing is None or (isinstance(listing, FanoutError) and _is_refusal(listing)):
-            return self._list_apart(keep)
+            # Branches with objects that Git refuses keep no other from being read.
+            refs = self._list_refs(())
+            prefixes = tuple(pattern[:-1] for pattern in keep if pattern.endswith("*"))
+            wanted = sorted(ref for ref in refs if ref in keep or ref.startswith(prefixes))
+            for commit in self.refused.keys() - {refs[ref] for ref in wanted}:
+                del self.refused[commit]
+            self._fetch_apart([ref for ref in wanted if refs[ref] not in self.refused], refs)
+            return refs
         if isinstance(listing, FanoutError):
             raise self._with_remedy(listing)
         return listing.refs
-
-    def _list_apart(self, keep: tuple[str, ...]) -> Mapping[str, str]:
-        """List the branches; those with objects that Git refuses keep no other from being read."""
-        refs = self._list_refs(())
-        prefixes = tuple(pattern[:-1] for pattern in keep if pattern.endswith("*"))
-        wanted = sorted(ref for ref in refs if ref in keep or ref.startswith(prefixes))
-        for commit in self.refused.keys() - {refs[ref] for ref in wanted}:
-            del self.refused[commit]
-        self._fetch_apart([ref for ref in wanted if refs[ref] not in self.refused], refs)
-        return refs
 
     def _fetch_apart(self, names: Sequence[str], refs: Mapping[str, str]) -> None:
         """Fetch branches, by halves until each that is refused is alone."""

@@ -50,9 +50,33 @@ class SweepLogStore:
                 head, entries = self._read()
             except InvalidInput:
                 head, entries = self._repository.heads([self._ref])[self._ref], {}
-            changed = _merge_entries(entries, changes, at)
-            if changed != entries:
-                self._append(head, changed, at)
+            changed = dict(entries)
+            for name, new in changes.items():
+                old = entries.get(name)
+                # A later entry of the same schedule by any process stays.
+                if new is None:
+                    changed.pop(name, None)
+                elif (
+                    old is None
+                    or old.at < new.at
+                    or not old.applies_to(new.schedule, new.time_zone, at)
+                ):
+                    changed[name] = new
+            if changed == entries:
+                return
+            lines = {
+                name: {**as_data(entry), "at": format_instant(entry.at)}
+                for name, entry in sorted(changed.items())
+            }
+            commit = FileCommit(
+                ref=self._ref,
+                parent=head,
+                content_by_path={LOG_FILE: encode_canonical(lines)},
+                dropped_paths=(),
+                message="Sweeps by schedule\n",
+                timestamp=int(at.timestamp()),
+            )
+            self._repository.change([commit], {self._ref: head}, self._identity)
 
         # Read again in each attempt: the process that won the race may have logged a later sweep.
         retry_conflicts(put)
@@ -64,11 +88,8 @@ class SweepLogStore:
         with self._repository.reader() as reader:
             entry = reader.entry(reader.commit(head).tree, LOG_FILE)
             data = reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""
-            return head, self._parse(data)
-
-    def _parse(self, data: bytes) -> dict[str, LoggedSweep]:
         try:
-            return read_json_as(data, type=dict[str, LoggedSweep])
+            return head, read_json_as(data, type=dict[str, LoggedSweep])
         except (ValueError, RecursionError) as error:
             branch = self._ref.removeprefix("refs/heads/")
             location = f"{LOG_FILE} on branch {branch} of {self._repository.remote.url}"
@@ -77,32 +98,3 @@ class SweepLogStore:
                 reason="RecordUnreadable",
                 remedy="the next sweep replaces it and does not repeat earlier sweeps",
             ) from error
-
-    def _append(self, head: str, entries: Mapping[str, LoggedSweep], at: datetime) -> None:
-        lines = {
-            name: {**as_data(entry), "at": format_instant(entry.at)}
-            for name, entry in sorted(entries.items())
-        }
-        commit = FileCommit(
-            ref=self._ref,
-            parent=head,
-            content_by_path={LOG_FILE: encode_canonical(lines)},
-            dropped_paths=(),
-            message="Sweeps by schedule\n",
-            timestamp=int(at.timestamp()),
-        )
-        self._repository.change([commit], {self._ref: head}, self._identity)
-
-
-def _merge_entries(
-    entries: Mapping[str, LoggedSweep], changes: Mapping[str, LoggedSweep | None], now: datetime
-) -> dict[str, LoggedSweep]:
-    """Merge changes into the entries. A later entry of the same schedule by any process stays."""
-    merged = dict(entries)
-    for name, new in changes.items():
-        old = entries.get(name)
-        if new is None:
-            merged.pop(name, None)
-        elif old is None or old.at < new.at or not old.applies_to(new.schedule, new.time_zone, now):
-            merged[name] = new
-    return merged

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from fanout.errors import RateLimited
-from fanout.forge.governor import DeferredCall, Governor
+from fanout.forge.governor import Governor
 from fanout.plan.pull_requests.call_limits import CallKind
 
 

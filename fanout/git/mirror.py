@@ -30,32 +30,28 @@ def file_lock(path: Path, timeout: float) -> Iterator[None]:
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _acquire(file, time.monotonic() + timeout, timeout)
+        deadline = time.monotonic() + timeout
+        # Polling: flock has no timeout, and Python handles the alarm that could end it only in the
+        # main thread.
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
+                    raise Unavailable(
+                        f"process {holder or 'unknown'} has held the mirror for more than"
+                        f" {timeout:g} s",
+                        reason="MirrorBusy",
+                        remedy="wait for that process, or give each process its own --state-dir",
+                    ) from None
+                time.sleep(_POLL_INTERVAL)
         with suppress(OSError):  # a full disk must not prevent the lock
             os.pwrite(file, str(os.getpid()).ljust(_HOLDER_WIDTH).encode(), 0)
         yield
     finally:
         os.close(file)
-
-
-def _acquire(file: int, deadline: float, timeout: float) -> None:
-    # Polling: flock has no timeout, and Python handles the alarm that could end it only in the main
-    # thread.
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
-                raise Unavailable(
-                    f"process {holder or 'unknown'} has held the mirror for more than"
-                    f" {timeout:g} s",
-                    reason="MirrorBusy",
-                    remedy="wait for that process, or give each process its own --state-dir",
-                ) from None
-            time.sleep(_POLL_INTERVAL)
-        else:
-            return
 
 
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that works on the same mirror
@@ -136,16 +132,6 @@ class MirrorDirectory:
         self._inode = directory.stat().st_ino
         self._lock_timeout = lock_timeout
 
-    def _restore_directory(self) -> None:
-        """Create the directory again if somebody has deleted it while this process runs."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        inode = self.directory.stat().st_ino
-        if inode != self._inode:
-            self._inode = inode
-            # Work that was under way may have created it, accessible to everybody.
-            with suppress(PermissionError):
-                self.directory.chmod(0o700)
-
     def path_of(self, address: RepositoryAddress, credentials: str = "") -> Path:
         """Return the path of the mirror of this address, whether it exists or not.
 
@@ -162,7 +148,14 @@ class MirrorDirectory:
         Raises Unavailable if another process holds it for too long or if it cannot be created.
         """
         path = self.path_of(address, credentials)
-        self._restore_directory()
+        # Somebody may have deleted the directory while this process runs.
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        inode = self.directory.stat().st_ino
+        if inode != self._inode:
+            self._inode = inode
+            # Work that was under way may have created it, accessible to everybody.
+            with suppress(PermissionError):
+                self.directory.chmod(0o700)
         with ExitStack() as stack:
             with waiting_for_remote(path):
                 stack.enter_context(file_lock(path.with_suffix(".lock"), self._lock_timeout))

@@ -84,24 +84,19 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     # push, after the work is done.
     _require(reader, files - change.blobs.keys())
     _require(reader, trees - {item.tree for item in packages})
-    _require(reader, _parent_commits(change))
+    parents = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
+    parents |= {draft.commit for merge in change.merges for draft in merge.drafts}
+    for stage_draft in change.stage_drafts:
+        more_parents = (oid for it in stage_draft.commits for oid in it.more_parents)
+        parents |= {stage_draft.parent, *more_parents}
+    parents |= {commit.parent for commit in change.files}
+    parents |= {change.vendor.parent} if change.vendor else set()
+    parents |= {change.expected[change.branch]} if change.merges else set()
+    _require(reader, parents - {""})
 
 
 def _package_trees(change: RepositoryChange) -> tuple[StoredTree | DraftCommit, ...]:
     return (*change.trees, *change.drafts)
-
-
-def _parent_commits(change: RepositoryChange) -> set[str]:
-    """Return the ids of all parents of the commits of the change."""
-    commits = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
-    commits |= {draft.commit for merge in change.merges for draft in merge.drafts}
-    for stage_draft in change.stage_drafts:
-        more_parents = (oid for it in stage_draft.commits for oid in it.more_parents)
-        commits |= {stage_draft.parent, *more_parents}
-    commits |= {commit.parent for commit in change.files}
-    commits |= {change.vendor.parent} if change.vendor else set()
-    commits |= {change.expected[change.branch]} if change.merges else set()
-    return commits - {""}
 
 
 def _require(reader: MirrorReader, needed: Iterable[str]) -> None:

@@ -113,25 +113,21 @@ class PackWriter:
         # process begin with tmp_ and are removed when the mirror is opened next.
         temporary = self._directory / f"tmp_pack_{os.getpid()}"
         try:
-            checksum = self._write(temporary)
-            stem = f"pack-{checksum.hex()}"
+            digest = hashlib.sha1(usedforsecurity=False)
+            with temporary.open("wb") as file:
+                for chunk in self._chunks():
+                    digest.update(chunk)
+                    file.write(chunk)
+                file.write(digest.digest())
+            stem = f"pack-{digest.hexdigest()}"
             # The order matters: git finds a pack by its index, so the index is renamed last and no
             # reader ever sees an index without its pack.
             _publish_file(temporary, self._directory / f"{stem}.pack")
-            temporary.write_bytes(self._build_index(checksum))
+            temporary.write_bytes(self._build_index(digest.digest()))
             _publish_file(temporary, self._directory / f"{stem}.idx")
         finally:
             temporary.unlink(missing_ok=True)
         return len(self._entries)
-
-    def _write(self, path: Path) -> bytes:
-        digest = hashlib.sha1(usedforsecurity=False)
-        with path.open("wb") as file:
-            for chunk in self._chunks():
-                digest.update(chunk)
-                file.write(chunk)
-            file.write(digest.digest())
-        return digest.digest()
 
     def _chunks(self) -> Iterator[bytes]:
         """Yield the pack without its trailing checksum, in chunks of about one megabyte.
@@ -156,24 +152,8 @@ class PackWriter:
         counts = [0] * 256
         for oid in oids:
             counts[oid[0]] += 1
-        content = b"".join(
-            [
-                b"\xfftOc",
-                struct.pack(">257I", 2, *accumulate(counts)),
-                *oids,
-                struct.pack(f">{len(oids)}I", *checksums),
-                self._encode_offsets(offsets),
-                checksum,
-            ]
-        )
-        return content + hashlib.sha1(content, usedforsecurity=False).digest()
-
-    def _encode_offsets(self, offsets: Sequence[int]) -> bytes:
-        """Encode the table of 32-bit offsets, followed by the table of 64-bit offsets.
-
-        In place of a large offset the first table has the position in the second one, with the
-        highest bit set.
-        """
+        # In place of a large offset the table of 32-bit offsets has the position in the table of
+        # 64-bit offsets, with the highest bit set.
         large_offsets: list[int] = []
         entries: list[int] = []
         for offset in offsets:
@@ -182,7 +162,17 @@ class PackWriter:
             else:
                 entries.append(_IS_LARGE | len(large_offsets))
                 large_offsets.append(offset)
-        return struct.pack(f">{len(entries)}I{len(large_offsets)}Q", *entries, *large_offsets)
+        content = b"".join(
+            [
+                b"\xfftOc",
+                struct.pack(">257I", 2, *accumulate(counts)),
+                *oids,
+                struct.pack(f">{len(oids)}I", *checksums),
+                struct.pack(f">{len(entries)}I{len(large_offsets)}Q", *entries, *large_offsets),
+                checksum,
+            ]
+        )
+        return content + hashlib.sha1(content, usedforsecurity=False).digest()
 
 
 def compute_object_id(kind: int, data: bytes) -> bytes:

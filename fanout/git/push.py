@@ -179,7 +179,15 @@ def apply_change(
     if any(contents) or change.vendor:
         objects = writer.write(mirror, change)
         git.counters.add("objects_written", objects.count)
-        written |= _drop_repeated_tags(change, objects.refs, listed_refs)
+        written |= objects.refs
+        # A server killed during a push may have moved the tag and not the branch. Publishing again
+        # yields the same commit, which the existing tag names. If it moved only the vendor branch,
+        # which states the publication, the commit gets the tag that is stated.
+        for draft in (draft for merge in change.merges for draft in merge.drafts):
+            if draft.last_tag and draft.last_commit == written[draft.tag]:
+                commit = written.pop(draft.tag)
+                if draft.last_tag not in listed_refs:
+                    written[draft.last_tag] = commit
     changed_refs = {
         ref: oid
         for ref, oid in written.items()
@@ -204,25 +212,6 @@ def apply_change(
         # Without the outgoing refs, so that no later push repeats them.
         write_refs(mirror, _with_listed_names(listed_refs))
     return PushedChange(written, removed)
-
-
-def _drop_repeated_tags(
-    change: RepositoryChange, refs: Mapping[str, str], listed_refs: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the refs without a second tag for a commit that has been tagged already.
-
-    A server killed during a push may have moved the tag and not the branch. Publishing
-    again yields the same commit, which the existing tag names. If it moved only the vendor
-    branch, which states the publication, the commit gets the tag that is stated.
-    """
-    remaining_refs = dict(refs)
-    for merge in change.merges:
-        for draft in merge.drafts:
-            if draft.last_tag and draft.last_commit == remaining_refs[draft.tag]:
-                commit = remaining_refs.pop(draft.tag)
-                if draft.last_tag not in listed_refs:
-                    remaining_refs[draft.last_tag] = commit
-    return remaining_refs
 
 
 def _check_expected(

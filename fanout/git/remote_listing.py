@@ -103,7 +103,26 @@ def list_remote(
     remote_refs = parse_ls_remote(output, access)
     kept_refs = RefPatterns(keep).select(remote_refs.ids)
     previous_refs = read_listed_refs(mirror)
-    _fetch_missing(git, mirror, access, kept_refs, allowed)
+    # Fetched by id, not by name: so the remote is listed once, whatever moves meanwhile, and git
+    # writes no file per ref.
+    if missing := _find_missing(mirror, kept_refs):
+        repack_if_due(git, mirror)
+        git.counters.add("fetches")
+        options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
+        with (
+            tempfile.TemporaryFile(dir=mirror) as id_file,
+            tempfile.NamedTemporaryFile(dir=mirror, prefix="tmp_") as skip_file,
+        ):
+            id_file.write("".join(f"{oid}\n" for oid in missing).encode())
+            id_file.seek(0)
+            skip_file.write("".join(f"{oid}\n" for oid in sorted(allowed)).encode())
+            skip_file.flush()
+            settings = [f"fetch.fsck.skipList={skip_file.name}"] if allowed else []
+            git.run(mirror, ["fetch", *options, "origin"], access, id_file, settings=settings)
+        if still_missing := _find_missing(mirror, kept_refs):
+            raise DamagedMirrorError(
+                f"the remote lists {still_missing[0]} but did not send it", reason="MirrorDamaged"
+            )
     listed_refs = {
         ref: oid for ref, oid in previous_refs.items() if remote_refs.ids.get(ref) == oid
     } | kept_refs
@@ -175,40 +194,6 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
     ids = {name: oid for name, oid in refs.items() if name not in peeled}
     commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
     return RemoteRefs(ids, commits)
-
-
-def _fetch_missing(
-    git: GitProgram,
-    mirror: Path,
-    access: RemoteAccess,
-    refs: Mapping[str, str],
-    allowed: Collection[str],
-) -> None:
-    """Fetch the listed commits that the mirror lacks.
-
-    Fetched by id, not by name: so the remote is listed once, whatever moves meanwhile, and
-    git writes no file per ref.
-    """
-    missing = _find_missing(mirror, refs)
-    if not missing:
-        return
-    repack_if_due(git, mirror)
-    git.counters.add("fetches")
-    options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
-    with (
-        tempfile.TemporaryFile(dir=mirror) as id_file,
-        tempfile.NamedTemporaryFile(dir=mirror, prefix="tmp_") as skip_file,
-    ):
-        id_file.write("".join(f"{oid}\n" for oid in missing).encode())
-        id_file.seek(0)
-        skip_file.write("".join(f"{oid}\n" for oid in sorted(allowed)).encode())
-        skip_file.flush()
-        settings = [f"fetch.fsck.skipList={skip_file.name}"] if allowed else []
-        git.run(mirror, ["fetch", *options, "origin"], access, id_file, settings=settings)
-    if still_missing := _find_missing(mirror, refs):
-        raise DamagedMirrorError(
-            f"the remote lists {still_missing[0]} but did not send it", reason="MirrorDamaged"
-        )
 
 
 def _find_missing(mirror: Path, refs: Mapping[str, str]) -> list[str]:

@@ -233,7 +233,14 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
     if not text.strip():
         return None
     if counter is not None:
-        _count_values(text, file, counter)
+        # Without building them, as Python's reader cannot stop.
+        max_values = counter.limit - counter.count
+        number = 0
+        for token in _VALUE.finditer(text):
+            number += token[1] is None
+            if number > max_values:
+                break
+        counter.add(number, file)
     has_duplicate = False
     constants: list[str] = []
 
@@ -265,17 +272,6 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
         raise InvalidManifest(problems)
     _check_json(data, file)
     return data
-
-
-def _count_values(text: str, file: str, counter: ValueCounter) -> None:
-    """Count the values of a JSON text without building them, as Python's reader cannot stop."""
-    max_values = counter.limit - counter.count
-    number = 0
-    for token in _VALUE.finditer(text):
-        number += token[1] is None
-        if number > max_values:
-            break
-    counter.add(number, file)
 
 
 def _check_json(data: object, file: str) -> None:

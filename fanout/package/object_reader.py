@@ -13,7 +13,7 @@ guesses, and a property test compares the two.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
@@ -252,7 +252,12 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
         for event in parse_events(text, file):
             kind = event.__class__
             if kind is yaml.ScalarEvent:
-                value = _scalar_value(event)
+                value = event.value
+                is_special = event.anchor is not None or event.tag is not None
+                if is_special or (event.implicit[0] and value == MERGE):
+                    raise _NeedsPositions
+                if event.implicit[0]:
+                    value = resolve_scalar(value)
             elif kind in _STARTS:
                 # Refusals are left to the parser with positions, whose errors name the line.
                 if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
@@ -280,14 +285,3 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
                 key = value
     except (RefusedDocument, ValueError):
         raise _NeedsPositions from None
-
-
-def _scalar_value(event: yaml.ScalarEvent) -> Any:
-    if event.anchor is not None or event.tag is not None:
-        raise _NeedsPositions
-    text = event.value
-    if event.implicit[0]:
-        if text == MERGE:
-            raise _NeedsPositions
-        return resolve_scalar(text)
-    return text

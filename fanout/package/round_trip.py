@@ -24,7 +24,6 @@ from ruamel.yaml.tag import Tag
 
 from fanout.package.field_edits import REMOVE, Edit
 from fanout.package.yaml_scalars import (
-    Scalar,
     YamlStyle,
     format_scalar,
     is_literal,

@@ -30,9 +30,18 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
     are equal stay equal, and different ones stay different. A manifest that cannot be parsed
     and may contain a Secret is masked as a whole.
     """
-    manifests = [_parse_manifests(side) for side in sides]
+    # Those that may contain Secrets by path, None for an unreadable one.
+    manifests: list[dict[str, Manifest | None]] = [{} for _ in sides]
+    for side, parsed in zip(sides, manifests, strict=True):
+        for path, (_, data) in side.items():
+            # Escapes can spell the kind in other ways, so only files without any are left out.
+            if is_manifest(path) and any(hint in data for hint in _HINTS):
+                try:
+                    parsed[path] = Manifest.parse(data, path)
+                except InvalidManifest:
+                    parsed[path] = None
     directories = set().union(*map(package_directories, sides))
-    packages = {path: find_package(path, directories) for side in manifests for path in side}
+    packages = {path: find_package(path, directories) for it in manifests for path in it}
     values_by_side: list[dict[_ValueKey, Any]] = [
         {
             key: value
@@ -53,19 +62,6 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
         }
         for number, side in enumerate(sides)
     ]
-
-
-def _parse_manifests(side: Files) -> dict[str, Manifest | None]:
-    """Return the manifests that may contain Secrets by path, None for an unreadable one."""
-    manifests: dict[str, Manifest | None] = {}
-    for path, (_, data) in side.items():
-        # Escapes can spell the kind in other ways, so only files without any are left out.
-        if is_manifest(path) and any(hint in data for hint in _HINTS):
-            try:
-                manifests[path] = Manifest.parse(data, path)
-            except InvalidManifest:
-                manifests[path] = None
-    return manifests
 
 
 _HINTS = (_KIND.encode(), b"\\")

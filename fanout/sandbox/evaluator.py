@@ -166,7 +166,20 @@ class TextEvaluator:
         distinct = list(dict.fromkeys(texts))
         new_texts = [text for text in distinct if text not in self._texts]
         compiled = {text: self._texts[text] for text in distinct if text in self._texts}
-        for text, parsed in self._parse_new(new_texts, budget).items():
+        new: dict[str, ParsedText | ExpressionFailure] = {}
+        if new_texts:
+            cached = self._ast_cache.find(new_texts)
+            missing = [text for text in new_texts if text not in cached]
+            by_worker = self.workers.parse_texts(missing, budget) if missing else {}
+            self._ast_cache.store(
+                {
+                    text: it
+                    for text, it in by_worker.items()
+                    if isinstance(it, ParsedText) and it.ast is not None
+                }
+            )
+            new = {**cached, **by_worker}
+        for text, parsed in new.items():
             if isinstance(parsed, ExpressionFailure):
                 compiled[text] = parsed
             else:
@@ -178,24 +191,6 @@ class TextEvaluator:
             if not (isinstance(parsed, ExpressionFailure) and parsed.reason == "LimitExceeded"):
                 self._texts[text] = compiled[text]
         return {text: compiled[text] for text in distinct}
-
-    def _parse_new(
-        self, texts: Sequence[str], budget: EvaluationBudget | None
-    ) -> dict[str, ParsedText | ExpressionFailure]:
-        """Return the parsed form of new texts, from the file cache or from a worker."""
-        if not texts:
-            return {}
-        cached = self._ast_cache.find(texts)
-        missing = [text for text in texts if text not in cached]
-        parsed = self.workers.parse_texts(missing, budget) if missing else {}
-        self._ast_cache.store(
-            {
-                text: parsed_text
-                for text, parsed_text in parsed.items()
-                if isinstance(parsed_text, ParsedText) and parsed_text.ast is not None
-            }
-        )
-        return {**cached, **parsed}
 
     def compile_batch(self, texts: Sequence[str]) -> dict[str, CompiledText | ExpressionFailure]:
         """Compile texts as a batch of its own."""

@@ -138,11 +138,6 @@ class Overlay:
         """Return the object's path in its document."""
         return self._origin.path
 
-    def ensure_text(self, path: Path) -> None:
-        """Set an empty text where nothing is yet, to be replaced later."""
-        if self.peek(path) is MISSING:
-            self.set(path, "")
-
     def _find_edit_path(self, path: Path) -> Path:
         """Return the shortest prefix of the path that is new or already changed."""
         # Fast path for the first change to a field of an existing map, which is most of them.
@@ -291,11 +286,19 @@ def rewrite_manifest(
     data = manifest.apply_edits_to_text(edits)
     # Comments and removals need the positions of the edited text, hence a second parse. Few
     # files have any, so the others are not charged for it.
-    return (
-        _apply_comments_and_removals(data, manifest.file, changes_by_number)
-        if needs_second_pass
-        else data
-    )
+    if not needs_second_pass:
+        return data
+    manifest = Manifest.parse(data, manifest.file)
+    objects = find_objects(manifest)
+    comments: dict[int, dict[Path, str]] = {}
+    for number, changes in changes_by_number.items():
+        manifest_object = objects[number]
+        for path, text in changes.comments:
+            comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
+    if comments:
+        data = _add_comments(manifest, comments)
+    dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
+    return remove_objects(Manifest.parse(data, manifest.file), dropped) if dropped else data
 
 
 def _replace_lines(manifest: Manifest, texts: Mapping[int, str]) -> Manifest:
@@ -320,27 +323,9 @@ def _replace_lines(manifest: Manifest, texts: Mapping[int, str]) -> Manifest:
             edits.append(Edit(index, path, document.value))
     if edits:
         manifest = Manifest.parse(manifest.apply_edits_to_text(edits), manifest.file)
-    return (
-        Manifest.parse(manifest.replace_documents(document_texts), manifest.file)
-        if document_texts
-        else manifest
-    )
-
-
-def _apply_comments_and_removals(
-    data: bytes, file: str, changes_by_number: Mapping[int, ObjectChanges]
-) -> bytes | None:
-    manifest = Manifest.parse(data, file)
-    objects = find_objects(manifest)
-    comments: dict[int, dict[Path, str]] = {}
-    for number, changes in changes_by_number.items():
-        manifest_object = objects[number]
-        for path, text in changes.comments:
-            comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
-    if comments:
-        data = _add_comments(manifest, comments)
-    dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
-    return remove_objects(Manifest.parse(data, file), dropped) if dropped else data
+    if not document_texts:
+        return manifest
+    return Manifest.parse(manifest.replace_documents(document_texts), manifest.file)
 
 
 def remove_objects(manifest: Manifest, numbers: Collection[int]) -> bytes | None:

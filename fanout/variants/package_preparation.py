@@ -227,6 +227,14 @@ def _compute_fingerprint(
     package: UpstreamPackage, functions: Iterable[DeclaredFunction], scopes: DeclaredScopes
 ) -> str:
     """Return the part of the digest that all variants share."""
+    versions: list[list[object]] = []
+    for item in functions:
+        function = item.function
+        versions.append([function.name, function.version])
+        # Declared definitions enter only where a function uses them, so that a new definition in
+        # the cluster does not redraft every package.
+        if isinstance(function, CatalogFunction) and function.uses_scopes and scopes:
+            versions[-1].append(scopes)
     return canonical_text(
         [
             package.repository,
@@ -234,18 +242,9 @@ def _compute_fingerprint(
             package.tree,
             package.revision.name,
             package.revision.commit,
-            [_function_fingerprint(item, scopes) for item in functions],
+            versions,
         ]
     )
-
-
-def _function_fingerprint(item: DeclaredFunction, scopes: DeclaredScopes) -> list[object]:
-    """Return the part of a function that enters the digest."""
-    function = item.function
-    uses_scopes = isinstance(function, CatalogFunction) and function.uses_scopes and scopes
-    # Declared definitions enter only where a function uses them, so that a new definition in
-    # the cluster does not redraft every package.
-    return [function.name, function.version, *([scopes] if uses_scopes else [])]
 
 
 def _check_files(package: UpstreamPackage, limits: RenderLimits) -> None:

@@ -15,12 +15,11 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import VariantSpec
 from fanout.variants.functions.function_interface import Change, Path, UnfitObject, mapping
-from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.manifest_objects import ManifestObject, find_objects
 from fanout.variants.overlay import Overlay
 from fanout.variants.package_context import CONTEXT, context_edits, refuse_context_keys
 from fanout.variants.package_preparation import ObjectPlace, PreparedPackage
-from fanout.variants.render_model import Injection, RenderInputs
+from fanout.variants.render_model import RenderInputs
 from fanout.variants.size_accounting import SizeCounter
 from fanout.variants.variant_kptfile import kptfile_form_key, with_variant_fields
 
@@ -108,7 +107,8 @@ def _prepare_manifest(prepared: PreparedPackage, file: str, target_edits: Target
             overlay = Overlay(file, objects[number])
             try:
                 for path in paths:
-                    overlay.ensure_text(path)
+                    if overlay.peek(path) is MISSING:  # to be replaced later
+                        overlay.set(path, "")
             except UnfitObject as unfit:
                 raise _unfit_error(overlay, file, unfit) from None
             edits += overlay.collect_edits()

@@ -20,7 +20,7 @@ from fanout.package.kptfile import (
     name_edits,
     upstream_edits,
 )
-from fanout.package.manifest import Document, Manifest
+from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import dump
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.functions.function_interface import mapping

@@ -256,34 +256,34 @@ FAULTS = [
             "spec: {policy: a, stage: b, check: c, status: passed, revision: v1}\n"
         },
         (
-            f"a.yaml:2: Evidence: kind: Evidence is a record and cannot be declared in a file; "
+            "a.yaml:2: Evidence: kind: Evidence is a record and cannot be declared in a file; "
             "use fanout report"
         ),
     ),
     (
         "a document that is not an object",
         {"a.yaml": "# text\n---\n- 1\n"},
-        f"a.yaml:3: is not an object; write apiVersion, kind and metadata, or remove it",
+        "a.yaml:3: is not an object; write apiVersion, kind and metadata, or remove it",
     ),
     (
         "a JSON file that is not an object",
         {"a.json": "[1]"},
-        f"a.json:1: is not an object; write apiVersion, kind and metadata, or remove it",
+        "a.json:1: is not an object; write apiVersion, kind and metadata, or remove it",
     ),
     (
         "an object without a kind",
         {"a.yaml": "apiVersion: v1\nmetadata:\n  name: a\n"},
-        f"a.yaml:1: a: kind: is missing or not a string; set kind",
+        "a.yaml:1: a: kind: is missing or not a string; set kind",
     ),
     (
         "a name that is a number to YAML",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: 7\n"},
-        f"a.yaml:4: ConfigMap: metadata.name: is missing or not a string; set metadata.name",
+        "a.yaml:4: ConfigMap: metadata.name: is missing or not a string; set metadata.name",
     ),
     (
         "metadata that is a list",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: []\n"},
-        f"a.yaml:3: ConfigMap: metadata: is missing or not an object; set metadata.name",
+        "a.yaml:3: ConfigMap: metadata: is missing or not an object; set metadata.name",
     ),
 ]
 
@@ -409,5 +409,5 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
 
 def test_a_directory_that_is_not_there_is_told(tmp_path):
     declared = read_directory([tmp_path / "nowhere"])
-    assert lines(declared, tmp_path) == [f"nowhere: does not exist; correct the path of -f"]
+    assert lines(declared, tmp_path) == ["nowhere: does not exist; correct the path of -f"]
     assert [it.source for it in declared.unread] == [str(tmp_path / "nowhere")]

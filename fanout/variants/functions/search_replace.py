@@ -140,10 +140,8 @@ def _translate_stars(text: str, position: int) -> tuple[str, int]:
 
     Returns the expression and the position after the stars.
     """
-    is_double_star = text[position : position + 1] == "*" and text[position - 2 : position - 1] in (
-        "",
-        "/",
-    )
+    before = text[position - 2 : position - 1]
+    is_double_star = text[position : position + 1] == "*" and before in ("", "/")
     next_char = text[position + 1 : position + 2]
     if is_double_star and next_char == "/":
         return "(?:.*/)?", position + 2
@@ -262,7 +260,13 @@ def _find_matches(
             if not config.searches_values:
                 yield path, value, ()
             continue
-        groups = _match_value(config, path, facts)
+        assert facts.text is not None
+        text = facts.text.spelling(path).text or ""
+        if config.value and config.value != text:
+            continue
+        groups: tuple[str | None, ...] | None = (text,)
+        if config.expression:
+            groups = compile_regex(config.expression).match(text) if text else None
         if groups is not None:
             yield path, value, groups
 
@@ -277,17 +281,6 @@ def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     if isinstance(value, list):
         for at, child in enumerate(value):
             yield from _walk_values(child, (*path, at))
-
-
-def _match_value(config: _Config, path: Path, facts: PackageFacts) -> tuple[str | None, ...] | None:
-    """Return the groups matched in the value's text, or None if the value does not match."""
-    assert facts.text is not None
-    text = facts.text.spelling(path).text or ""
-    if config.value and config.value != text:
-        return None
-    if config.expression:
-        return compile_regex(config.expression).match(text) if text else None
-    return (text,)
 
 
 def _set_match(
