@@ -318,9 +318,8 @@ class HttpProbes:
         self._changed = Condition()  # guards what follows
         self._in_flight: set[ProbeQuery] = set()
         self._late_answers: dict[ProbeQuery, tuple[float, ProbeResponse | ProbeFailure]] = {}
-        self._hanging: set[str] = (
-            set()
-        )  # origins that did not answer in time, and are not waited for
+        # Origins that did not answer in time, and are not waited for.
+        self._hanging: set[str] = set()
         self._impatient_until = 0.0  # by the monotonic clock
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:

@@ -134,6 +134,21 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
     }
     if model.SHORT_NAMES:
         names["shortNames"] = list(model.SHORT_NAMES)
+    columns = [(*it, False) for it in (*_COLUMNS[kind], _AGE)]
+    columns += [(*it, True) for it in _WIDE_COLUMNS.get(kind, ())]
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _object_schema(model)},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [
+            {"name": name, "type": type_, "jsonPath": path, **({"priority": 1} if is_wide else {})}
+            for name, type_, path, is_wide in columns
+        ],
+    }
+    if model.SELECTABLE:
+        version["selectableFields"] = [{"jsonPath": f".{model.SELECTABLE}"}]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -142,27 +157,8 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
             "group": GROUP,
             "scope": "Namespaced",
             "names": names,
-            "versions": [_build_version(model)],
+            "versions": [version],
         },
-    }
-
-
-def _build_version(model: type[KRMObject]) -> dict[str, Any]:
-    columns = [(*it, False) for it in (*_COLUMNS[model.__name__], _AGE)]
-    columns += [(*it, True) for it in _WIDE_COLUMNS.get(model.__name__, ())]
-    return {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": _object_schema(model)},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path, **({"priority": 1} if is_wide else {})}
-            for name, kind, path, is_wide in columns
-        ],
-        **(
-            {"selectableFields": [{"jsonPath": f".{model.SELECTABLE}"}]} if model.SELECTABLE else {}
-        ),
     }
 
 
@@ -185,7 +181,8 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
         _add_rule(structural_schema, rule)
     for path, node in _walk_schema(structural_schema, ()):
         if node.get("pattern") == durations.DURATION_PATTERN:
-            _add_rule(structural_schema, duration_rule(_format_pattern(path)))
+            dotted = ".".join("[*]" if part == 0 else str(part) for part in path)
+            _add_rule(structural_schema, duration_rule(dotted.replace(".[*]", "[*]")))
     return structural_schema
 
 
@@ -218,10 +215,6 @@ def _walk_schema(
         yield from _walk_schema(schema["items"], (*path, 0))
     if "additionalProperties" in schema:
         yield from _walk_schema(schema["additionalProperties"], (*path, "*"))
-
-
-def _format_pattern(path: FieldPath) -> str:
-    return ".".join("[*]" if part == 0 else str(part) for part in path).replace(".[*]", "[*]")
 
 
 def _add_rule(schema: dict[str, Any], rule: SchemaRule) -> None:

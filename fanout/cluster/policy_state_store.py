@@ -175,28 +175,20 @@ class PolicyStateStore:
                 if state.head and state.failure is None
             }
             return self._last_states
-        self._last_states = self._with_lost_branches(states, keys)
-        return self._last_states
-
-    def _with_lost_branches(
-        self, states: Mapping[RecordsKey, PolicyRecords], keys: Sequence[RecordsKey]
-    ) -> Mapping[RecordsKey, PolicyRecords]:
-        """Return the states; for policies without a branch, with how many may be it, renamed."""
-        missing = [key for key in keys if not states[key].head]
-        if not missing:
-            return states
         # One renamed below the same prefix has the records of another policy than its name says.
         misnamed = sum(bool(states[key].unreadable) for key in states.keys() - set(keys))
         others = self._unknown_branches + misnamed
-        if not others:
-            return states
-        url = self._repository.remote.url
-        names = {key: self._branch_ref(key).removeprefix("refs/heads/") for key in missing}
-        named = {
-            key: replace(states[key], lost_branch=LostBranch(name, url, others))
-            for key, name in names.items()
-        }
-        return {**states, **named}
+        missing = [key for key in keys if not states[key].head] if others else []
+        if missing:
+            url = self._repository.remote.url
+            names = {key: self._branch_ref(key).removeprefix("refs/heads/") for key in missing}
+            lost = {
+                key: replace(states[key], lost_branch=LostBranch(name, url, others))
+                for key, name in names.items()
+            }
+            states = {**states, **lost}
+        self._last_states = states
+        return self._last_states
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last.
@@ -258,10 +250,15 @@ class PolicyStateStore:
                 if self._status_files.get(key, {}) != files:
                     self._changed_elsewhere.add(key)
                     self._status_files[key] = files
-        records_by_key = {
-            key: self._with_location(key) if head else PolicyRecords()
-            for key, head in heads.items()
-        }
+        records_by_key: dict[RecordsKey, PolicyRecords] = {}
+        for key, head in heads.items():
+            policy_records = self._last_read(key).state if head else PolicyRecords()
+            if policy_records.unreadable:
+                name = self._branch_ref(key).removeprefix("refs/heads/")
+                location = f"{self._repository.remote.url}, branch {name}"
+                messages = tuple(f"{location}: {line}" for line in policy_records.unreadable)
+                policy_records = replace(policy_records, unreadable=messages)
+            records_by_key[key] = policy_records
         return self._check_descent(records_by_key | failed)
 
     def _read_branch(self, key: RecordsKey, head: str) -> PolicyStateBranch:
@@ -330,17 +327,6 @@ class PolicyStateStore:
 
     def _last_read(self, key: RecordsKey) -> PolicyStateBranch:
         return self._branches.get(key, PolicyStateBranch())
-
-    def _with_location(self, key: RecordsKey) -> PolicyRecords:
-        """Return the state of a policy, with repository and branch in its messages."""
-        policy_records = self._last_read(key).state
-        if not policy_records.unreadable:
-            return policy_records
-        url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
-        return replace(
-            policy_records,
-            unreadable=tuple(f"{url}, branch {name}: {line}" for line in policy_records.unreadable),
-        )
 
     def _branch_ref(self, key: RecordsKey) -> str:
         return branch_ref(self._install, key)

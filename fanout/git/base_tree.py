@@ -7,8 +7,7 @@ split per draft; its bytes are copied around the row, and written as a delta.
 from bisect import bisect_left
 from itertools import accumulate
 
-from fanout.git.delta_encoding import encode_copy, encode_insert
-from fanout.git.pack import TREE, PackWriter
+from fanout.git.pack import TREE, PackWriter, encode_copy, encode_insert
 from fanout.git.tree_editor import (
     ReadTree,
     check_path,

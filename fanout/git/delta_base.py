@@ -9,8 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate, compress, count
 from operator import ne
 
-from fanout.git.delta_encoding import encode_copy, encode_insert
-from fanout.git.pack import PackWriter, compute_object_id
+from fanout.git.pack import PackWriter, compute_object_id, encode_copy, encode_insert
 
 
 class DeltaBase:

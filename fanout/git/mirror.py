@@ -161,7 +161,19 @@ class MirrorDirectory:
                 stack.enter_context(file_lock(path.with_suffix(".lock"), self._lock_timeout))
             fresh = not _remove_leftovers(path)
             if fresh:
-                self._create(path, address)
+                # Made under another name and renamed, so that it is never incomplete. A process
+                # killed while it created or deleted the mirror left such a directory.
+                temporary = path.with_suffix(".making")
+                for leftover in (path, temporary, path.with_suffix(".dropped")):
+                    if leftover.is_dir():
+                        shutil.rmtree(leftover, ignore_errors=True)
+                    else:
+                        leftover.unlink(missing_ok=True)
+                # Else libgit2 would make missing directories above it, accessible to everybody.
+                temporary.mkdir()
+                create_bare(temporary)
+                _configure(temporary, address)
+                temporary.rename(path)
             _configure(path, address)
             yield Mirror(path, fresh)
 
@@ -174,23 +186,6 @@ class MirrorDirectory:
         with suppress(FileNotFoundError):  # another process may have deleted it
             mirror.path.rename(dropped)
         shutil.rmtree(dropped, ignore_errors=True)
-
-    def _create(self, path: Path, address: RepositoryAddress) -> None:
-        """Create the mirror under another name and rename it, so that it is never incomplete.
-
-        A process killed while it created or deleted the mirror left such a directory.
-        """
-        temporary = path.with_suffix(".making")
-        for leftover in (path, temporary, path.with_suffix(".dropped")):
-            if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                leftover.unlink(missing_ok=True)
-        # Else libgit2 would make missing directories above it, accessible to everybody.
-        temporary.mkdir()
-        create_bare(temporary)
-        _configure(temporary, address)
-        temporary.rename(path)
 
 
 def create_bare(path: Path) -> None:

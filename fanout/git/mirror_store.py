@@ -228,20 +228,16 @@ class MirrorStore:
 
         def work(mirror: Mirror) -> RefListing:
             last = self._listing_memos.pop(mirror.path, None)
-            if last is not None and self._is_memo_valid(mirror.path, keep, last):
-                self._listing_memos[mirror.path] = last
-                return last.listing
+            if last is not None and mirror.path in self._reusable_mirrors:
+                self._reusable_mirrors.discard(mirror.path)  # it answers at most one listing
+                if (last.keep, last.state) == (keep, mirror_state(mirror.path)):
+                    self._listing_memos[mirror.path] = last
+                    return last.listing
             memo = list_remote(self._git, mirror.path, access, keep, last, allowed)
             self._listing_memos[mirror.path] = memo
             return memo.listing
 
         return self._with_mirror(access, work)
-
-    def _is_memo_valid(self, mirror: Path, keep: tuple[str, ...], memo: ListingMemo) -> bool:
-        """Return whether the memo answers this listing; it does so at most once."""
-        reusable = mirror in self._reusable_mirrors
-        self._reusable_mirrors.discard(mirror)
-        return reusable and (memo.keep, memo.state) == (keep, mirror_state(mirror))
 
     def _change_one(self, changes: Sequence[RepositoryChange]) -> PushedChange:
         if len(changes) > 1:
@@ -317,11 +313,11 @@ class MirrorStore:
             except OSError as error:
                 return _disk_error(error)
 
-        with self._progress.task(task_name, len(work)) as advance:
-            return self._workers.run_all(work, run_one, self._is_local, self._locate, advance)
+        def locate(key: str) -> ErrorLocation:
+            return parse_address(url_of_remote(key), self._allowed).where
 
-    def _locate(self, key: str) -> ErrorLocation:
-        return parse_address(url_of_remote(key), self._allowed).where
+        with self._progress.task(task_name, len(work)) as advance:
+            return self._workers.run_all(work, run_one, self._is_local, locate, advance)
 
     def _is_local(self, key: str) -> bool:
         # A refused URL counts as local.

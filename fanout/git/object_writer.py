@@ -43,7 +43,7 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
-from fanout.plan.publication_statement import PublicationStatement, format_vendor_message
+from fanout.plan.publication_statement import format_vendor_message
 from fanout.values import Value, replace
 
 DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
@@ -326,12 +326,15 @@ class _ChangeWriter:
             editor.put(path, tree)
         parents = (vendor.parent,) if vendor.parent else ()
         drafts = {draft.tag: draft for merge in self._change.merges for draft in merge.drafts}
-        statements = [
-            _with_merge(statement, drafts[statement.tag], refs[statement.tag])
-            if statement.tag in drafts
-            else statement
-            for statement in vendor.statements
-        ]
+        statements = list(vendor.statements)
+        for number, statement in enumerate(statements):
+            if statement.tag in drafts:
+                merge = refs[statement.tag]
+                # A push that was left half done may have stated the same merge already.
+                repeats = merge == drafts[statement.tag].last_commit
+                statements[number] = replace(
+                    statement, merge=merge, number=statement.number - repeats
+                )
         message = format_vendor_message(vendor.message, statements, vendor.last_statements)
         return self._write_commit(editor, parents, vendor.timestamp, message).hex()
 
@@ -365,12 +368,3 @@ class _ChangeWriter:
         tree = editor.write(self._pack).hex()
         data = encode_commit(tree, parents, identity or self._change.identity, when, message)
         return self._pack.add(COMMIT, data)
-
-
-def _with_merge(
-    statement: PublicationStatement, draft: MergedDraft, merge: str
-) -> PublicationStatement:
-    """Return the statement about the draft that the commit `merge` publishes."""
-    # A push that was left half done may have stated the same merge already.
-    number = statement.number - 1 if merge == draft.last_commit else statement.number
-    return replace(statement, merge=merge, number=number)

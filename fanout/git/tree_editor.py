@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from fanout.errors import InvalidInput
-from fanout.git.delta_encoding import encode_copy, encode_insert
-from fanout.git.pack import TREE, PackWriter
+from fanout.git.pack import TREE, PackWriter, encode_copy, encode_insert
 
 _ROW_PATTERN = re.compile(rb"((\d+) ([^\0]+)\0.{20})", re.DOTALL)
 _DIRECTORY_MODES = {b"40000", b"040000"}  # the second in very old commits

@@ -14,7 +14,7 @@ from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, Path, format_path, get_value
 from fanout.package.manifest import Document, Manifest
-from fanout.values import Value
+from fanout.values import Value, asdict
 
 KPTFILE_NAME: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
@@ -62,13 +62,7 @@ class KptfileCondition(Value):
 
     def fields(self) -> dict[str, str]:
         """Return the fields as in the file, without empty ones."""
-        fields = {
-            "type": self.type,
-            "status": self.status,
-            "reason": self.reason,
-            "message": self.message,
-        }
-        return {name: value for name, value in fields.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 def find_kptfile(manifest: Manifest) -> Document:

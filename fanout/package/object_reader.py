@@ -191,7 +191,11 @@ def load_objects(
                 raise _NeedsPositions
             memo = ScalarMemo() if shared_memo is None else shared_memo
             values = []
-            for part in _split_documents(text):
+            # Cut at lines that are nothing but a marker: one at the beginning of a line ends every
+            # open collection and text, so a part that can be read by itself reads the same as
+            # within the file.
+            *parts, last = text.removeprefix(_MARKER).split(f"\n{_MARKER}")
+            for part in (*(f"{it}\n" for it in parts), last):
                 try:
                     values.append(read_plain(part, memo))
                 except NotPlainYaml:
@@ -226,16 +230,6 @@ class _NeedsPositions(Exception):
 
 _MARKER = "---\n"
 BYTE_ORDER_MARK = "\ufeff"
-
-
-def _split_documents(text: str) -> list[str]:
-    """Split the text at lines that are nothing but a marker.
-
-    A marker at the beginning of a line ends every open collection and text, so a part that
-    can be read by itself reads the same as within the file.
-    """
-    *parts, last = text.removeprefix(_MARKER).split(f"\n{_MARKER}")
-    return [*(f"{part}\n" for part in parts), last]
 
 
 _STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))

@@ -109,28 +109,18 @@ def _mask_file(
     if manifest is None:
         # Without a parser nobody can tell which lines are values.
         return hidden if _KIND.encode() in data else content
-    edits = [
-        Edit(index, path, _format_mask(key, value, values_by_side, names))
-        for key, index, path, value in _secret_values(manifest, package)
-    ]
+    edits = []
+    for key, index, path, value in _secret_values(manifest, package):
+        sides = zip(values_by_side, names, strict=True)
+        present = [(side[key], name) for side, name in sides if key in side]
+        equal = [name for other, name in present if other == value]
+        # With a name only if the sides have different values. The first side with an equal value
+        # names it, so that equal values stay equal.
+        differs = 0 < len(equal) < len(present)
+        edits.append(Edit(index, path, f"{_MASK} ({equal[0]})" if differs else _MASK))
     if not edits:
         return content
     try:
         return mode, manifest.apply_edits_to_text(edits)
     except InvalidInput:  # what cannot be edited must not be shown either
         return hidden
-
-
-def _format_mask(
-    key: _ValueKey,
-    value: Any,
-    values_by_side: Sequence[Mapping[_ValueKey, Any]],
-    names: Sequence[str],
-) -> str:
-    """Return the mask of a value: with a name only if the sides have different values."""
-    present = [(side[key], name) for side, name in zip(values_by_side, names, strict=True)
-               if key in side]  # fmt: skip
-    if all(other == value for other, _ in present):
-        return _MASK
-    # The first side with an equal value names it, so that equal values stay equal.
-    return next((f"{_MASK} ({name})" for other, name in present if other == value), _MASK)

@@ -84,18 +84,14 @@ def run_program(
     try:
         return _ProgramRun(process, command, memoryview(stdin), events).run_to_end()
     finally:
-        _kill_group(process)
-
-
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """Kill the process group, then reap it: until then its number cannot be reused."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+        # Killed before it is reaped: until then the number of the group cannot be reused.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
 
 
 @dataclass(slots=True)
@@ -390,7 +386,20 @@ class ProgramRunner(Value):
             return ResponseError(f"{self.allowed.container_runtime} is not on the PATH")
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"
-        arguments = [runtime, "run", "--name", name, *self._container_flags(), image]
+        arguments = [
+            *(runtime, "run", "--name", name),
+            "--rm",
+            "--interactive",
+            "--network=none",
+            f"--user={_CONTAINER_USER}",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--security-opt=no-new-privileges",
+            f"--memory={self.allowed.memory_mib}m",
+            f"--pids-limit={_CONTAINER_PIDS}",
+            "--tmpfs=/tmp",
+            image,
+        ]
         command = self._build_command(arguments, directory, environment)
         result = run_program(command, stdin, self.counters.events)
         # Killing the client does not stop the container, which the runtime's daemon may
@@ -408,20 +417,6 @@ class ProgramRunner(Value):
                     check=False,
                 )
         return result
-
-    def _container_flags(self) -> list[str]:
-        return [
-            "--rm",
-            "--interactive",
-            "--network=none",
-            f"--user={_CONTAINER_USER}",
-            "--read-only",
-            "--cap-drop=ALL",
-            "--security-opt=no-new-privileges",
-            f"--memory={self.allowed.memory_mib}m",
-            f"--pids-limit={_CONTAINER_PIDS}",
-            "--tmpfs=/tmp",
-        ]
 
     def _build_command(
         self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]

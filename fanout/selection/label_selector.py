@@ -188,7 +188,13 @@ def _parse_term(tokens: _Tokens) -> FlagRequirement:
         return FlagRequirement(key, "Exists")
     if operator in _SETS:
         tokens.take()
-        return FlagRequirement(key, _SETS[operator], _parse_values(tokens))
+        tokens.expect("(", "'('")
+        values = [_parse_value(tokens, (",", ")"))]
+        while tokens.peek() == ",":
+            tokens.take()
+            values.append(_parse_value(tokens, (",", ")")))
+        tokens.expect(")", "a comma or ')'")
+        return FlagRequirement(key, _SETS[operator], tuple(values))
     if operator not in _ONE_VALUE:
         raise tokens.error("a comma or one of = == != in notin > <")
     tokens.take()
@@ -197,16 +203,6 @@ def _parse_term(tokens: _Tokens) -> FlagRequirement:
     return FlagRequirement(key, _ONE_VALUE[operator], (_parse_value(tokens, (_END, ",")),))
 
 
-def _parse_values(tokens: _Tokens) -> tuple[str, ...]:
-    """Parse `(a, b)`; an omitted value is the empty string."""
-    tokens.expect("(", "'('")
-    values = [_parse_value(tokens, (",", ")"))]
-    while tokens.peek() == ",":
-        tokens.take()
-        values.append(_parse_value(tokens, (",", ")")))
-    tokens.expect(")", "a comma or ')'")
-    return tuple(values)
-
-
 def _parse_value(tokens: _Tokens, ends: tuple[str, ...]) -> str:
+    """Parse a value; one that is omitted is the empty string."""
     return "" if tokens.peek() in ends else tokens.word("a value", LABEL_VALUE)

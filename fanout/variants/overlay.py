@@ -173,22 +173,20 @@ class Overlay:
         is_rewritten = self._is_rewritten(path)
         if present is not None and not is_rewritten and path not in self._changed:
             return present
-        value = self.peek(path)
+        value, has_lines = self.peek(path), self._document.root is not None
+        text, quoted = None, isinstance(value, str) and not is_plain(value)
+        if value is not MISSING and not isinstance(value, dict | list):
+            text = value if isinstance(value, str) else format_scalar(value)
         if is_rewritten:
-            return ValueSpelling(
-                _plain_spelling(value), _is_quoted(value), "", self._document.root is not None
-            )
+            return ValueSpelling(text, quoted, "", has_lines)
         upstream_value = get_value(self._document.value, path)
-        has_lines = self._document.root is not None
         # an existing value without a spelling comes from an alias
         aliased = present is None and upstream_value is not MISSING and has_lines
         fits_comment = (
             present.has_comment_room if present else upstream_value is MISSING and has_lines
         )
         comment = present.comment if present else ""
-        return ValueSpelling(
-            _plain_spelling(value), _is_quoted(value), comment, fits_comment, aliased
-        )
+        return ValueSpelling(text, quoted, comment, fits_comment, aliased)
 
     def _is_rewritten(self, path: Path) -> bool:
         """Return whether the value is part of a value that is written anew."""
@@ -255,16 +253,6 @@ class Overlay:
             if not same_json(get_value(original, path), value):
                 edits.append(Edit(index, (*prefix, *path), REMOVE if value is MISSING else value))
         return edits
-
-
-def _plain_spelling(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value
-    return None if value is MISSING or isinstance(value, dict | list) else format_scalar(value)
-
-
-def _is_quoted(value: Any) -> bool:
-    return isinstance(value, str) and not is_plain(value)
 
 
 def rewrite_manifest(

@@ -39,7 +39,7 @@ from fanout.variants.manifest_objects import (
     is_plain_list,
 )
 from fanout.variants.overlay import ObjectChanges, Overlay
-from fanout.variants.package_context import CONTEXT, holds_context, new_context
+from fanout.variants.package_context import CONTEXT, NEW_CONTEXT, holds_context
 from fanout.variants.pipeline_steps import (
     DeclaredFunction,
     FunctionStep,
@@ -161,7 +161,9 @@ def prepare_package(
     _check_kptfile(package, manifests)
     # Added before the pipelines are read: a function may name the context as its configuration file
     # even where upstream does not ship one.
-    has_context = holds_context(manifests.setdefault(CONTEXT, new_context()))
+    if CONTEXT not in manifests:
+        manifests[CONTEXT] = Manifest.parse(NEW_CONTEXT, CONTEXT)
+    has_context = holds_context(manifests[CONTEXT])
     functions = read_pipelines(manifests, limits.programs)
     config_files = frozenset(item.config_file for item in functions if item.config_file)
     all_objects = _collect_objects(manifests, config_files, ignored)

@@ -219,9 +219,24 @@ def read_pipelines(
     # Depth first as in kpt: the function of an enclosing package sees the results of its
     # subpackages.
     deepest_first = sorted(kptfiles, key=lambda file: (-file.count("/"), file))
-    return tuple(
-        declared for file in deepest_first for declared in _read_pipeline(file, manifests, programs)
-    )
+    functions = []
+    for file in deepest_first:
+        document = manifests[file].documents[0]
+        for fault in find_pipeline_problems(document):
+            raise fault
+        pipeline = mapping(mapping(document.value).get("pipeline"))
+        directory = file[: -len(KPTFILE)]
+        for section in _SECTIONS:
+            entries = pipeline.get(section) or []
+            for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+                line = document.line_of(("pipeline", section, index))
+                where = ErrorLocation(KPTFILE, f"pipeline.{section}[{index}]", file, line)
+                functions.append(
+                    _declare_function(
+                        mapping(entry), section, directory, where, manifests, programs
+                    )
+                )
+    return tuple(functions)
 
 
 def find_config_files(manifests: _Files) -> frozenset[str]:
@@ -239,24 +254,6 @@ def find_config_files(manifests: _Files) -> frozenset[str]:
 def _config_file(directory: str, entry: Object) -> str:
     path = str(entry.get("configPath"))
     return f"{directory}{normalize_inside(path) or path}"
-
-
-def _read_pipeline(
-    file: str, manifests: _Files, programs: AllowedPrograms
-) -> Iterator[DeclaredFunction]:
-    document = manifests[file].documents[0]
-    for fault in find_pipeline_problems(document):
-        raise fault
-    pipeline = mapping(mapping(document.value).get("pipeline"))
-    directory = file[: -len(KPTFILE)]
-    for section in _SECTIONS:
-        entries = pipeline.get(section) or []
-        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            path = ("pipeline", section, index)
-            where = ErrorLocation(
-                KPTFILE, f"pipeline.{section}[{index}]", file, document.line_of(path)
-            )
-            yield _declare_function(mapping(entry), section, directory, where, manifests, programs)
 
 
 def _declare_function(

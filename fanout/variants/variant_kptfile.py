@@ -26,7 +26,7 @@ from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.overlay import Overlay
-from fanout.variants.render_model import Injection, RenderInputs, UpstreamPackage
+from fanout.variants.render_model import RenderInputs, UpstreamPackage
 
 _PIPELINE = "pipeline"
 _SECTIONS = ("mutators", "validators")
@@ -119,21 +119,19 @@ def variant_kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: RenderIn
                 edits.append(
                     Edit(document.index, (*entry_path, "configMap", key), function.config[key])
                 )
-    if inputs.injections:
-        edits += condition_edits(document, map(_condition, inputs.injections))
-    return edits
+    conditions = []
+    for injection in inputs.injections:
+        status, reason, message = "False", "NoResourceSelected", injection.problem
+        if injection.source:
+            status, reason, message = "True", "ConfigInjected", f"taken from {injection.source}"
+        kind = condition_type(injection.point)
+        conditions.append(KptfileCondition(kind, status, reason, message))
+    return edits + (condition_edits(document, conditions) if conditions else [])
 
 
 def condition_type(point_key: str) -> str:
     """Return the type of the condition and readiness gate of an injection point."""
     return f"config.injection.{point_key}"
-
-
-def _condition(injection: Injection) -> KptfileCondition:
-    kind = condition_type(injection.point)
-    if injection.source:
-        return KptfileCondition(kind, "True", "ConfigInjected", f"taken from {injection.source}")
-    return KptfileCondition(kind, "False", "NoResourceSelected", injection.problem)
 
 
 def _with_functions(

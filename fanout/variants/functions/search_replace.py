@@ -223,10 +223,21 @@ def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Cha
         return
     for path, value, groups in _find_matches(config, item, facts):
         create_missing = False
-        if not isinstance(value, list):
-            yield from _set_match(config, item, path, groups, facts)
-        elif config.put_comment:
-            yield path, LineComment(config.put_comment)
+        if isinstance(value, list):
+            if config.put_comment:
+                yield path, LineComment(config.put_comment)
+            continue
+        assert facts.text is not None
+        spelling = facts.text.spelling(path)
+        if config.put_value:
+            text = _insert_groups(config, config.put_value, groups, facts, path)
+            yield path, infer_value(text, spelling, path, item)
+        if config.put_comment:
+            if not spelling.has_comment_room:
+                raise UnfitObject(
+                    path, "a comment does not fit here", "write the value on its own line"
+                )
+            yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
     if create_missing and config.put_value and pattern is not None:
         yield from _create_field(config, item, tuple(pattern), facts)
 
@@ -281,24 +292,6 @@ def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     if isinstance(value, list):
         for at, child in enumerate(value):
             yield from _walk_values(child, (*path, at))
-
-
-def _set_match(
-    config: _Config, item: Object, path: Path, groups: tuple[str | None, ...], facts: PackageFacts
-) -> Iterator[Change]:
-    assert facts.text is not None
-    spelling = facts.text.spelling(path)
-    if config.put_value:
-        value = infer_value(
-            _insert_groups(config, config.put_value, groups, facts, path), spelling, path, item
-        )
-        yield path, value
-    if config.put_comment:
-        if not spelling.has_comment_room:
-            raise UnfitObject(
-                path, "a comment does not fit here", "write the value on its own line"
-            )
-        yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
 
 
 def _insert_groups(
