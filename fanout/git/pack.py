@@ -232,6 +232,7 @@ def _base_distance(back: int) -> bytes:
 
 # ---- deltas: copy and insert (gitformat-pack(5)) -------------------------------------------------
 
+
 def encode_delta(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
     """Encode a complete delta: both sizes in bytes, then the instructions."""
     return b"".join([_encode_size(base_size), _encode_size(size), *instructions])

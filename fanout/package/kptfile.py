@@ -378,8 +378,8 @@ def _check_function(entry: Mapping[str, Any], path: Path) -> _Breaches:
         yield path, "one function is required", "set either image or exec"
     if entry.get("configMap") and config:
         yield path, "configMap and configPath exclude each other", "keep one of them"
-    is_text = isinstance(image, str) and image
-    if is_text and (len(image) > _MAX_IMAGE_LENGTH or not _IMAGE.fullmatch(image)):
+    text = image if isinstance(image, str) else ""
+    if text and (len(text) > _MAX_IMAGE_LENGTH or not _IMAGE.fullmatch(text)):
         problem = f"{_describe_value(image)} is not an image"
         yield (*path, "image"), problem, "write name:tag or name@digest"
     if isinstance(config, str) and config and not normalize_inside(config):

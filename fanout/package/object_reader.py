@@ -246,12 +246,7 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
         for event in parse_events(text, file):
             kind = event.__class__
             if kind is yaml.ScalarEvent:
-                value = event.value
-                is_special = event.anchor is not None or event.tag is not None
-                if is_special or (event.implicit[0] and value == MERGE):
-                    raise _NeedsPositions
-                if event.implicit[0]:
-                    value = resolve_scalar(value)
+                value = _scalar_value(event)
             elif kind in _STARTS:
                 # Refusals are left to the parser with positions, whose errors name the line.
                 if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
@@ -274,8 +269,19 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
             elif open_collection.__class__ is list:
                 open_collection.append(value)
             elif open_collection is not None:
-                if not isinstance(value, str) or value in open_collection:
-                    raise _NeedsPositions  # a key such as `on` or `1`: its text counts
-                key = value
+                key = _check_key(value, open_collection)
     except (RefusedDocument, ValueError):
         raise _NeedsPositions from None
+
+
+def _scalar_value(event: yaml.ScalarEvent) -> Any:
+    is_special = event.anchor is not None or event.tag is not None
+    if is_special or (event.implicit[0] and event.value == MERGE):
+        raise _NeedsPositions
+    return resolve_scalar(event.value) if event.implicit[0] else event.value
+
+
+def _check_key(value: object, siblings: dict[str, Any]) -> str:
+    if not isinstance(value, str) or value in siblings:
+        raise _NeedsPositions  # a key such as `on` or `1`: its text counts, not its value
+    return value

@@ -167,16 +167,7 @@ def _shape_validator(shape: _Shape) -> _Validator:
             if shape.types and "object" not in shape.types:
                 validate_type(value, path, report)
             else:
-                for name in shape.required:
-                    if name not in value:
-                        missing = SchemaViolation((*path, name), "required field is missing")
-                        report.faults.append(missing)
-                for name, child in value.items():
-                    validator = shape.fields.get(name, shape.other_fields)
-                    if validator is not None:
-                        validator(child, (*path, name), report)
-                    elif shape.closed and report.strict:
-                        report.faults.append(SchemaViolation((*path, name), "unknown field"))
+                _validate_fields(shape, value, path, report)
         elif isinstance(value, list):
             if shape.types and "array" not in shape.types:
                 validate_type(value, path, report)
@@ -192,6 +183,18 @@ def _shape_validator(shape: _Shape) -> _Validator:
             )
 
     return validate
+
+
+def _validate_fields(shape: _Shape, value: dict[str, Any], path: Path, report: _Report) -> None:
+    for name in shape.required:
+        if name not in value:
+            report.faults.append(SchemaViolation((*path, name), "required field is missing"))
+    for name, child in value.items():
+        validator = shape.fields.get(name, shape.other_fields)
+        if validator is not None:
+            validator(child, (*path, name), report)
+        elif shape.closed and report.strict:
+            report.faults.append(SchemaViolation((*path, name), "unknown field"))
 
 
 def _type_validator(types: tuple[str, ...]) -> _Validator:
