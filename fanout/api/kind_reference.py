@@ -11,10 +11,7 @@ from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.unsupported_fields import (
-    UNSUPPORTED_FIELDS,
-    is_unsupported,
-)
+from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS, is_unsupported
 from fanout.values import Value
 
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
+from fanout.api.object_meta import KRMObject
 from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
 from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
@@ -95,14 +96,17 @@ def merge_declared(
     of the same files; `locate` finds the positions in a file that was read without. Objects
     declared more than once are not used, because it is undecidable which is meant.
     """
-    # Duplicates overwrite each other here; they are removed below, so no order decides.
-    own_objects = {
-        key_of(item): (item, position)
-        for content in contents.values()
-        for item, position in content.own_objects
-    }
+    own_objects: dict[ObjectKey, tuple[KRMObject, SourcePosition]] = {}
+    positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
+    for content in contents.values():
+        for item, position in content.own_objects:
+            # Duplicates overwrite each other; they are removed below, so no order decides.
+            own_objects[key_of(item)] = item, position
+            positions[key_of(item)].append(position)
     broken = tuple(pair for content in contents.values() for pair in content.left_out)
-    duplicates = _find_duplicates(contents, broken)
+    for key, position in broken:
+        positions[key].append(position)
+    duplicates = {key: locations for key, locations in positions.items() if len(locations) > 1}
     # Of duplicates among plain objects only the files are known.
     files = {file for names in merged.duplicates.values() for file in names}
     located = {file: locate(file) for file in sorted(files)}
@@ -159,19 +163,6 @@ def merge_changes(
                 return None
             objects[kind].update(names)
     return replace(declared, objects=declared.objects.with_changes(objects))
-
-
-def _find_duplicates(
-    contents: Mapping[str, ManifestContent], broken: Iterable[tuple[ObjectKey, SourcePosition]]
-) -> dict[ObjectKey, list[SourcePosition]]:
-    """Find fanout's own objects declared more than once, with all their positions."""
-    positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
-    for content in contents.values():
-        for item, position in content.own_objects:
-            positions[key_of(item)].append(position)
-    for key, position in broken:
-        positions[key].append(position)
-    return {key: locations for key, locations in positions.items() if len(locations) > 1}
 
 
 def _duplicate_findings(

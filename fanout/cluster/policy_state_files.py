@@ -118,11 +118,6 @@ def record_path(name: str) -> str:
     return f"{RECORDS_DIRECTORY}/{_sharded_path(f'{name}.json')}"
 
 
-def find_record_directories() -> tuple[str, ...]:
-    """Return the directories of which a branch has at least one if its records are not flat."""
-    return (FLAT_DIRECTORY, *(f"{RECORDS_DIRECTORY}/{digit}" for digit in "0123456789abcdef"))
-
-
 def _sharded_path(file: str) -> str:
     # By its name and not by the hash in it, which equal records of one second share.
     digits = hashlib.sha256(file.encode()).hexdigest()[:_LEVELS]

@@ -30,7 +30,6 @@ from fanout.cluster.policy_state_files import (
     check_record,
     encode_canonical,
     encode_shard,
-    find_record_directories,
     list_records,
     parse_branch_ref,
     read_branch,
@@ -433,7 +432,8 @@ class PolicyStateStore:
         """
         if not commit.parent:
             return commit
-        directories = find_record_directories()
+        # A branch has one of these at least if its records are not flat.
+        directories = (FLAT_DIRECTORY, *(f"{RECORDS_DIRECTORY}/{it}" for it in "0123456789abcdef"))
         with self._repository.reader() as reader:
             states = reader.paths(commit.parent, [RECORDS_DIRECTORY, *directories])
         tree = states[RECORDS_DIRECTORY].tree

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -231,21 +231,18 @@ def _remove_leftovers(path: Path) -> bool:
     if not names >= _REQUIRED_NAMES or _DAMAGE_MARKER in names:
         return False
     leftovers = [path / name for name in names if _LEFTOVER.fullmatch(name)]
-    for leftover in (*leftovers, *locks, *(objects / name for name in _partial_pack_files(packs))):
+    kinds_by_pack: dict[str, set[str]] = {}
+    for name in packs:
+        if match := _PACK_FILE.fullmatch(name):
+            kinds_by_pack.setdefault(match[1], set()).add(match[2])
+    # Incomplete packs: temporary ones, lone packs and lone indexes.
+    lone = tuple(f"{stem}." for stem, kinds in kinds_by_pack.items() if len(kinds) < 2)
+    for name in packs:
+        if name.startswith(("tmp_", *lone)) or name.endswith(".keep"):
+            leftovers.append(objects / name)
+    for leftover in (*leftovers, *locks):
         leftover.unlink(missing_ok=True)
     return True
-
-
-def _partial_pack_files(names: Collection[str]) -> list[str]:
-    """Return the files of incomplete packs: temporary ones, lone packs or lone indexes."""
-    parts: dict[str, set[str]] = {}
-    for name in names:
-        if match := _PACK_FILE.fullmatch(name):
-            parts.setdefault(match[1], set()).add(match[2])
-    incomplete = tuple(f"{stem}." for stem, kinds in parts.items() if len(kinds) < 2)
-    return [
-        name for name in names if name.startswith(("tmp_", *incomplete)) or name.endswith(".keep")
-    ]
 
 
 def _configure(path: Path, address: RepositoryAddress) -> None:

@@ -17,12 +17,7 @@ from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
-from fanout.git.git_errors import (
-    DISK_FULL,
-    MIRRORS_REMEDY,
-    DamagedMirrorError,
-    broken_remote,
-)
+from fanout.git.git_errors import DISK_FULL, MIRRORS_REMEDY, DamagedMirrorError, broken_remote
 from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter

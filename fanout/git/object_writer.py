@@ -15,12 +15,7 @@ from fanout.errors import Bug, ErrorLocation, InvalidInput
 from fanout.git.base_tree import BaseTree
 from fanout.git.delta_base import DeltaWriter
 from fanout.git.git_errors import missing_object_error
-from fanout.git.mirror_reader import (
-    MAX_TIMESTAMP,
-    MirrorReader,
-    describe_invalid_date,
-    open_mirror,
-)
+from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, describe_invalid_date, open_mirror
 from fanout.git.pack import (
     BLOB,
     COMMIT,

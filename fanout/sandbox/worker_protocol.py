@@ -189,7 +189,14 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
     over each row. The answers end with the row whose steps are more than a request may take.
     """
     if "texts" in request:
-        return json.dumps({"texts": [_parse_text(engine, text) for text in request["texts"]]})
+        parsed: list[dict[str, Any]] = []
+        for text in request["texts"]:
+            try:
+                names, ast = engine.find_free_variables(text), engine.serialize_ast(text)
+                parsed.append({"reads": names, "outline": ast})
+            except RefusedError as refusal:
+                parsed.append({"broken": refusal.as_answer})
+        return json.dumps({"texts": parsed})
     answers: list[str] = []
     steps = excess = 0
     for row in request["rows"]:
@@ -200,13 +207,6 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
             break
     exceeded = json.dumps(engine.steps > MAX_STEPS)
     return f'{{"answers":[{",".join(answers)}],"steps":{excess},"exceeded":{exceeded}}}'
-
-
-def _parse_text(engine: TextEngine, text: str) -> dict[str, Any]:
-    try:
-        return {"reads": engine.find_free_variables(text), "outline": engine.serialize_ast(text)}
-    except RefusedError as refusal:
-        return {"broken": refusal.as_answer}
 
 
 def _evaluate_row(engine: TextEngine, text: str, row: dict[str, Any]) -> str:

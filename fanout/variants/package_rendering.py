@@ -101,7 +101,23 @@ def render_variant(
             filled = None
         if filled is not None:
             return filled
-    rendered = _render_single(prepared, spec, inputs, responses)
+    target_edits = collect_target_edits(prepared, spec, inputs)
+    manifests = prepare_manifests(prepared, target_edits)
+    pipeline = prepared.order_pipeline(spec)
+    if _needs_whole_package(prepared, pipeline):
+        run = WholePackageRun.start(prepared, manifests, target_edits, responses)
+        run.run(pipeline)
+        files: _Files = (*run.write(), tree_id, tuple(run.results))
+    else:
+        files = _run_per_object(prepared, manifests, target_edits, pipeline, responses)
+    entries, blobs, tree, results = files
+    refuse_errors(results)
+    kptfile = prepare_kptfile(prepared, spec)
+    kptfile_edits = variant_kptfile_edits(kptfile, spec, inputs)
+    put_file(KPTFILE, kptfile.apply_edits_to_text(kptfile_edits), entries, blobs)
+    prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
+    findings = (*prepared.duplicates, *results)
+    rendered = RenderedPackage(tree(entries), entries, blobs, findings)
     if template is _UNSEEN_SHAPE or template is _SEEN_ONCE:
         if len(prepared.template_cache) >= _MAX_TEMPLATES:
             prepared.template_cache.clear()
@@ -115,32 +131,6 @@ def render_variant(
                     prepared, spec, inputs, responses, rendered
                 )
     return rendered
-
-
-def _render_single(
-    prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs, responses: Responses
-) -> RenderedPackage:
-    """Render one variant without a template."""
-    target_edits = collect_target_edits(prepared, spec, inputs)
-    manifests = prepare_manifests(prepared, target_edits)
-    pipeline = prepared.order_pipeline(spec)
-    if _needs_whole_package(prepared, pipeline):
-        run = WholePackageRun.start(prepared, manifests, target_edits, responses)
-        run.run(pipeline)
-        rendered: _Files = (*run.write(), tree_id, tuple(run.results))
-    else:
-        rendered = _run_per_object(prepared, manifests, target_edits, pipeline, responses)
-    entries, blobs, tree, results = rendered
-    refuse_errors(results)
-    kptfile = prepare_kptfile(prepared, spec)
-    put_file(
-        KPTFILE,
-        kptfile.apply_edits_to_text(variant_kptfile_edits(kptfile, spec, inputs)),
-        entries,
-        blobs,
-    )
-    prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
-    return RenderedPackage(tree(entries), entries, blobs, (*prepared.duplicates, *results))
 
 
 def _run_per_object(

@@ -12,11 +12,7 @@ from fanout.variants.functions.field_specs import (
     set_values,
 )
 from fanout.variants.functions.function_config import check_words, is_function_kind, parse_values
-from fanout.variants.functions.function_interface import (
-    CatalogFunction,
-    Object,
-    kind_values,
-)
+from fanout.variants.functions.function_interface import CatalogFunction, Object, kind_values
 
 _ANNOTATIONS = ("metadata", "annotations")
 
