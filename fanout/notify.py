@@ -63,25 +63,20 @@ class HttpEventSender:
     async def _send_batch(
         self, client: httpx2.AsyncClient, batch: EventBatch, deadline: float
     ) -> BatchResult:
+        try:
+            key = self._secrets(batch.secret).password
+        except FanoutError as error:
+            return BatchResult(0, error.problem)
+        if not key:  # an event without a signature could be anybody's
+            return BatchResult(0, f"secret {batch.secret!r} has no text to sign with")
         delivered = 0
         try:
-            key = self._find_key(batch.secret)
             for body in batch.bodies:
-                await self._send_one(client, batch.url, body, key, deadline)
+                await self._send_one(client, batch.url, body, key.encode(), deadline)
                 delivered += 1
         except DeliveryFailure as error:
             return BatchResult(delivered, str(error))
         return BatchResult(delivered)
-
-    def _find_key(self, name: str) -> bytes:
-        """Return the key of the signatures: an event without one could be anybody's."""
-        try:
-            key = self._secrets(name).password
-        except FanoutError as error:
-            raise DeliveryFailure(error.problem) from None
-        if not key:
-            raise DeliveryFailure(f"secret {name!r} has no text to sign with")
-        return key.encode()
 
     async def _send_one(
         self, client: httpx2.AsyncClient, url: str, body: bytes, key: bytes, deadline: float

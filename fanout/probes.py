@@ -210,7 +210,9 @@ def _parse_result(data: object) -> Any:
 def _parse_sample(item: object) -> Mapping[str, Any]:
     match item:
         case {"metric": dict() as metric, "value": [_, value]}:
-            number = _parse_number(value, f"the series {_format_series(metric)}")
+            labels = ", ".join(f"{name}={label}" for name, label in sorted(metric.items()))
+            series = _shorten("{" + labels + "}")
+            number = _parse_number(value, f"the series {series}")
             return {"metric": metric, "value": number}
         case {"metric": dict(), "histogram": _}:
             raise MalformedResponse("a series is a native histogram; ask for a quantile of it")
@@ -227,11 +229,6 @@ def _parse_number(text: object, subject: str) -> float:
             f"{subject} is {_shorten(text)}, which is no number to compare with"
         )
     return value
-
-
-def _format_series(metric: Mapping[str, Any]) -> str:
-    labels = ", ".join(f"{name}={value}" for name, value in sorted(metric.items()))
-    return _shorten("{" + labels + "}")
 
 
 def _parse_json(content: bytes) -> Any:
@@ -321,9 +318,8 @@ class HttpProbes:
         self._changed = Condition()  # guards what follows
         self._in_flight: set[ProbeQuery] = set()
         self._late_answers: dict[ProbeQuery, tuple[float, ProbeResponse | ProbeFailure]] = {}
-        self._hanging: set[str] = (
-            set()
-        )  # origins that did not answer in time, and are not waited for
+        # Origins that did not answer in time, and are not waited for.
+        self._hanging: set[str] = set()
         self._impatient_until = 0.0  # by the monotonic clock
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
@@ -337,7 +333,12 @@ class HttpProbes:
         started = monotonic()
         answers = self._send(distinct) if self._patience is None else self._send_beside(distinct)
         if self._report is not None:
-            self._report(_describe_batch(answers, monotonic() - started))
+            summary = f"{pluralize(len(answers), 'probe')} took {monotonic() - started:.1f} s"
+            failed = [probe for probe, it in answers.items() if isinstance(it, ProbeFailure)]
+            if failed:  # only origins are named, not full URLs
+                origins = format_names({origin_of_url(probe.url) for probe in failed})
+                summary += f"; {len(failed)} got no answer, from {origins}"
+            self._report(summary)
         return [answers[probe] for probe in requests]
 
     def _send(
@@ -455,33 +456,33 @@ class _Batch:
         async with semaphore:
             where = _without_query(probe.url)
             try:
-                secret = self._find_secret(probe) if probe.secret else None
+                secret = None
+                if probe.secret:
+                    origin = origin_of_url(probe.url)
+                    if origin not in self.allowed_origins.get(probe.secret, ()):
+                        raise _NoResponse(
+                            f"checks may not send the secret {probe.secret} there; an administrator"
+                            f" lists it with {origin} under checkSecrets of the FanoutConfiguration"
+                        )
+                    secret = self.secrets(probe.secret)
                 status, content = await self._fetch_in_time(probe, secret)
             except _Unreachable as error:
                 self.unreachable[origin_of_url(probe.url)] = str(error)
                 return ProbeFailure(f"{where}: {error}")
             except (_NoResponse, FanoutError) as error:
                 return ProbeFailure(f"{where}: {error}")
-            if secret is not None and _contains_secret(content, secret):
-                return ProbeFailure(f"{where}: the response contains the secret of the request")
+            # An expression of the check could copy the secret into a status, which everybody can
+            # read.
+            if secret is not None:
+                pair = f"{secret.username}:{secret.password}".encode()
+                if secret.password.encode() in content or b64encode(pair) in content:
+                    problem = "the response contains the secret of the request"
+                    return ProbeFailure(f"{where}: {problem}")
             parse = parse_prometheus_response if probe.query else parse_service_response
             response = parse(status, content)
             if isinstance(response, ProbeFailure):
                 return ProbeFailure(f"{where}: {response.message}")
             return response
-
-    def _find_secret(self, probe: ProbeQuery) -> Credentials:
-        """Return the secret of a probe.
-
-        Raises _NoResponse if the origin may not receive it, Denied.
-        """
-        origin = origin_of_url(probe.url)
-        if origin not in self.allowed_origins.get(probe.secret, ()):
-            raise _NoResponse(
-                f"checks may not send the secret {probe.secret} there; an administrator lists it"
-                f" with {origin} under checkSecrets of the FanoutConfiguration"
-            )
-        return self.secrets(probe.secret)
 
     async def _fetch_in_time(
         self, probe: ProbeQuery, secret: Credentials | None
@@ -544,18 +545,6 @@ class _Batch:
         return self.clients[name]
 
 
-def _describe_batch(
-    answers: Mapping[ProbeQuery, ProbeResponse | ProbeFailure], seconds: float
-) -> str:
-    """Describe duration and failures of a batch; only origins are named, not full URLs."""
-    unanswered = [probe for probe, answer in answers.items() if isinstance(answer, ProbeFailure)]
-    summary = f"{pluralize(len(answers), 'probe')} took {seconds:.1f} s"
-    if not unanswered:
-        return summary
-    origins = format_names({origin_of_url(probe.url) for probe in unanswered})
-    return f"{summary}; {len(unanswered)} got no answer, from {origins}"
-
-
 def _build_request(
     client: httpx2.AsyncClient, probe: ProbeQuery, secret: Credentials | None
 ) -> httpx2.Request:
@@ -569,15 +558,6 @@ def _build_request(
     if content is not None:
         headers.setdefault("Content-Type", "application/json")
     return client.build_request(probe.method, probe.url, content=content, headers=headers)
-
-
-def _contains_secret(content: bytes, secret: Credentials) -> bool:
-    """Return whether a response contains the secret.
-
-    An expression of the check could copy it into a status, which everybody can read.
-    """
-    pair = f"{secret.username}:{secret.password}".encode()
-    return secret.password.encode() in content or b64encode(pair) in content
 
 
 def _without_query(url: str) -> str:

@@ -62,8 +62,17 @@ def build_admission_policies(service_account: str) -> list[dict[str, Any]]:
     the PackageVariants of policies.
     """
     user = f"system:serviceaccount:{service_account.replace('/', ':')}"
-    policies = (_records_policy(), _variants_policy(user))
-    return [document for policy in policies for document in (policy, _bind(policy))]
+    documents: list[dict[str, Any]] = []
+    for policy in (_records_policy(), _variants_policy(user)):
+        name = policy["metadata"]["name"]
+        binding = {
+            "apiVersion": policy["apiVersion"],
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        }
+        documents += [policy, binding]
+    return documents
 
 
 def _records_policy() -> dict[str, Any]:
@@ -186,14 +195,4 @@ def _build_policy(
                 for expression, message in validations
             ],
         },
-    }
-
-
-def _bind(policy: Mapping[str, Any]) -> dict[str, Any]:
-    name = policy["metadata"]["name"]
-    return {
-        "apiVersion": policy["apiVersion"],
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
     }

@@ -64,7 +64,11 @@ def parse_subject(subject: str) -> tuple[str, ...]:
 def check_subject(subject: str) -> None:
     """Raise InvalidValue for a subject that no review and no record can come from."""
     if is_group(subject):
-        _check_group(subject)
+        group_name = parse_group(subject)
+        is_stripped = group_name and group_name == group_name.strip()
+        if not is_stripped or not group_name.isprintable():
+            problem = f"{format_value(subject)} is not a group of a cluster"
+            raise InvalidValue(problem, "write group:NAME as the API server knows the group")
         return
     names = parse_subject(subject)
     for name in names:
@@ -79,13 +83,6 @@ def check_subject(subject: str) -> None:
         )
         problem = f"{format_value(subject)} is not an identity of Git, a forge or a cluster"
         raise InvalidValue(problem, remedy)
-
-
-def _check_group(subject: str) -> None:
-    name = parse_group(subject)
-    if not name or name != name.strip() or not name.isprintable():
-        problem = f"{format_value(subject)} is not a group of a cluster"
-        raise InvalidValue(problem, "write group:NAME as the API server knows the group")
 
 
 def _is_name(name: str) -> bool:

@@ -134,6 +134,21 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
     }
     if model.SHORT_NAMES:
         names["shortNames"] = list(model.SHORT_NAMES)
+    columns = [(*it, False) for it in (*_COLUMNS[kind], _AGE)]
+    columns += [(*it, True) for it in _WIDE_COLUMNS.get(kind, ())]
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _object_schema(model)},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [
+            {"name": name, "type": type_, "jsonPath": path, **({"priority": 1} if is_wide else {})}
+            for name, type_, path, is_wide in columns
+        ],
+    }
+    if model.SELECTABLE:
+        version["selectableFields"] = [{"jsonPath": f".{model.SELECTABLE}"}]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -142,27 +157,8 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
             "group": GROUP,
             "scope": "Namespaced",
             "names": names,
-            "versions": [_build_version(model)],
+            "versions": [version],
         },
-    }
-
-
-def _build_version(model: type[KRMObject]) -> dict[str, Any]:
-    columns = [(*it, False) for it in (*_COLUMNS[model.__name__], _AGE)]
-    columns += [(*it, True) for it in _WIDE_COLUMNS.get(model.__name__, ())]
-    return {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": _object_schema(model)},
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path, **({"priority": 1} if is_wide else {})}
-            for name, kind, path, is_wide in columns
-        ],
-        **(
-            {"selectableFields": [{"jsonPath": f".{model.SELECTABLE}"}]} if model.SELECTABLE else {}
-        ),
     }
 
 
@@ -176,12 +172,17 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
     structural_schema["properties"]["status"] = build_status_schema(model)
     # The API server itself requires apiVersion, kind and metadata, which are replaced above.
     structural_schema["required"] = ["spec"]
-    _drop_unsupported_values(model.__name__, structural_schema)
+    for path, node in _walk_schema(structural_schema, ()):
+        if "enum" in node:
+            node["enum"] = [
+                it for it in node["enum"] if not is_unsupported(model.__name__, path, it)
+            ]
     for rule in build_rules(model):
         _add_rule(structural_schema, rule)
     for path, node in _walk_schema(structural_schema, ()):
         if node.get("pattern") == durations.DURATION_PATTERN:
-            _add_rule(structural_schema, duration_rule(_format_pattern(path)))
+            dotted = ".".join("[*]" if part == 0 else str(part) for part in path)
+            _add_rule(structural_schema, duration_rule(dotted.replace(".[*]", "[*]")))
     return structural_schema
 
 
@@ -214,16 +215,6 @@ def _walk_schema(
         yield from _walk_schema(schema["items"], (*path, 0))
     if "additionalProperties" in schema:
         yield from _walk_schema(schema["additionalProperties"], (*path, "*"))
-
-
-def _format_pattern(path: FieldPath) -> str:
-    return ".".join("[*]" if part == 0 else str(part) for part in path).replace(".[*]", "[*]")
-
-
-def _drop_unsupported_values(kind: str, schema: dict[str, Any]) -> None:
-    for path, node in _walk_schema(schema, ()):
-        if "enum" in node:
-            node["enum"] = [it for it in node["enum"] if not is_unsupported(kind, path, it)]
 
 
 def _add_rule(schema: dict[str, Any], rule: SchemaRule) -> None:
@@ -261,7 +252,11 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
         result["default"] = default
     if "items" in resolved:
         result["items"] = to_structural(resolved["items"], definitions)
-    for values in _map_value_schemas(resolved):
+    # The schema of a map's values. Kubernetes cannot express a pattern for its keys.
+    values = resolved.get("additionalProperties")
+    if not isinstance(values, Mapping):
+        values = next(iter(resolved.get("patternProperties", {}).values()), None)
+    if values is not None:
         result["additionalProperties"] = to_structural(values, definitions)
     # The API server drops an empty mapping, and `kubectl apply --server-side` would then conflict.
     if resolved.get("properties"):
@@ -274,13 +269,6 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
     return result
 
 
-def _map_value_schemas(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the schema of a map's values. Kubernetes cannot express a pattern for its keys."""
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        return [schema["additionalProperties"]]
-    return list(schema.get("patternProperties", {}).values())[:1]
-
-
 def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without references and without `or null`. Keywords beside these win."""
     if "$ref" in schema:
@@ -290,19 +278,13 @@ def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -
     if "anyOf" in schema and not schema.get("x-kubernetes-int-or-string"):
         choices = [_resolve_schema(choice, definitions) for choice in schema["anyOf"]]
         siblings = {key: value for key, value in schema.items() if key != "anyOf"}
-        return {
-            **_join_choices([item for item in choices if item.get("type") != "null"]),
-            **siblings,
-        }
+        alternatives = [item for item in choices if item.get("type") != "null"]
+        if len(alternatives) == 1:
+            return {**alternatives[0], **siblings}
+        # Types of text: they have no pattern in common.
+        assert all(item.get("type") == "string" for item in alternatives), alternatives
+        return {"type": "string", **siblings}
     return dict(schema)
-
-
-def _join_choices(choices: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join alternatives of text types into one schema; they have no pattern in common."""
-    if len(choices) == 1:
-        return choices[0]
-    assert all(choice.get("type") == "string" for choice in choices), choices
-    return {"type": "string"}
 
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"

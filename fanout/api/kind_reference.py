@@ -1,6 +1,6 @@
 """Reference pages of the kinds, generated from the models."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -9,14 +9,9 @@ from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS, Con
 from fanout.api.crd_schemas import build_status_schema, to_structural
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
-from fanout.api.object_meta import KRMObject
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.unsupported_fields import (
-    UNSUPPORTED_FIELDS,
-    UnsupportedField,
-    is_unsupported,
-)
+from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS, is_unsupported
 from fanout.values import Value
 
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
@@ -48,22 +43,30 @@ def build_kind_page(kind: str) -> str:
     }
     lines += _FieldTable(kind).rows(root_schema | {"properties": own_fields}, ())
     if model in CUSTOM_RESOURCES:
-        lines += ["", "## Status", "", _introduce_status(model), ""]
+        title, page = _RECORD_STATUS_PAGE if model in _RECORDS else _STATUS_PAGE
+        introduction = _STATUS_INTRODUCTION.format(title=title, page=page)
+        lines += ["", "## Status", "", introduction, ""]
         lines += [*_TABLE_HEAD, *_FieldTable(kind).rows(build_status_schema(model), ("status",))]
         lines += ["", "## Conditions", "", *_condition_rows(CONDITIONS_BY_KIND[kind])]
     if model is UpstreamPolicy:
         lines += ["", _STAGES_INTRODUCTION, "", *_condition_rows(STAGE_CONDITIONS)]
-    return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
+    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
+        rows = [
+            row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
+        ]
+        if rows:
+            lines += ["", f"## {heading}", "", "Refused by name wherever they are written.", ""]
+        for row in rows:
+            values = ", ".join(f"`{value}`" for value in row.values)
+            suffix = f"; {row.remedy}" if row.is_former else ""
+            of_values = f": {values}" if values else ""
+            lines.append(f"* `{row.path}`{of_values} ({row.explanation}{suffix})")
+    return "\n".join(lines) + "\n"
 
 
 def _condition_rows(meanings: Mapping[ConditionType, str]) -> Iterator[str]:
     yield from _CONDITIONS_HEAD
     yield from (f"| `{name}` | {meaning} |" for name, meaning in meanings.items())
-
-
-def _introduce_status(model: type[KRMObject]) -> str:
-    title, page = _RECORD_STATUS_PAGE if model in _RECORDS else _STATUS_PAGE
-    return _STATUS_INTRODUCTION.format(title=title, page=page)
 
 
 class _FieldTable(Value):
@@ -77,10 +80,13 @@ class _FieldTable(Value):
             field_path: FieldPath = (*path, name)
             if is_unsupported(self.kind, field_path):
                 continue
-            default = "required" if name in schema.get("required", ()) else _format_default(field)
+            default = f"`{_format_schema_value(field['default'])}`" if "default" in field else ""
+            if name in schema.get("required", ()):
+                default = "required"
+            dotted = ".".join("[]" if part == 0 else str(part) for part in field_path)
             description = field["description"].replace("|", "\\|")
             yield (
-                f"| `{_format_reference_path(field_path)}` | {self.type_name(field, field_path)}"
+                f"| `{dotted.replace('.[]', '[]')}` | {self.type_name(field, field_path)}"
                 f" | {_format_limit(field)} | {default} | {description} |"
             )
             # Entries of a list have no row of their own: the walk goes down to their fields at
@@ -108,10 +114,6 @@ class _FieldTable(Value):
         )
 
 
-def _format_reference_path(path: FieldPath) -> str:
-    return ".".join("[]" if part == 0 else str(part) for part in path).replace(".[]", "[]")
-
-
 def _format_limit(field: Mapping[str, Any]) -> str:
     """Return the bound of a list, map or text, and that of the values in it."""
     if field.get("pattern") == durations.DURATION_PATTERN:
@@ -125,28 +127,5 @@ def _format_limit(field: Mapping[str, Any]) -> str:
     return f"{limit} entries" + (f" of {inner}" if inner else "")
 
 
-def _format_default(field: Mapping[str, Any]) -> str:
-    return f"`{_format_schema_value(field['default'])}`" if "default" in field else ""
-
-
 def _format_schema_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _unsupported_sections(kind: str) -> list[str]:
-    lines: list[str] = []
-    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
-        rows = [
-            row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
-        ]
-        if rows:
-            introduction = "Refused by name wherever they are written."
-            lines += ["", f"## {heading}", "", introduction, "", *_unsupported_items(rows)]
-    return lines
-
-
-def _unsupported_items(rows: Iterable[UnsupportedField]) -> Iterator[str]:
-    for row in rows:
-        values = ", ".join(f"`{value}`" for value in row.values)
-        remedy = f"; {row.remedy}" if row.is_former else ""
-        yield f"* `{row.path}`{f': {values}' if values else ''} ({row.explanation}{remedy})"

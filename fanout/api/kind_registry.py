@@ -33,13 +33,13 @@ def field_names_at(model: type[BaseModel], path: FieldPath) -> tuple[str, ...]:
     """Return the YAML names of the fields of the object at this path of the model."""
     annotation: Any = model
     for part in path:
-        annotation = _annotation_of_part(annotation, part)
+        if isinstance(part, str):  # `unwrap_model` looks through a list
+            outer_model = unwrap_model(annotation)
+            outer_fields = outer_model.model_fields.values() if outer_model else ()
+            annotation = next((it.annotation for it in outer_fields if it.alias == part), None)
     inner_model = unwrap_model(annotation)
-    return (
-        tuple(str(field.alias) for field in inner_model.model_fields.values())
-        if inner_model
-        else ()
-    )
+    fields = inner_model.model_fields.values() if inner_model else ()
+    return tuple(str(field.alias) for field in fields)
 
 
 def find_field_parents(
@@ -62,13 +62,3 @@ def unwrap_model(annotation: Any) -> type[BaseModel] | None:
         return annotation
     inner = (item for item in get_args(annotation) if item not in (NoneType, Ellipsis))
     return next(filter(None, map(unwrap_model, inner)), None)
-
-
-def _annotation_of_part(annotation: Any, part: str | int) -> Any:
-    if isinstance(part, int):
-        return annotation  # `unwrap_model` looks through the list
-    model = unwrap_model(annotation)
-    for field in model.model_fields.values() if model else ():
-        if field.alias == part:
-            return field.annotation
-    return None

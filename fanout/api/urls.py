@@ -266,11 +266,8 @@ def find_refusal(host: str) -> str:
     for candidate in (address, *_embedded_addresses(address)):
         for network, category in _REFUSED:
             if candidate.version == network.version and candidate in network:
-                return (
-                    f"{host} is {category}"
-                    if str(candidate) == host
-                    else f"{host} is {candidate}, {category}"
-                )
+                detail = "" if str(candidate) == host else f"{candidate}, "
+                return f"{host} is {detail}{category}"
     return ""
 
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
-from fanout.cluster import cluster_wording as wording
+from fanout.api.object_meta import KRMObject
 from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
 from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
@@ -81,6 +81,7 @@ def _find_duplicate_objects(
 
 Locate = Callable[[str], Mapping[ObjectKey, Sequence[SourcePosition]]]
 _NAME_PATH: FieldPath = ("metadata", "name")
+_DUPLICATE_REMEDY = "rename or remove one of them"
 
 
 def merge_declared(
@@ -95,32 +96,45 @@ def merge_declared(
     of the same files; `locate` finds the positions in a file that was read without. Objects
     declared more than once are not used, because it is undecidable which is meant.
     """
-    # Duplicates overwrite each other here; they are removed below, so no order decides.
-    own_objects = {
-        key_of(item): (item, position)
-        for content in contents.values()
-        for item, position in content.own_objects
-    }
+    own_objects: dict[ObjectKey, tuple[KRMObject, SourcePosition]] = {}
+    positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
+    for content in contents.values():
+        for item, position in content.own_objects:
+            # Duplicates overwrite each other; they are removed below, so no order decides.
+            own_objects[key_of(item)] = item, position
+            positions[key_of(item)].append(position)
     broken = tuple(pair for content in contents.values() for pair in content.left_out)
-    duplicates = _find_duplicates(contents, broken)
-    plain_duplicates = _locate_duplicates(merged.duplicates, locate)
+    for key, position in broken:
+        positions[key].append(position)
+    duplicates = {key: locations for key, locations in positions.items() if len(locations) > 1}
+    # Of duplicates among plain objects only the files are known.
+    files = {file for names in merged.duplicates.values() for file in names}
+    located = {file: locate(file) for file in sorted(files)}
+    plain_duplicates = {
+        key: [position for file in names for position in located[file].get(key, ())]
+        for key, names in merged.duplicates.items()
+    }
     usable = {key: pair for key, pair in own_objects.items() if key not in duplicates}
     discovery_findings = tuple(discovery_findings)
     unread = [DeclarationFailure(content.where.file) for content in discovery_findings]
     unread += (DeclarationFailure(at) for at, content in contents.items() if content.unread)
+    # Plain objects that would be a target.
+    unusable = [failure for content in contents.values() for failure in content.nameless]
+    for key, places in plain_duplicates.items():
+        often = f"{len(places)} times" if len(places) > 1 else "more than once"
+        source = f"{key.identity}, which is declared {often}"
+        unusable.append(DeclarationFailure(source, (key.group, key.kind), key.namespace))
     read = DeclaredObjects(
         objects=merged.index,
         faults=(
             *discovery_findings,
             *(fault for content in contents.values() for fault in content.findings),
-            *_duplicate_findings({**duplicates, **plain_duplicates}),
-            *_unlocated_duplicate_findings(merged.duplicates, plain_duplicates),
+            *_duplicate_findings({**duplicates, **plain_duplicates}, merged.duplicates),
         ),
         broken=broken,
         unread=tuple(unread),
         unusable=tuple(
-            replace(it, namespace="") if it.kind in merged.cluster_kinds else it
-            for it in _describe_unusable(contents, plain_duplicates)
+            replace(it, namespace="") if it.kind in merged.cluster_kinds else it for it in unusable
         ),
     )
     return assemble_declared(usable, duplicates, read)
@@ -151,61 +165,29 @@ def merge_changes(
     return replace(declared, objects=declared.objects.with_changes(objects))
 
 
-def _find_duplicates(
-    contents: Mapping[str, ManifestContent], broken: Iterable[tuple[ObjectKey, SourcePosition]]
-) -> dict[ObjectKey, list[SourcePosition]]:
-    """Find fanout's own objects declared more than once, with all their positions."""
-    positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
-    for content in contents.values():
-        for item, position in content.own_objects:
-            positions[key_of(item)].append(position)
-    for key, position in broken:
-        positions[key].append(position)
-    return {key: locations for key, locations in positions.items() if len(locations) > 1}
-
-
-def _locate_duplicates(
-    duplicates: Mapping[ObjectKey, Sequence[str]], locate: Locate
-) -> dict[ObjectKey, list[SourcePosition]]:
-    """Find the positions of duplicate objects of which only the files are given."""
-    files = {file for names in duplicates.values() for file in names}
-    located = {file: locate(file) for file in sorted(files)}
-    return {
-        key: [position for file in names for position in located[file].get(key, ())]
-        for key, names in duplicates.items()
-    }
-
-
-def _describe_unusable(
-    contents: Mapping[str, ManifestContent],
-    duplicates: Mapping[ObjectKey, Sequence[SourcePosition]],
-) -> Iterator[DeclarationFailure]:
-    """Describe the plain objects that would be a target; duplicates with their positions."""
-    for content in contents.values():
-        yield from content.nameless
-    for key, places in duplicates.items():
-        source = wording.describe_repeated_object(key.identity, len(places))
-        yield DeclarationFailure(source, (key.group, key.kind), key.namespace)
-
-
 def _duplicate_findings(
     positions: Mapping[ObjectKey, Sequence[SourcePosition]],
+    files_by_key: Mapping[ObjectKey, Sequence[str]],
 ) -> Iterator[Finding]:
+    """Yield a finding for each further declaration, and for those without a position.
+
+    `files_by_key` has the files of the duplicates among plain objects.
+    """
     for key, locations in positions.items():
         for position in locations[1:]:
-            at = f"{locations[0].file}:{locations[0].line(_NAME_PATH)}"
-            problem = wording.describe_second_declaration(key.namespace, at)
-            fault = FieldError(_NAME_PATH, problem, wording.DUPLICATE_REMEDY)
-            yield build_finding(key.identity, position, fault)
-
-
-def _unlocated_duplicate_findings(
-    duplicates: Mapping[ObjectKey, Sequence[str]],
-    positions: Mapping[ObjectKey, Sequence[SourcePosition]],
-) -> Iterator[Finding]:
-    """Yield a finding for each duplicate whose lines could not be determined."""
-    for key, files in duplicates.items():
+            problem = (
+                f"is already declared in namespace {key.namespace} at"
+                f" {locations[0].file}:{locations[0].line(_NAME_PATH)}; none of them is used"
+            )
+            yield build_finding(
+                key.identity, position, FieldError(_NAME_PATH, problem, _DUPLICATE_REMEDY)
+            )
+    for key, files in files_by_key.items():
         if len(positions.get(key, ())) < 2:
+            also = f", also in {', '.join(files[1:])}" if files[1:] else ""
+            problem = (
+                f"is declared more than once in namespace {key.namespace}{also}; none of them is"
+                " used"
+            )
             where = ErrorLocation(key.identity, format_path(_NAME_PATH), files[0])
-            problem = wording.describe_repeated_declaration(key.namespace, files[1:])
-            yield Finding(where, problem, wording.DUPLICATE_REMEDY)
+            yield Finding(where, problem, _DUPLICATE_REMEDY)

@@ -17,7 +17,6 @@ from typing import Any
 
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.declaration_merge import merge_changes, merge_declared, merge_objects
 from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
 from fanout.cluster.manifest_documents import (
@@ -53,8 +52,8 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
     try:
         data = path.read_bytes()
     except OSError as error:
-        problem = wording.describe_unreadable_file(error.strerror)
-        raise InvalidFiles([_file_finding(path, problem, wording.CONFIG_REMEDY)]) from error
+        problem = f"cannot be read: {error.strerror}"
+        raise InvalidFiles([_file_finding(path, problem, "correct --config")]) from error
     content = read_content(data, str(path), DEFAULT_NAMESPACE)
     configurations = [
         (item, position)
@@ -65,9 +64,8 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
     if not findings and (
         len(configurations) != 1 or len(content.own_objects) > 1 or content.plain_objects
     ):
-        findings.append(
-            _file_finding(path, wording.CONFIGURATION_COUNT, wording.CONFIGURATION_REMEDY)
-        )
+        problem = "must contain exactly one FanoutConfiguration"
+        findings.append(_file_finding(path, problem, "remove all other objects"))
     if findings:
         raise InvalidFiles(findings)
     return configurations[0]
@@ -158,28 +156,22 @@ class FileCluster:
             # After an internal error, merging all files tells which one causes it.
             if isinstance(merged, DeclaredObjects):
                 return merged
-        return self._merge_contents(
-            {str(path): file.content for path, file in files.items()}, findings
-        )
 
-    def _merge_contents(
-        self, contents: Mapping[str, ManifestContent], findings: Sequence[Finding]
-    ) -> DeclaredObjects:
-        """Merge the contents of all files. A file that makes merging fail counts as unread."""
+        def merge(named: Sequence[tuple[str, ManifestContent]]) -> DeclaredObjects:
+            merged_objects = merge_objects(dict(named), self._declared.objects)
+            return merge_declared(dict(named), findings, merged_objects, self._locate)
 
-        def merge(files: Sequence[tuple[str, ManifestContent]]) -> DeclaredObjects:
-            merged_objects = merge_objects(dict(files), self._declared.objects)
-            return merge_declared(dict(files), findings, merged_objects, self._locate)
-
-        declared, faulty = run_without_faulty(merge, [*contents.items()])
+        all_contents = {str(path): file.content for path, file in files.items()}
+        # A file that makes merging fail counts as unread.
+        declared, faulty = run_without_faulty(merge, [*all_contents.items()])
         if not faulty:
             return declared
-        names = [*contents]
+        names = [*all_contents]
         unread = {
             names[index]: _unread_content(Path(names[index]), error.problem, error.remedy)
             for index, error in faulty.items()
         }
-        with_unread = run_isolated(partial(merge, [*{**contents, **unread}.items()]))
+        with_unread = run_isolated(partial(merge, [*{**all_contents, **unread}.items()]))
         if not isinstance(with_unread, FanoutError):
             return with_unread
         # Merging fails even with the mere names of these files, so findings about other files that
@@ -248,14 +240,26 @@ class FileCluster:
                 # One byte more than allowed: parsing then reports the file as too large.
                 data = file.read(MAX_OBJECTS + 1)
         except OSError as error:
-            problem = wording.describe_unreadable_file(error.strerror)
-            raise Unavailable(problem, remedy=wording.READABLE_REMEDY) from error
+            problem = f"cannot be read: {error.strerror}"
+            raise Unavailable(problem, remedy="make it readable") from error
         changed = max(status.st_mtime_ns, status.st_ctime_ns)
         stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
         digest = hashlib.sha256(data).digest()
         if previous is not None and previous.digest == digest:
             return replace(previous, stamp=stamp)
-        return _ReadFile(stamp, digest, self._parse_content(path, data, digest, texts))
+        # Plain objects of a large file may be in the cache.
+        cache = self._cache if len(data) >= MIN_FILE_SIZE else None
+        if cache is not None:
+            key = compute_cache_key(digest, self._namespace, as_json=is_json(str(path)))
+            kinds = cache.find(key, texts.cached)
+            if kinds is not None:
+                return _ReadFile(stamp, digest, ManifestContent(plain_objects=kinds))
+        content = read_content(
+            data, str(path), self._namespace, texts.parsed, keep_valid=self._keep_valid
+        )
+        if cache is not None and content.is_plain:
+            cache.store(key, content.plain_objects)
+        return _ReadFile(stamp, digest, content)
 
     def _read_stdin(self, data: bytes) -> _ReadFile:
         try:
@@ -276,24 +280,6 @@ class FileCluster:
         if previous is not None and previous.content == content:
             return previous
         return _ReadFile(None, b"", content)
-
-    def _parse_content(
-        self, path: Path, data: bytes, digest: bytes, texts: _SharedTexts
-    ) -> ManifestContent:
-        """Parse the bytes of a file, or take its plain objects from the cache."""
-        file = str(path)
-        cache = self._cache if len(data) >= MIN_FILE_SIZE else None
-        if cache is not None:
-            key = compute_cache_key(digest, self._namespace, as_json=is_json(file))
-            kinds = cache.find(key, texts.cached)
-            if kinds is not None:
-                return ManifestContent(plain_objects=kinds)
-        content = read_content(
-            data, file, self._namespace, texts.parsed, keep_valid=self._keep_valid
-        )
-        if cache is not None and content.is_plain:
-            cache.store(key, content.plain_objects)
-        return content
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[SourcePosition]]:
         """Return the positions of the objects in a file.

@@ -14,7 +14,6 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from fanout.cluster import cluster_wording as wording
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
 from fanout.secret_keys import SECRET_KEYS, read_secret_keys
@@ -55,7 +54,8 @@ class FileSecrets:
         Raises Denied if it is missing or unusable; the message never shows content.
         """
         if not _NAME_PATTERN.fullmatch(name):
-            raise _denied(name, wording.INVALID_NAME, wording.INVALID_NAME_REMEDY)
+            problem = "is not a valid name of a secret"
+            raise _denied(name, problem, "use lowercase letters, digits, - and .")
         secret = self._find(name)
         for content in (secret.password, secret.private_key):
             self._redactor.register(content, secret.username)
@@ -63,23 +63,30 @@ class FileSecrets:
 
     def _find(self, name: str) -> Credentials:
         path = None if self._directory is None else self._directory / name
-        remedy = wording.format_secret_remedy(secret_variable(name), path)
+        remedy = f"set the environment variable {secret_variable(name)}"
+        if path is not None:
+            remedy += f", or write the file {path}"
         text = self._environment.get(secret_variable(name))
         if text is None and path is not None:
             if path.is_dir():
-                return self._read_fields(name, path)
+                texts = {file: self._read(name, path / file) or "" for file in SECRET_KEYS}
+                secret = read_secret_keys(texts)
+                if secret is None:
+                    problem = f"has neither a file password nor a file key in {path}"
+                    raise _denied(name, problem, "add one of them")
+                return secret
             text = self._read(name, path)
         if text is None:
-            raise _denied(name, wording.NOT_FOUND, remedy)
-        return _parse_secret(name, text.strip(), remedy)
-
-    def _read_fields(self, name: str, directory: Path) -> Credentials:
-        texts = {file: self._read(name, directory / file) or "" for file in SECRET_KEYS}
-        secret = read_secret_keys(texts)
-        if secret is None:
-            problem = wording.describe_missing_fields(directory)
-            raise _denied(name, problem, wording.MISSING_FIELDS_REMEDY)
-        return secret
+            raise _denied(name, "was not found", remedy)
+        text = text.strip()
+        if not text:
+            raise _denied(name, "is empty", remedy)
+        if text.startswith(_KEY_HEADER):
+            return Credentials(private_key=text)
+        if len(text.splitlines()) > 1:
+            raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
+        username, colon, password = text.partition(":")
+        return Credentials(username, password) if colon else Credentials(TOKEN_USER, text)
 
     def _read(self, name: str, path: Path) -> str | None:
         try:
@@ -89,10 +96,10 @@ class FileSecrets:
             return None
         except UnicodeDecodeError:
             # The original error carries the content.
-            problem = wording.describe_binary_secret(path)
-            raise _denied(name, problem, wording.NOT_TEXT_REMEDY) from None
+            problem = f"is not UTF-8 text ({path})"
+            raise _denied(name, problem, "write a token or a key to it") from None
         except OSError as error:
-            problem = wording.describe_unreadable_file(f"{error.strerror} ({path})")
+            problem = f"cannot be read: {error.strerror} ({path})"
             raise _denied(name, problem) from error
         if mode & _OPEN_TO_OTHERS and path not in self._warned:
             self._warned.add(path)
@@ -100,17 +107,5 @@ class FileSecrets:
         return text
 
 
-def _parse_secret(name: str, text: str, remedy: str) -> Credentials:
-    if not text:
-        raise _denied(name, wording.EMPTY_CONTENT, remedy)
-    if text.startswith(_KEY_HEADER):
-        return Credentials(private_key=text)
-    if len(text.splitlines()) > 1:
-        raise _denied(name, wording.SEVERAL_LINES, wording.SEVERAL_LINES_REMEDY)
-    username, colon, password = text.partition(":")
-    return Credentials(username, password) if colon else Credentials(TOKEN_USER, text)
-
-
 def _denied(name: str, problem: str, remedy: str = "") -> Denied:
-    problem = wording.describe_secret(name, problem)
-    return Denied(problem, reason="SecretUnusable", remedy=remedy)
+    return Denied(f"secret {name!r} {problem}", reason="SecretUnusable", remedy=remedy)

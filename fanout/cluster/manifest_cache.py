@@ -61,33 +61,27 @@ class ManifestCache:
             return
         with suppress(OSError):  # a directory without write permission: no cache
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._free_space(HEADER_SIZE + len(body))
+            # The directory is listed again only when the free bytes of the last listing are used
+            # up. Half is freed at once, so that a full cache is not listed for every entry.
+            size = HEADER_SIZE + len(body)
+            if self._free_bytes < size:
+                with os.scandir(self._directory) as directory_entries:
+                    entries = [(entry.stat(), entry.name) for entry in directory_entries]
+                used = sum(status.st_size for status, _ in entries)
+                if used + size > self._limit:
+                    for status, name in sorted(entries, key=lambda entry: entry[0].st_mtime):
+                        (self._directory / name).unlink(missing_ok=True)
+                        used -= status.st_size
+                        if used <= self._limit // 2:
+                            break
+                self._free_bytes = self._limit - used
+            self._free_bytes -= size
             # the key guards against renamed entries
             write_cache_file(self._directory / key, body, key)
 
     @property
     def _max_entry_size(self) -> int:
         return self._limit // 4
-
-    def _free_space(self, size: int) -> None:
-        """Delete old entries until half of the limit is free if `size` bytes do not fit.
-
-        Raises OSError.
-        """
-        # The directory is listed again only when the free bytes of the last listing are used up.
-        # Half is freed at once, so that a full cache is not listed for every entry.
-        if self._free_bytes < size:
-            with os.scandir(self._directory) as directory_entries:
-                entries = [(entry.stat(), entry.name) for entry in directory_entries]
-            used = sum(status.st_size for status, _ in entries)
-            if used + size > self._limit:
-                for status, name in sorted(entries, key=lambda entry: entry[0].st_mtime):
-                    (self._directory / name).unlink(missing_ok=True)
-                    used -= status.st_size
-                    if used <= self._limit // 2:
-                        break
-            self._free_bytes = self._limit - used
-        self._free_bytes -= size
 
 
 def compute_cache_key(digest: bytes, namespace: str, *, as_json: bool) -> str:

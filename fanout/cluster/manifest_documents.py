@@ -9,6 +9,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
+from fanout.api.text_fields import describe_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
-from fanout.cluster import cluster_wording as wording
 from fanout.declared.declaration_assembly import build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.finding import Finding
@@ -74,13 +75,14 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     visited: set[str] = set()  # real paths, so that a file and links to it count once
     for root in roots:
         if not root.exists():
-            _add_finding(discovery, root, wording.MISSING_PATH, wording.PATH_REMEDY)
+            _add_finding(discovery, root, "does not exist", "correct the path of -f")
         elif root.is_dir():
             _walk(root, os.path.realpath(root), discovery, visited)
         else:
             _add_file(root, os.path.realpath(root), root.stat, discovery, visited)
     # Sorted by parts, so that the order does not depend on characters that sort before "/".
-    discovery.files = {path: discovery.files[path] for path in sorted(discovery.files, key=_parts)}
+    paths = sorted(discovery.files, key=lambda path: path.parts)
+    discovery.files = {path: discovery.files[path] for path in paths}
     return discovery
 
 
@@ -89,10 +91,6 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
 @lru_cache(1 << 16)
 def _intern_path(path: str) -> Path:
     return Path(path)
-
-
-def _parts(path: Path) -> tuple[str, ...]:
-    return path.parts
 
 
 def _walk(directory: Path, root: str, discovery: ManifestDiscovery, visited: set[str]) -> None:
@@ -104,14 +102,17 @@ def _walk(directory: Path, root: str, discovery: ManifestDiscovery, visited: set
         with os.scandir(directory) as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
     except OSError as error:
-        problem = wording.describe_unlisted_directory(error.strerror)
-        _add_finding(discovery, directory, problem, wording.READABLE_REMEDY)
+        problem = f"cannot be listed: {error.strerror}"
+        _add_finding(discovery, directory, problem, "make it readable")
         return
     for entry in entries:
         if entry.name.startswith("."):
             continue
         path, is_link = _intern_path(entry.path), entry.is_symlink()
-        if is_link and not _is_inside(path, root, discovery):
+        if is_link and os.path.commonpath((os.path.realpath(path), root)) != root:
+            if path.is_dir() or path.name.endswith(MANIFEST_SUFFIXES):
+                problem = "is a symlink to a path outside the directory"
+                _add_finding(discovery, path, problem, "replace it with the file")
             continue
         if entry.is_dir():
             _walk(path, root, discovery, visited)
@@ -120,16 +121,6 @@ def _walk(directory: Path, root: str, discovery: ManifestDiscovery, visited: set
             # than all else that is done with an unchanged one.
             real_path = os.path.realpath(path) if is_link else f"{real}/{entry.name}"
             _add_file(path, real_path, entry.stat, discovery, visited)
-
-
-def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
-    """Return whether the link leads below the root; a link to no manifest is not reported."""
-    real = os.path.realpath(link)
-    if os.path.commonpath((real, root)) == root:
-        return True
-    if link.is_dir() or link.name.endswith(MANIFEST_SUFFIXES):
-        _add_finding(discovery, link, wording.LINK_OUTSIDE, wording.LINK_REMEDY)
-    return False
 
 
 def _add_file(
@@ -145,19 +136,21 @@ def _add_file(
     try:
         status = read_status()
     except OSError as error:
-        problem = wording.describe_unreadable_file(error.strerror)
-        _add_finding(discovery, path, problem, wording.REMOVE_OR_READABLE_REMEDY)
+        problem = f"cannot be read: {error.strerror}"
+        _add_finding(discovery, path, problem, "remove it, or make it readable")
         return
     if stat.S_ISREG(status.st_mode):  # reading a pipe or a device might never end
         discovery.files[path] = status
     else:
-        _add_finding(discovery, path, wording.NOT_REGULAR, wording.REMOVE_REMEDY)
+        _add_finding(discovery, path, "is not a regular file", "remove it")
 
 
 def _add_finding(discovery: ManifestDiscovery, path: Path, problem: str, remedy: str) -> None:
     discovery.findings.append(Finding(ErrorLocation(file=str(path)), problem, remedy))
 
 
+_MISSING_TEXT = "is missing or not a string"
+_NAME_REMEDY = "set metadata.name"
 RECORDING_COMMANDS = {
     "Evidence": "fanout report",
     "Approval": "fanout approve",
@@ -235,16 +228,12 @@ def read_content(
         return _content_with_positions(Manifest.parse(data, file), file, namespace)
     except InvalidManifest as error:
         findings = tuple(Finding(it.where, it.problem, it.remedy) for it in error.problems)
-        content = _valid_content(data, file, namespace) if keep_valid else ManifestContent()
+        content = ManifestContent()
+        if keep_valid:
+            with suppress(InvalidManifest):
+                valid = Manifest.parse_valid(data, file)
+                content = _content_with_positions(valid, file, namespace)
         return replace(content, findings=(*findings, *content.findings), unread=True)
-
-
-def _valid_content(data: bytes, file: str, namespace: str) -> ManifestContent:
-    """Return the content of the documents that have no problems."""
-    try:
-        return _content_with_positions(Manifest.parse_valid(data, file), file, namespace)
-    except InvalidManifest:
-        return ManifestContent()
 
 
 def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, list[SourcePosition]]:
@@ -292,7 +281,9 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
             parsed, faults = validate_object(data)
             faults = (*faults, *_boolean_key_faults(item, position), *find_schedule_errors(parsed))
             if parsed is not None and parsed.kind in RECORDING_COMMANDS:
-                faults = (_record_declared(parsed.kind),)
+                problem = f"{parsed.kind} is a record and cannot be declared in a file"
+                remedy = f"use {RECORDING_COMMANDS[parsed.kind]}"
+                faults = (FieldError(("kind",), problem, remedy),)
             findings += (build_finding(_display_name(item), position, fault) for fault in faults)
             if parsed is not None and not faults:
                 own_objects.append((parsed, position))
@@ -334,14 +325,6 @@ def _describe_nameless(item: Any, position: SourcePosition, namespace: str) -> D
     return DeclarationFailure(source, (group_of(api_version), kind), namespace)
 
 
-def _record_declared(kind: str) -> FieldError:
-    return FieldError(
-        ("kind",),
-        wording.describe_declared_record(kind),
-        wording.format_use_remedy(RECORDING_COMMANDS[kind]),
-    )
-
-
 def _iterate_positions(manifest: Manifest, file: str) -> Iterator[tuple[SourcePosition, Any]]:
     for document in manifest.documents:
         for prefix, item in _flatten_lists((), [document.value]):
@@ -366,21 +349,22 @@ def _is_list(item: Mapping[str, Any]) -> bool:
 def _object_faults(item: Any) -> Iterator[FieldError]:
     """Yield the errors that keep an object from being identified by kind and name."""
     if not isinstance(item, Mapping):
-        yield FieldError((), wording.NOT_OBJECT, wording.NOT_OBJECT_REMEDY)
+        remedy = "write apiVersion, kind and metadata, or remove it"
+        yield FieldError((), "is not an object", remedy)
         return
     for key in ("apiVersion", "kind"):
         if not isinstance(item.get(key), str) or not item[key]:
             is_fanout_kind = key == "apiVersion" and str(item.get("kind")) in KINDS
             remedy = f"write {API_VERSION}" if is_fanout_kind else f"set {key}"
-            yield FieldError((key,), wording.MISSING_TEXT, remedy)
+            yield FieldError((key,), _MISSING_TEXT, remedy)
     meta = item.get("metadata")
     if not isinstance(meta, Mapping):
-        yield FieldError(("metadata",), wording.MISSING_OBJECT, wording.NAME_REMEDY)
+        yield FieldError(("metadata",), "is missing or not an object", _NAME_REMEDY)
         return
     if not isinstance(meta.get("name"), str) or not meta["name"]:
-        yield FieldError(("metadata", "name"), wording.MISSING_TEXT, wording.NAME_REMEDY)
+        yield FieldError(("metadata", "name"), _MISSING_TEXT, _NAME_REMEDY)
     if not isinstance(meta.get("namespace"), str | None):
-        yield FieldError(("metadata", "namespace"), wording.NOT_TEXT, wording.NAMESPACE_REMEDY)
+        yield FieldError(("metadata", "namespace"), "is not a string", "use a string, or remove it")
 
 
 def _has_plain_text(meta: Mapping[str, Any]) -> bool:
@@ -420,15 +404,15 @@ def _text_faults(item: Mapping[str, Any]) -> Iterator[FieldError]:
         if not texts:
             continue
         if not isinstance(texts, Mapping):
-            yield FieldError(parent, wording.EXPECTED_OBJECT, wording.KEYS_REMEDY)
+            yield FieldError(parent, "expected an object", "write keys and values")
             continue
         for key, value in texts.items():
             path = (*parent, key)
             if value is None:
-                yield FieldError(path, wording.NO_VALUE, wording.VALUE_REMEDY)
+                yield FieldError(path, "has no value", "set a value, or remove the key")
             elif not isinstance(value, str):
-                problem = wording.describe_wrong_type(value)
-                yield FieldError(path, problem, wording.QUOTE_REMEDY)
+                problem = f"expected a string, got {describe_value(value)}"
+                yield FieldError(path, problem, "quote it")
 
 
 def _boolean_key_faults(
@@ -439,8 +423,8 @@ def _boolean_key_faults(
         for key, value in data.items():
             spelling = position.written_key((*path, key)) if key in BOOLEAN_WORDS else ""
             if spelling and spelling[0] not in "\"'":
-                problem = wording.describe_boolean_key(spelling)
-                yield FieldError((*path, key), problem, wording.QUOTE_REMEDY)
+                problem = f"expected a string as key, got boolean `{spelling}`"
+                yield FieldError((*path, key), problem, "quote it")
             yield from _boolean_key_faults(value, position, (*path, key))
     elif isinstance(data, list):
         for index, value in enumerate(data):

@@ -25,7 +25,6 @@ from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.validators.object_validation import validate_stored_record
-from fanout.cluster import cluster_wording as wording
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import DIRECTORY_MODE, TreeEntry
@@ -119,11 +118,6 @@ def record_path(name: str) -> str:
     return f"{RECORDS_DIRECTORY}/{_sharded_path(f'{name}.json')}"
 
 
-def find_record_directories() -> tuple[str, ...]:
-    """Return the directories of which a branch has at least one if its records are not flat."""
-    return (FLAT_DIRECTORY, *(f"{RECORDS_DIRECTORY}/{digit}" for digit in "0123456789abcdef"))
-
-
 def _sharded_path(file: str) -> str:
     # By its name and not by the hash in it, which equal records of one second share.
     digits = hashlib.sha256(file.encode()).hexdigest()[:_LEVELS]
@@ -170,17 +164,16 @@ def check_record(record: Any, key: RecordsKey) -> RecordSpec:
     policy.
     """
     if not isinstance(record, dict) or record.get("kind") not in RECORD_KINDS:
-        raise UnreadableStateError(wording.describe_wrong_kind(RECORD_KINDS))
+        raise UnreadableStateError(f"is none of {', '.join(RECORD_KINDS)}")
     parsed, all_errors = validate_stored_record(record)
     errors = [it for it in all_errors if it.severity == "error"]
     if errors or not isinstance(parsed, Evidence | Approval | Decision):
-        raise UnreadableStateError(
-            wording.describe_invalid_record(f"{it.field}: {it.problem}" for it in errors)
-        )
+        problems = "; ".join(f"{it.field}: {it.problem}" for it in errors)
+        raise UnreadableStateError(f"is not valid: {problems}")
     namespace, spec = parsed.metadata.namespace, parsed.spec
     if (namespace, spec.policy) != (key.namespace, key.policy):
         owner = f"{namespace}/{spec.policy or NO_POLICY}"
-        raise UnreadableStateError(wording.describe_other_policy(owner))
+        raise UnreadableStateError(f"belongs to policy {owner}")
     return spec
 
 
@@ -199,10 +192,10 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
         value = _parse_json(line, f"in line {number} ")
         key = value.pop("key", None) if isinstance(value, dict) else None
         if not isinstance(key, str):
-            raise UnreadableStateError(wording.describe_keyless_line(number))
+            raise UnreadableStateError(f"has no key in line {number}")
         # A line in the wrong file would survive the removal of its key in the right one.
         if key in lines or shard_path(key) != path:
-            raise UnreadableStateError(wording.describe_misplaced_key(key, number))
+            raise UnreadableStateError(f"has {key!r} twice or in the wrong file (line {number})")
         lines[key] = value
     return lines
 
@@ -232,13 +225,13 @@ def _parse_json(data: bytes, prefix: str = "") -> Any:
     try:
         return _DECODER.decode(data.decode())
     except (ValueError, RecursionError) as error:
-        raise UnreadableStateError(wording.describe_invalid_json(prefix, error)) from error
+        raise UnreadableStateError(f"{prefix}is not JSON: {error}") from error
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError(wording.DUPLICATE_KEY)
+        raise ValueError("a key occurs twice")
     return value
 
 
@@ -333,7 +326,13 @@ def read_first_commits(
     is trusted, and the caller must verify each record by its hash. If that fails, or if a
     file has no first commit, call again without `previous` and with `trust_messages=False`.
     """
-    commits, previous = _new_commits(reader, head, previous)
+    commits: list[Commit] = []
+    oid = head
+    while oid and oid != previous.head:
+        commits.append(reader.commit(oid))
+        oid = next(iter(commits[-1].parents), "")
+    # If the known head is not on the branch, the branch was rewritten and is read anew.
+    previous = previous if oid else FirstCommitHistory()
     tree, listing, listed_tree = previous.tree, previous.listing, previous.tree
     first_commits = dict(previous.first_commits)
     for commit in reversed(commits):
@@ -363,18 +362,6 @@ def read_first_commits(
 def list_tree(reader: ObjectReader, tree: str | None) -> Mapping[str, TreeEntry]:
     """Return the files below a directory; none if the directory does not exist."""
     return reader.entries(tree, STATE_LIMITS) if tree else {}
-
-
-def _new_commits(
-    reader: ObjectReader, head: str, previous: FirstCommitHistory
-) -> tuple[list[Commit], FirstCommitHistory]:
-    commits: list[Commit] = []
-    oid = head
-    while oid and oid != previous.head:
-        commits.append(reader.commit(oid))
-        oid = next(iter(commits[-1].parents), "")
-    # If the known head is not on the branch, the branch was rewritten and is read anew.
-    return commits, previous if oid else FirstCommitHistory()
 
 
 _FILE_MODES = ("100644", "100755")
@@ -428,7 +415,8 @@ def read_shards(
 ) -> dict[str, PolicyStateShard]:
     """Read all status files at the head, by path. Append messages about others to `unreadable`."""
     shards: dict[str, PolicyStateShard] = {}
-    for name, entry in sorted(_list_files(reader, head, STATUS_DIRECTORY, unreadable).items()):
+    directory = _find_directory(reader, head, STATUS_DIRECTORY, unreadable)
+    for name, entry in sorted(list_tree(reader, directory).items()):
         path = f"{STATUS_DIRECTORY}/{name}"
         # Content is addressed by its blob id: an equal id needs no other invalidation.
         if path in previous and previous[path].oid == entry.oid:
@@ -439,14 +427,8 @@ def read_shards(
             lines = parse_shard(_read_content(reader, entry), path)
             shards[path] = PolicyStateShard(entry.oid, lines)
         except UnreadableStateError as error:
-            unreadable.append(wording.describe_unreadable_status(path, error))
+            unreadable.append(f"{path} {error}; restore it from an earlier commit")
     return shards
-
-
-def _list_files(
-    reader: ObjectReader, head: str, directory: str, unreadable: list[str]
-) -> Mapping[str, TreeEntry]:
-    return list_tree(reader, _find_directory(reader, head, directory, unreadable))
 
 
 def _find_directory(
@@ -454,7 +436,7 @@ def _find_directory(
 ) -> str | None:
     state = reader.paths(head, [directory])[directory]
     if state.problem:
-        unreadable.append(wording.describe_blocked_directory(directory, state.problem))
+        unreadable.append(f"{directory}: {state.problem}; move it away")
     return state.tree
 
 
@@ -464,39 +446,29 @@ def _read_history(
     """Return the first commit of each file now in `records`, with the content it added."""
     _find_directory(reader, head, RECORDS_DIRECTORY, unreadable)
     history = read_first_commits(reader, head, previous)
-    verified = {
-        name: _verify_first_commit(reader, name, file.entry, history)
-        for name, file in history.listing.files.items()
-    }
-    # The message of a commit may lie about the files it adds; then each commit's directory
-    # is compared instead, which is slower and cannot be forged.
-    if None in verified.values():
-        return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False)
-    verified_commits = {name: commit for name, commit in verified.items() if commit}
-    return replace(history, first_commits={**history.first_commits, **verified_commits})
-
-
-def _verify_first_commit(
-    reader: ObjectReader, name: str, entry: TreeEntry, history: FirstCommitHistory
-) -> FirstCommit | None:
-    """Return the first commit of a file with the content verified; None if unverifiable."""
-    first_commit = history.first_commits.get(name)
-    if first_commit is None or first_commit.oid:
-        return first_commit
-    try:
-        data = _read_content(reader, entry)
-    except UnreadableStateError:
-        return None
-    if is_record_name_of(name.removesuffix(".json"), data, first_commit.by):
-        return replace(first_commit, oid=entry.oid)
-    return None
+    first_commits = dict(history.first_commits)
+    for name, file in history.listing.files.items():
+        first_commit = first_commits.get(name)
+        if first_commit is not None and not first_commit.oid:
+            try:
+                data = _read_content(reader, file.entry)
+                is_right = is_record_name_of(name.removesuffix(".json"), data, first_commit.by)
+            except UnreadableStateError:
+                is_right = False
+            first_commit = replace(first_commit, oid=file.entry.oid) if is_right else None
+        # The message of a commit may lie about the files it adds; then each commit's directory
+        # is compared instead, which is slower and cannot be forged.
+        if first_commit is None:
+            return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False)
+        first_commits[name] = first_commit
+    return replace(history, first_commits=first_commits)
 
 
 def _read_content(reader: ObjectReader, entry: TreeEntry) -> bytes:
     try:
         return reader.blob(entry.oid, STATE_LIMITS.file_size)
     except InvalidInput:
-        raise UnreadableStateError(wording.describe_large_file(STATE_LIMITS.file_size)) from None
+        raise UnreadableStateError(f"has more than {STATE_LIMITS.file_size:,} bytes") from None
 
 
 def _read_records(
@@ -513,11 +485,13 @@ def _read_records(
         file = history.listing.files.get(file_name)
         if file is None:  # removed by a person, so it does not count
             continue
-        entry = file.entry
+        entry, name = file.entry, file_name.removesuffix(".json")
         try:
-            name = _record_name(file_name, entry)
+            if name in ("", file_name) or "/" in name:
+                raise UnreadableStateError("is not the file of a record (*.json)")
+            _check_regular(entry)
             if entry.oid != first_commit.oid:
-                raise UnreadableStateError(wording.CHANGED_RECORD)
+                raise UnreadableStateError("was changed after it was recorded")
             parsed[entry.oid] = previous.get(entry.oid) or parse_record(
                 _read_content(reader, entry), key
             )
@@ -533,18 +507,10 @@ def _read_records(
                 )
             )
         except UnreadableStateError as error:
-            unreadable.append(wording.describe_unreadable_record(file.path, error))
+            unreadable.append(f"{file.path} {error}; restore it, or remove it with git")
     return parsed, tuple(records)
-
-
-def _record_name(file: str, entry: TreeEntry) -> str:
-    name = file.removesuffix(".json")
-    if name in ("", file) or "/" in name:
-        raise UnreadableStateError(wording.NOT_RECORD_FILE)
-    _check_regular(entry)
-    return name
 
 
 def _check_regular(entry: TreeEntry) -> None:
     if entry.mode not in _FILE_MODES:
-        raise UnreadableStateError(wording.LINK)
+        raise UnreadableStateError("is a symlink")

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import (
     FLAT_DIRECTORY,
     RECORDS_DIRECTORY,
@@ -31,7 +30,6 @@ from fanout.cluster.policy_state_files import (
     check_record,
     encode_canonical,
     encode_shard,
-    find_record_directories,
     list_records,
     parse_branch_ref,
     read_branch,
@@ -176,28 +174,20 @@ class PolicyStateStore:
                 if state.head and state.failure is None
             }
             return self._last_states
-        self._last_states = self._with_lost_branches(states, keys)
-        return self._last_states
-
-    def _with_lost_branches(
-        self, states: Mapping[RecordsKey, PolicyRecords], keys: Sequence[RecordsKey]
-    ) -> Mapping[RecordsKey, PolicyRecords]:
-        """Return the states; for policies without a branch, with how many may be it, renamed."""
-        missing = [key for key in keys if not states[key].head]
-        if not missing:
-            return states
         # One renamed below the same prefix has the records of another policy than its name says.
         misnamed = sum(bool(states[key].unreadable) for key in states.keys() - set(keys))
         others = self._unknown_branches + misnamed
-        if not others:
-            return states
-        url = self._repository.remote.url
-        names = {key: self._branch_ref(key).removeprefix("refs/heads/") for key in missing}
-        named = {
-            key: replace(states[key], lost_branch=LostBranch(name, url, others))
-            for key, name in names.items()
-        }
-        return {**states, **named}
+        missing = [key for key in keys if not states[key].head] if others else []
+        if missing:
+            url = self._repository.remote.url
+            names = {key: self._branch_ref(key).removeprefix("refs/heads/") for key in missing}
+            lost = {
+                key: replace(states[key], lost_branch=LostBranch(name, url, others))
+                for key, name in names.items()
+            }
+            states = {**states, **lost}
+        self._last_states = states
+        return self._last_states
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last.
@@ -259,10 +249,15 @@ class PolicyStateStore:
                 if self._status_files.get(key, {}) != files:
                     self._changed_elsewhere.add(key)
                     self._status_files[key] = files
-        records_by_key = {
-            key: self._with_location(key) if head else PolicyRecords()
-            for key, head in heads.items()
-        }
+        records_by_key: dict[RecordsKey, PolicyRecords] = {}
+        for key, head in heads.items():
+            policy_records = self._last_read(key).state if head else PolicyRecords()
+            if policy_records.unreadable:
+                name = self._branch_ref(key).removeprefix("refs/heads/")
+                location = f"{self._repository.remote.url}, branch {name}"
+                messages = tuple(f"{location}: {line}" for line in policy_records.unreadable)
+                policy_records = replace(policy_records, unreadable=messages)
+            records_by_key[key] = policy_records
         return self._check_descent(records_by_key | failed)
 
     def _read_branch(self, key: RecordsKey, head: str) -> PolicyStateBranch:
@@ -331,17 +326,6 @@ class PolicyStateStore:
 
     def _last_read(self, key: RecordsKey) -> PolicyStateBranch:
         return self._branches.get(key, PolicyStateBranch())
-
-    def _with_location(self, key: RecordsKey) -> PolicyRecords:
-        """Return the state of a policy, with repository and branch in its messages."""
-        policy_records = self._last_read(key).state
-        if not policy_records.unreadable:
-            return policy_records
-        url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
-        return replace(
-            policy_records,
-            unreadable=tuple(f"{url}, branch {name}: {line}" for line in policy_records.unreadable),
-        )
 
     def _branch_ref(self, key: RecordsKey) -> str:
         return branch_ref(self._install, key)
@@ -413,7 +397,19 @@ class PolicyStateStore:
             ]
             if not missing:
                 return [entries[record.uid] for record in records]
-            self._push_commits(self._build_chain(key, missing, now), self._identity)
+            head = self._last_read(key).state.head
+            names = set(self._list_record_names(key, head))
+            # A commit for each record, so that the order of the records is that of commits.
+            commits = []
+            for record, data in missing:
+                by = f"{record.author.name} <{record.author.email}>"
+                name = build_record_name(data, by, now, names)
+                names.add(name)
+                text = build_message(f"Record {record.manifest['kind']}", [name])
+                commit = self._build_commit(key, head, {record_path(name): data}, text, now)
+                commits.append(replace(commit, identity=record.author))
+            commits[0] = self._with_shards(commits[0])
+            self._push_commits(commits, self._identity)
             # Read back: what is returned is what the branch says.
             entries = self._read_entries(key)
             return [entries[record.uid] for record in records]
@@ -429,25 +425,6 @@ class PolicyStateStore:
             raise InvalidInput(state.unreadable[0], reason="RecordUnreadable")
         return {record.uid: record for record in state.records if record.uid}
 
-    def _build_chain(
-        self,
-        key: RecordsKey,
-        records: Sequence[tuple[SubmittedRecord, bytes]],
-        now: datetime,
-    ) -> list[FileCommit]:
-        """Build a commit for each record, so that the order of the records is that of commits."""
-        head = self._last_read(key).state.head
-        names = set(self._list_record_names(key, head))
-        commits = []
-        for record, data in records:
-            by = f"{record.author.name} <{record.author.email}>"
-            name = build_record_name(data, by, now, names)
-            names.add(name)
-            text = build_message(f"Record {record.manifest['kind']}", [name])
-            commit = self._build_commit(key, head, {record_path(name): data}, text, now)
-            commits.append(replace(commit, identity=record.author))
-        return [self._with_shards(commits[0]), *commits[1:]]
-
     def _with_shards(self, commit: FileCommit) -> FileCommit:
         """Return the commit of records, which also puts those of the flat layout aside, once.
 
@@ -455,7 +432,8 @@ class PolicyStateStore:
         """
         if not commit.parent:
             return commit
-        directories = find_record_directories()
+        # A branch has one of these at least if its records are not flat.
+        directories = (FLAT_DIRECTORY, *(f"{RECORDS_DIRECTORY}/{it}" for it in "0123456789abcdef"))
         with self._repository.reader() as reader:
             states = reader.paths(commit.parent, [RECORDS_DIRECTORY, *directories])
         tree = states[RECORDS_DIRECTORY].tree
@@ -510,7 +488,18 @@ class PolicyStateStore:
 
         Empty content removes the file.
         """
-        shards = self._read_status(key, change.expected)
+        shards: Mapping[str, PolicyStateShard] = {}
+        if change.expected:
+            unreadable: list[str] = []
+            last_shards = self._last_read(key).shards
+            with self._repository.reader() as reader:
+                shards = read_shards(reader, change.expected, last_shards, unreadable)
+            if unreadable:
+                raise InvalidInput(
+                    f"cannot read the status on branch {self._branch_ref(key)}: {unreadable[0]}",
+                    reason="RecordsUnreadable",
+                    where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
+                )
         changed_lines: dict[str, dict[str, Mapping[str, Any]]] = {}
         for name, value in change.lines.items():
             path = shard_path(name)
@@ -528,20 +517,6 @@ class PolicyStateStore:
             for path, data in files.items()
             if (blob_id(data) if data else "") != shards.get(path, PolicyStateShard()).oid
         }
-
-    def _read_status(self, key: RecordsKey, head: str) -> Mapping[str, PolicyStateShard]:
-        if not head:
-            return {}
-        unreadable: list[str] = []
-        with self._repository.reader() as reader:
-            shards = read_shards(reader, head, self._last_read(key).shards, unreadable)
-        if unreadable:
-            raise InvalidInput(
-                wording.describe_unreadable_branch(self._branch_ref(key), unreadable[0]),
-                reason="RecordsUnreadable",
-                where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
-            )
-        return shards
 
     def _list_record_names(self, key: RecordsKey, head: str) -> frozenset[str]:
         if not head:

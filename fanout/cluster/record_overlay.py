@@ -124,20 +124,14 @@ class RecordOverlay:
     def _add_records(
         self, records_by_key: Mapping[RecordsKey, PolicyRecords]
     ) -> Mapping[RecordsKey, PolicyRecords]:
-        return {
-            key: self._extend(policy_records, self._added.get(key, ()))
-            for key, policy_records in records_by_key.items()
-        }
-
-    def _extend(
-        self, policy_records: PolicyRecords, added: tuple[RecordEntry, ...]
-    ) -> PolicyRecords:
-        if not added:
-            return policy_records
-        is_accepted = any(it.action is Action.ACCEPT_RECORDS for it in added)
-        return replace(
-            policy_records,
-            head=f"{policy_records.head}+{added[-1].name}",
-            records=(*policy_records.records, *added),
-            rewound=None if is_accepted else policy_records.rewound,
-        )
+        extended = dict(records_by_key)
+        for key, policy_records in records_by_key.items():
+            if added := self._added.get(key, ()):
+                is_accepted = any(it.action is Action.ACCEPT_RECORDS for it in added)
+                extended[key] = replace(
+                    policy_records,
+                    head=f"{policy_records.head}+{added[-1].name}",
+                    records=(*policy_records.records, *added),
+                    rewound=None if is_accepted else policy_records.rewound,
+                )
+        return extended

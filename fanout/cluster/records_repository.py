@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fanout.api.reasons import Reason
-from fanout.cluster import cluster_wording as wording
 from fanout.errors import FanoutError, Unavailable
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -21,6 +20,11 @@ from fanout.telemetry.metrics import Counters
 from fanout.values import Value, field
 
 _BRANCHES = "refs/heads/"
+RECORDS_REMEDY = "restore the records, or name their repository with --records"
+RECORDS_ACCESS_REMEDY = (
+    "give the user of fanout a key that this records repository accepts, and its host key in"
+    " known_hosts; in a cluster both are in the Secret fanout-ssh"
+)
 
 
 class LocalRepository(Value):
@@ -69,10 +73,10 @@ class RecordsRepository(Value):
         Raises Unavailable, Denied.
         """
         if self.local is not None and self._is_missing():
-            return wording.describe_missing_repository(self.local.path.absolute())
+            return f"there is no records repository {self.local.path.absolute()}"
         if any(map(refs.fullmatch, self._list_refs(()))):
             return ""
-        return wording.describe_empty_repository(self.remote.url)
+        return f"{self.remote.url} has no records of this installation"
 
     def reader(self) -> AbstractContextManager[ObjectReader]:
         """Open the commits of the last listing for reading."""
@@ -99,20 +103,17 @@ class RecordsRepository(Value):
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
         listing = None if self.refused and keep else self._list(keep)
         if listing is None or (isinstance(listing, FanoutError) and _is_refusal(listing)):
-            return self._list_apart(keep)
+            # Branches with objects that Git refuses keep no other from being read.
+            refs = self._list_refs(())
+            prefixes = tuple(pattern[:-1] for pattern in keep if pattern.endswith("*"))
+            wanted = sorted(ref for ref in refs if ref in keep or ref.startswith(prefixes))
+            for commit in self.refused.keys() - {refs[ref] for ref in wanted}:
+                del self.refused[commit]
+            self._fetch_apart([ref for ref in wanted if refs[ref] not in self.refused], refs)
+            return refs
         if isinstance(listing, FanoutError):
             raise self._with_remedy(listing)
         return listing.refs
-
-    def _list_apart(self, keep: tuple[str, ...]) -> Mapping[str, str]:
-        """List the branches; those with objects that Git refuses keep no other from being read."""
-        refs = self._list_refs(())
-        prefixes = tuple(pattern[:-1] for pattern in keep if pattern.endswith("*"))
-        wanted = sorted(ref for ref in refs if ref in keep or ref.startswith(prefixes))
-        for commit in self.refused.keys() - {refs[ref] for ref in wanted}:
-            del self.refused[commit]
-        self._fetch_apart([ref for ref in wanted if refs[ref] not in self.refused], refs)
-        return refs
 
     def _fetch_apart(self, names: Sequence[str], refs: Mapping[str, str]) -> None:
         """Fetch branches, by halves until each that is refused is alone."""
@@ -135,30 +136,38 @@ class RecordsRepository(Value):
 
     def _with_remedy(self, error: FanoutError) -> FanoutError:
         """Return the error with a remedy that names no Repository object: the records have none."""
-        secret = self.remote.secret
+        if secret := self.remote.secret:
+            login_remedy = (
+                f"correct secret {secret!r} of records.secretRef, whose token may have expired, or"
+                " permit its account to read and push this records repository"
+            )
+        else:
+            login_remedy = (
+                "create a secret with a token that may read and push this records repository, and"
+                " name it in records.secretRef of the FanoutConfiguration"
+            )
         uses_http = self.remote.url.startswith(("https://", "http://"))
         if _is_refusal(error):
-            error.remedy = wording.RECORDS_HISTORY_REMEDY
+            error.remedy = "put the branch back on a commit without the object"
         elif error.reason == Reason.REMOTE_NOT_FOUND:
-            error.remedy = (
-                wording.format_missing_records_remedy(secret)
-                if uses_http
-                else wording.RECORDS_REMEDY
-            )
-        elif error.reason == Reason.REMOTE_DENIED and uses_http:
-            error.remedy = (
-                wording.format_token_remedy(secret) if secret else wording.RECORDS_LOGIN_REMEDY
-            )
+            private = f"; if it is private, {login_remedy}" if uses_http else ""
+            error.remedy = f"{RECORDS_REMEDY}{private}"
         elif error.reason == Reason.REMOTE_DENIED:
-            error.remedy = wording.RECORDS_ACCESS_REMEDY
+            error.remedy = login_remedy if uses_http else RECORDS_ACCESS_REMEDY
         elif error.reason in (Reason.PUSH_REFUSED, Reason.PUSH_DENIED):
-            error.remedy = wording.RECORDS_PUSH_REMEDY
+            error.remedy = (
+                "allow the account of fanout to push branches below fanout/ to this records"
+                " repository"
+            )
         elif error.reason == Reason.REMOTE_UNAVAILABLE and uses_http:
-            error.remedy = wording.RECORDS_HTTPS_OUTAGE_REMEDY
+            error.remedy = (
+                "make this records repository reachable, for a private authority with `ca.crt` in"
+                " the secret of records.secretRef; nothing is published until then"
+            )
         elif isinstance(error, Unavailable) and (
             not error.remedy or error.reason == Reason.REMOTE_UNAVAILABLE
         ):
-            error.remedy = wording.RECORDS_OUTAGE_REMEDY
+            error.remedy = "make this records repository reachable; nothing is published until then"
         return error
 
     def _is_missing(self) -> bool:

@@ -1,6 +1,7 @@
 """Reading of all revisions of a policy's status from the commits of its records branch."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,7 +29,12 @@ def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRev
     files: Mapping[str, TreeEntry] = {}
     lines_by_file: dict[str, frozenset[bytes]] = {}
     key_by_line: dict[bytes, str] = {}
-    for commit in reversed(list(_list_commits(reader, head))):
+    commits: list[Commit] = []  # along first parents, newest first
+    oid = head
+    while oid and reader.has(oid):
+        commits.append(reader.commit(oid))
+        oid = next(iter(commits[-1].parents), "")
+    for commit in reversed(commits):
         tree = reader.paths(commit.oid, [STATUS_DIRECTORY])[STATUS_DIRECTORY].tree
         if tree == previous_tree:
             continue
@@ -38,7 +44,12 @@ def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRev
         for name in sorted(previous_files.keys() | files.keys()):
             if previous_files.get(name) != files.get(name):
                 old_lines = lines_by_file.pop(name, frozenset())
-                new_lines = lines_by_file[name] = _read_lines(reader, files.get(name))
+                new_lines: frozenset[bytes] = frozenset()
+                if (entry := files.get(name)) is not None:
+                    with suppress(InvalidInput, UnreadableStateError):
+                        data = reader.blob(entry.oid, STATE_LIMITS.file_size)
+                        new_lines = frozenset(data.splitlines())
+                lines_by_file[name] = new_lines
                 removed |= old_lines - new_lines
                 added |= new_lines - old_lines
         # A removed line was parsed when it was added.
@@ -48,21 +59,3 @@ def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRev
             changed[key], key_by_line[line] = value, key
         if changed:
             yield StatusRevision(datetime.fromtimestamp(commit.timestamp, UTC), changed)
-
-
-def _list_commits(reader: ObjectReader, head: str) -> Iterator[Commit]:
-    """Yield the commits of the branch along first parents, newest first."""
-    oid = head
-    while oid and reader.has(oid):
-        commit = reader.commit(oid)
-        yield commit
-        oid = next(iter(commit.parents), "")
-
-
-def _read_lines(reader: ObjectReader, entry: TreeEntry | None) -> frozenset[bytes]:
-    if entry is None:
-        return frozenset()
-    try:
-        return frozenset(reader.blob(entry.oid, STATE_LIMITS.file_size).splitlines())
-    except (InvalidInput, UnreadableStateError):
-        return frozenset()

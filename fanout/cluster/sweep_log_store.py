@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.api.durations import format_instant
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.logged_sweep import LoggedSweep
-from fanout.ports import ObjectReader
 from fanout.retries import retry_conflicts
 from fanout.values import as_data, read_json_as
 
@@ -48,10 +46,37 @@ class SweepLogStore:
         """
 
         def put() -> None:
-            head, entries = self._read_or_empty()
-            changed = _merge_entries(entries, changes, at)
-            if changed != entries:
-                self._append(head, changed, at)
+            try:
+                head, entries = self._read()
+            except InvalidInput:
+                head, entries = self._repository.heads([self._ref])[self._ref], {}
+            changed = dict(entries)
+            for name, new in changes.items():
+                old = entries.get(name)
+                # A later entry of the same schedule by any process stays.
+                if new is None:
+                    changed.pop(name, None)
+                elif (
+                    old is None
+                    or old.at < new.at
+                    or not old.applies_to(new.schedule, new.time_zone, at)
+                ):
+                    changed[name] = new
+            if changed == entries:
+                return
+            lines = {
+                name: {**as_data(entry), "at": format_instant(entry.at)}
+                for name, entry in sorted(changed.items())
+            }
+            commit = FileCommit(
+                ref=self._ref,
+                parent=head,
+                content_by_path={LOG_FILE: encode_canonical(lines)},
+                dropped_paths=(),
+                message="Sweeps by schedule\n",
+                timestamp=int(at.timestamp()),
+            )
+            self._repository.change([commit], {self._ref: head}, self._identity)
 
         # Read again in each attempt: the process that won the race may have logged a later sweep.
         retry_conflicts(put)
@@ -61,56 +86,15 @@ class SweepLogStore:
         if not head:
             return "", {}
         with self._repository.reader() as reader:
-            return head, self._parse(_read_content(reader, head))
-
-    def _read_or_empty(self) -> tuple[str, dict[str, LoggedSweep]]:
+            entry = reader.entry(reader.commit(head).tree, LOG_FILE)
+            data = reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""
         try:
-            return self._read()
-        except InvalidInput:
-            return self._repository.heads([self._ref])[self._ref], {}
-
-    def _parse(self, data: bytes) -> dict[str, LoggedSweep]:
-        try:
-            return read_json_as(data, type=dict[str, LoggedSweep])
+            return head, read_json_as(data, type=dict[str, LoggedSweep])
         except (ValueError, RecursionError) as error:
             branch = self._ref.removeprefix("refs/heads/")
             location = f"{LOG_FILE} on branch {branch} of {self._repository.remote.url}"
             raise InvalidInput(
-                wording.describe_invalid_log(location, error),
+                f"cannot read {location}: {error}",
                 reason="RecordUnreadable",
-                remedy=wording.SWEEP_LOG_REMEDY,
+                remedy="the next sweep replaces it and does not repeat earlier sweeps",
             ) from error
-
-    def _append(self, head: str, entries: Mapping[str, LoggedSweep], at: datetime) -> None:
-        lines = {
-            name: {**as_data(entry), "at": format_instant(entry.at)}
-            for name, entry in sorted(entries.items())
-        }
-        commit = FileCommit(
-            ref=self._ref,
-            parent=head,
-            content_by_path={LOG_FILE: encode_canonical(lines)},
-            dropped_paths=(),
-            message="Sweeps by schedule\n",
-            timestamp=int(at.timestamp()),
-        )
-        self._repository.change([commit], {self._ref: head}, self._identity)
-
-
-def _merge_entries(
-    entries: Mapping[str, LoggedSweep], changes: Mapping[str, LoggedSweep | None], now: datetime
-) -> dict[str, LoggedSweep]:
-    """Merge changes into the entries. A later entry of the same schedule by any process stays."""
-    merged = dict(entries)
-    for name, new in changes.items():
-        old = entries.get(name)
-        if new is None:
-            merged.pop(name, None)
-        elif old is None or old.at < new.at or not old.applies_to(new.schedule, new.time_zone, now):
-            merged[name] = new
-    return merged
-
-
-def _read_content(reader: ObjectReader, head: str) -> bytes:
-    entry = reader.entry(reader.commit(head).tree, LOG_FILE)
-    return reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""

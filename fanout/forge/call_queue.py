@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from fanout.errors import RateLimited
-from fanout.forge.governor import DeferredCall, Governor
+from fanout.forge.governor import Governor
 from fanout.plan.pull_requests.call_limits import CallKind
 
 
@@ -46,7 +46,12 @@ class CallQueue:
     def _dispatch(self) -> None:
         now = self._clock()
         for entry in self._governor.defer(now):
-            self._settle(entry.call.ticket, self._deferral(entry, now))
+            calls = "new pull requests" if entry.call.kind is CallKind.CREATION else "calls"
+            deferral = CallDeferred(
+                f"the limit of {calls} for {self._host} is reached",
+                until=instant_after(entry.instant - now),
+            )
+            self._settle(entry.call.ticket, deferral)
         for call in self._governor.admit(now):
             self._settle(call.ticket)
         if self._timer is not None:
@@ -65,13 +70,6 @@ class CallQueue:
             future.set_result(None)
         else:
             future.set_exception(error)
-
-    def _deferral(self, entry: DeferredCall, now: float) -> CallDeferred:
-        calls = "new pull requests" if entry.call.kind is CallKind.CREATION else "calls"
-        return CallDeferred(
-            f"the limit of {calls} for {self._host} is reached",
-            until=instant_after(entry.instant - now),
-        )
 
 
 def instant_after(seconds: float) -> datetime:

@@ -60,9 +60,15 @@ class ForgeHosts:
             raise InvalidInput(f"{host.type} is not supported yet", reason="InvalidObject")
         with self._lock:  # a second client would have limits of its own
             if name not in self._clients:
-                self._clients[name] = ForgeHttp(
-                    self._access(host), limits_of_host(host), self._http_limits, self._events
+                access = HostAccess(
+                    host=host.host,
+                    api=host.api or f"https://{host.host}/api/v1",
+                    secret=self._secrets(host.secret_ref.name),
+                    secret_name=host.secret_ref.name,
+                    certificate_authority=host.certificate_authority or "",
                 )
+                limits = limits_of_host(host)
+                self._clients[name] = ForgeHttp(access, limits, self._http_limits, self._events)
             return GiteaForge(self._clients[name]), repository
 
     def limits_of(self, url: str) -> HostLimits | None:
@@ -91,12 +97,3 @@ class ForgeHosts:
         """End the connections to all hosts."""
         for client in self._clients.values():
             client.close()
-
-    def _access(self, host: ForgeHost) -> HostAccess:
-        return HostAccess(
-            host=host.host,
-            api=host.api or f"https://{host.host}/api/v1",
-            secret=self._secrets(host.secret_ref.name),
-            secret_name=host.secret_ref.name,
-            certificate_authority=host.certificate_authority or "",
-        )

@@ -280,7 +280,14 @@ class ForgeHttp:
     def _read(
         self, call: ForgeCall, status: int, headers: httpx2.Headers, content: bytes
     ) -> ForgeResponse:
-        self._obey_limit(status, headers)
+        retry_after = headers.get("retry-after")
+        # GitHub answers 403 for some limits, and then only with this header.
+        if status == 429 or (retry_after and status in (403, 503)):
+            seconds = _parse_retry_after(retry_after)
+            self._governor.hold_until(monotonic() + seconds)
+            if status != 503:
+                problem = f"{self.access.host} takes no more calls ({status})"
+                raise RateLimited(problem, until=instant_after(seconds))
         if status in call.expected or 200 <= status < 300:
             has_next_page = 'rel="next"' in headers.get("link", "")
             data, instant = self._parse(call, status, content), _parse_date(headers.get("date"))
@@ -288,19 +295,6 @@ class ForgeHttp:
         if 300 <= status < 400:
             raise self._redirect(call, headers)
         raise self._refusal(call, status, content)
-
-    def _obey_limit(self, status: int, headers: httpx2.Headers) -> None:
-        """Hold further calls as the host asks for. Raises RateLimited if it refused this one."""
-        retry_after = headers.get("retry-after")
-        # GitHub answers 403 for some limits, and then only with this header.
-        if status != 429 and not (retry_after and status in (403, 503)):
-            return
-        seconds = _parse_retry_after(retry_after)
-        self._governor.hold_until(monotonic() + seconds)
-        if status != 503:
-            raise RateLimited(
-                f"{self.access.host} takes no more calls ({status})", until=instant_after(seconds)
-            )
 
     def _parse(self, call: ForgeCall, status: int, content: bytes) -> Any:
         if not content.strip():

@@ -533,7 +533,10 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
             ]
         ),
         head_repository=None if head_repository is None else _read_name(head_repository),
-        head_branch=_read_head_branch(head),
+        # Of a branch that is deleted, only the label has the name.
+        head_branch=head.text("label", "")
+        if head.text("ref").startswith("refs/pull/")
+        else head.text("ref"),
         head_commit=head.text("sha"),
         base_branch=base.text("ref"),
         created=answer.instant("created_at"),
@@ -543,12 +546,6 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         merged_by=_login(answer, "merged_by"),
         merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
     )
-
-
-def _read_head_branch(head: AnswerObject) -> str:
-    # Of a branch that is deleted, only the label has the name.
-    ref = head.text("ref")
-    return head.text("label", "") if ref.startswith("refs/pull/") else ref
 
 
 def _read_match(answer: AnswerObject) -> RequestMatch:

@@ -124,7 +124,15 @@ class Governor:
             if not ready:
                 break
             call = min(ready, key=lambda it: (self._minute.calls_by_policy[it.policy], it.ticket))
-            self._start(call, now)
+            del self._queue[call.ticket]
+            self._in_flight.add(call.ticket)
+            self._minute.record(call.policy, now)
+            if call.kind is not CallKind.READ:
+                self._next_write = now + self._limits.write_spacing
+            if call.kind is CallKind.CREATION:
+                self._hour.record(call.policy, now)
+                if self._shares:
+                    self._shares[call.policy] -= 1
             admitted.append(call)
         return admitted
 
@@ -156,17 +164,6 @@ class Governor:
             # What is left belongs to other policies; the next one is free after all of theirs.
             return max(instant, self._hour.earliest(now, self._hour.free(now)))
         return max(instant, self._hour.earliest(now))
-
-    def _start(self, call: QueuedCall, now: float) -> None:
-        del self._queue[call.ticket]
-        self._in_flight.add(call.ticket)
-        self._minute.record(call.policy, now)
-        if call.kind is not CallKind.READ:
-            self._next_write = now + self._limits.write_spacing
-        if call.kind is CallKind.CREATION:
-            self._hour.record(call.policy, now)
-            if self._shares:
-                self._shares[call.policy] -= 1
 
 
 def share_fairly(

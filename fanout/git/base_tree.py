@@ -7,8 +7,7 @@ split per draft; its bytes are copied around the row, and written as a delta.
 from bisect import bisect_left
 from itertools import accumulate
 
-from fanout.git.delta_encoding import encode_copy, encode_insert
-from fanout.git.pack import TREE, PackWriter
+from fanout.git.pack import TREE, PackWriter, encode_copy, encode_insert
 from fanout.git.tree_editor import (
     ReadTree,
     check_path,
@@ -63,7 +62,12 @@ class BaseTree:
         directory = self._root
         for name in check_path(path).encode().split(b"/") if path else ():
             if directories:
-                directory = self._child(*directories[-1])
+                directory, parent_name = directories[-1]
+                if parent_name not in directory.children:
+                    start, end = directory.find_row(parent_name + b"/")
+                    oid = directory.raw[start:end][-20:]
+                    directory.children[parent_name] = self._load(oid)
+                directory = directory.children[parent_name]
             start, end = directory.find_row(name)
             if start < end:
                 raise path_blocked(path, name)
@@ -72,12 +76,6 @@ class BaseTree:
 
     def _load(self, oid: bytes) -> _BaseDirectory:
         return _BaseDirectory(oid, self._read(oid.hex()) if oid else b"")
-
-    def _child(self, directory: _BaseDirectory, name: bytes) -> _BaseDirectory:
-        if name not in directory.children:
-            start, end = directory.find_row(name + b"/")
-            directory.children[name] = self._load(directory.raw[start:end][-20:])
-        return directory.children[name]
 
 
 def _write_with_row(directory: _BaseDirectory, name: bytes, oid: bytes, pack: PackWriter) -> bytes:

@@ -135,22 +135,15 @@ def provide_credentials(
             if protocol is GitProtocol.SSH:
                 yield _ssh_variables(secret, private, is_anonymous=access.is_anonymous)
             else:
-                variables = _http_variables(access.address, secret, private)
-                yield {"GIT_ASKPASS": str(askpass), **variables}
-
-
-def _http_variables(
-    address: RepositoryAddress, secret: Credentials, private: Path
-) -> dict[str, str]:
-    variables: dict[str, str] = {}
-    if secret.certificate_authority:
-        path = _write_private(private / "authority.pem", secret.certificate_authority)
-        variables["GIT_SSL_CAINFO"] = path
-    if secret.password or secret.username:
-        variables["FANOUT_GIT_HOST"] = address.host
-        variables["FANOUT_GIT_USERNAME"] = secret.username
-        variables["FANOUT_GIT_PASSWORD"] = secret.password
-    return variables
+                variables = {"GIT_ASKPASS": str(askpass)}
+                if secret.certificate_authority:
+                    path = _write_private(private / "authority.pem", secret.certificate_authority)
+                    variables["GIT_SSL_CAINFO"] = path
+                if secret.password or secret.username:
+                    variables["FANOUT_GIT_HOST"] = access.address.host
+                    variables["FANOUT_GIT_USERNAME"] = secret.username
+                    variables["FANOUT_GIT_PASSWORD"] = secret.password
+                yield variables
 
 
 def _ssh_variables(secret: Credentials, private: Path, *, is_anonymous: bool) -> dict[str, str]:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate, compress, count
 from operator import ne
 
-from fanout.git.delta_encoding import encode_copy, encode_insert
-from fanout.git.pack import PackWriter, compute_object_id
+from fanout.git.pack import PackWriter, compute_object_id, encode_copy, encode_insert
 
 
 class DeltaBase:
@@ -73,14 +72,13 @@ class DeltaWriter:
         kind: int,
         data: bytes,
         pieces: Sequence[bytes] | None = None,
-        oid: bytes = b"",
     ) -> bytes:
         """Add an object and return its id (20 bytes).
 
         Objects with equal `similarity_key` share a delta base, which is the first of them.
         `pieces` are the units that deltas compare; default: the lines of `data`.
         """
-        oid = oid or compute_object_id(kind, data)
+        oid = compute_object_id(kind, data)
         if oid in self._pack:
             return oid
         pieces = data.splitlines(keepends=True) if pieces is None else pieces

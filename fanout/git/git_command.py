@@ -20,7 +20,6 @@ from git.cmd import Git, safer_popen
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Unavailable
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_errors import translate_failure
 from fanout.git.remote_workers import note_process, waiting_for_remote
@@ -202,7 +201,7 @@ class GitProgram:
             )
         except FileNotFoundError as error:
             raise Unavailable(
-                wording.GIT_MISSING, reason="GitMissing", remedy="install git"
+                "git is not in PATH", reason="GitMissing", remedy="install git"
             ) from error
         process = guard.proc  # GitPython kills the process once `guard` is garbage-collected
         assert process is not None
@@ -228,9 +227,9 @@ class GitProgram:
             except TimeoutExpired as error:
                 is_push = False  # the grace period is over
                 raise Unavailable(
-                    wording.describe_timeout(seconds),
+                    f"git did not finish within {seconds:g} s",
                     reason="GitTimeout",
-                    remedy=wording.TIMEOUT_REMEDY,
+                    remedy="check that the server responds; the next pass tries again",
                     where=access.address.where if access else None,
                 ) from error
             finally:

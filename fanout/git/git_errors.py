@@ -7,15 +7,26 @@ and a reason. The first matching rule wins, so their order matters.
 import re
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.values import Value, replace
 
 MAX_QUOTE = 600  # characters of a remote's message in an error
+CHANGED_REMEDY = "nothing was changed; the next pass reads the repository again"
+DISK_FULL = "the disk of the mirrors is full"
+MIRRORS_REMEDY = "check the permissions and the free space of the directory of the mirrors"
+FORMAT_UNSUPPORTED = "the repository uses SHA-256 objects, which fanout does not support"
+FORMAT_REMEDY = "use a repository in the SHA-1 format"
+_READ_AGAIN = "the next pass reads the repository again"
 
 
 class DamagedMirrorError(Unavailable):
     """A mirror cannot be used; the holder of its lock deletes it and creates it again."""
+
+
+def missing_object_error(oid: str) -> DamagedMirrorError:
+    """Build the error for an object that the mirror lacks."""
+    problem = f"object {oid} is not in the mirror"
+    return DamagedMirrorError(problem, reason="ObjectMissing", remedy=_READ_AGAIN)
 
 
 class _ErrorRule(Value):
@@ -42,7 +53,7 @@ _MOVED = _ErrorRule(
     Conflict,
     "RemoteMoved",
     "the remote changed before the push",
-    wording.CHANGED_REMEDY,
+    CHANGED_REMEDY,
 )
 
 # A lock file. A running git removes it soon; a killed one never does.
@@ -196,8 +207,8 @@ _RULES = (
         r"no space left on device|disk quota exceeded|out of diskspace|write error",
         Unavailable,
         "DiskFull",
-        wording.DISK_FULL,
-        wording.MIRRORS_REMEDY,
+        DISK_FULL,
+        MIRRORS_REMEDY,
     ),
     *_CONNECTION_RULES,
     _ErrorRule(
@@ -211,8 +222,8 @@ _RULES = (
         r"mismatched algorithms|hash algorithm|object.format",
         InvalidInput,
         "ObjectFormatUnsupported",
-        wording.FORMAT_UNSUPPORTED,
-        wording.FORMAT_REMEDY,
+        FORMAT_UNSUPPORTED,
+        FORMAT_REMEDY,
     ),
     _ErrorRule(
         r"transport '.*' not allowed|unable to find remote helper",
@@ -232,7 +243,7 @@ _RULES = (
         Conflict,
         "RemoteMoved",
         "the remote changed during the fetch, or lacks an object that one of its refs names",
-        wording.UNSENT_REMEDY,
+        f"{_READ_AGAIN}; if it stays so, run `git fsck` there and repair the ref",
     ),
     _ErrorRule(
         r"does not appear to be a git repository|repository '.*' (does not exist|not found)"
@@ -287,9 +298,11 @@ def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> 
     of a push is more specific than messages on stderr, and those of the remote more
     specific than the signs of a damaged mirror.
     """
-    remote_lines = _list_remote_lines(stderr)
+    lines = stderr.splitlines()
+    quoted = (it.removeprefix("remote:").strip() for it in lines if it.startswith("remote:"))
+    remote_lines = [line for line in quoted if line]
     remote_message = " / ".join(remote_lines)
-    local = "\n".join(line for line in stderr.splitlines() if not line.startswith("remote:"))
+    local = "\n".join(line for line in lines if not line.startswith("remote:"))
     rejected = _REJECTED.findall(stdout)
     if rejected and "unpacker error" in stdout and _DAMAGE_PATTERN.search(local):
         return _build_error(_DAMAGED, _main_line(local), access)  # the transfer was cut off
@@ -361,16 +374,6 @@ def _clean(quote: str, access: RemoteAccess | None) -> str:
     """Return a quoted text without control characters and secrets."""
     text = _CONTROL.sub(" ", quote).strip()
     return access.redact(text) if access else text
-
-
-def _list_remote_lines(stderr: str) -> list[str]:
-    """Return the remote's own message, line by line."""
-    lines = (
-        line.removeprefix("remote:").strip()
-        for line in stderr.splitlines()
-        if line.startswith("remote:")
-    )
-    return [line for line in lines if line]
 
 
 def _main_line(text: str) -> str:

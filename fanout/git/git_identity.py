@@ -15,20 +15,15 @@ def read_identity(ambient: Mapping[str, str]) -> CommitIdentity | None:
     user.* of the user's configuration, then EMAIL. Git would then make up an identity from
     account and host name, which is not acceptable for a record.
     """
-    config = _user_configuration(ambient)
+    path = ambient.get("GIT_CONFIG_GLOBAL")
+    try:
+        config = pygit2.Config(path) if path else pygit2.Config.get_global_config()
+    except OSError:
+        config = pygit2.Config()  # the user has none
     name = ambient.get("GIT_AUTHOR_NAME") or _first_value(config, "author.name", "user.name")
     email = ambient.get("GIT_AUTHOR_EMAIL") or _first_value(config, "author.email", "user.email")
     email = email or ambient.get("EMAIL", "")
     return CommitIdentity(name, email) if name and email else None
-
-
-def _user_configuration(ambient: Mapping[str, str]) -> pygit2.Config:
-    """Return the user's own configuration; empty if there is none."""
-    path = ambient.get("GIT_CONFIG_GLOBAL")
-    try:
-        return pygit2.Config(path) if path else pygit2.Config.get_global_config()
-    except OSError:
-        return pygit2.Config()
 
 
 def _first_value(config: pygit2.Config, *keys: str) -> str:

@@ -30,7 +30,7 @@ def list_local(url: str, peel: Callable[[str], str]) -> bytes | None:
     and hang. A ref is listed although its object is lost, which git does not.
     """
     try:
-        directory = _find_git_directory(_path_of(url))
+        directory = _find_git_directory(url)
         # Before the packed ones: git packs a ref first, and removes its file afterwards.
         loose = _read_loose(directory, b"heads") | _read_loose(directory, b"tags")
         refs, peeled = _read_packed(directory)
@@ -49,17 +49,14 @@ def list_local(url: str, peel: Callable[[str], str]) -> bytes | None:
     return b"".join(lines)
 
 
-def _path_of(url: str) -> bytes:
-    if "://" not in url:
-        return os.fsencode(url)
-    parts = urlsplit(url)
-    if parts.netloc or "%" in url or parts.query or parts.fragment:
-        raise ValueError(url)
-    return os.fsencode(parts.path)
-
-
-def _find_git_directory(path: bytes) -> bytes:
+def _find_git_directory(url: str) -> bytes:
     """Return the directory with the refs. Raises OSError or ValueError where git has to look."""
+    path = os.fsencode(url)
+    if "://" in url:
+        parts = urlsplit(url)
+        if parts.netloc or "%" in url or parts.query or parts.fragment:
+            raise ValueError(url)
+        path = os.fsencode(parts.path)
     inner = os.path.join(path, b".git")  # noqa: PTH118 bytes
     directory = inner if os.path.lexists(inner) else path
     # Git refuses the repositories of other users.

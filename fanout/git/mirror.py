@@ -6,14 +6,13 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pygit2
 
 from fanout.errors import Unavailable
-from fanout.git import git_wording as wording
 from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repository_url import RepositoryAddress
 from fanout.values import Value
@@ -31,31 +30,28 @@ def file_lock(path: Path, timeout: float) -> Iterator[None]:
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _acquire(file, time.monotonic() + timeout, timeout)
+        deadline = time.monotonic() + timeout
+        # Polling: flock has no timeout, and Python handles the alarm that could end it only in the
+        # main thread.
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
+                    raise Unavailable(
+                        f"process {holder or 'unknown'} has held the mirror for more than"
+                        f" {timeout:g} s",
+                        reason="MirrorBusy",
+                        remedy="wait for that process, or give each process its own --state-dir",
+                    ) from None
+                time.sleep(_POLL_INTERVAL)
         with suppress(OSError):  # a full disk must not prevent the lock
             os.pwrite(file, str(os.getpid()).ljust(_HOLDER_WIDTH).encode(), 0)
         yield
     finally:
         os.close(file)
-
-
-def _acquire(file: int, deadline: float, timeout: float) -> None:
-    # Polling: flock has no timeout, and Python handles the alarm that could end it only in the main
-    # thread.
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
-                raise Unavailable(
-                    wording.describe_busy_mirror(holder, timeout),
-                    reason="MirrorBusy",
-                    remedy=wording.BUSY_REMEDY,
-                ) from None
-            time.sleep(_POLL_INTERVAL)
-        else:
-            return
 
 
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that works on the same mirror
@@ -136,16 +132,6 @@ class MirrorDirectory:
         self._inode = directory.stat().st_ino
         self._lock_timeout = lock_timeout
 
-    def _restore_directory(self) -> None:
-        """Create the directory again if somebody has deleted it while this process runs."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        inode = self.directory.stat().st_ino
-        if inode != self._inode:
-            self._inode = inode
-            # Work that was under way may have created it, accessible to everybody.
-            with suppress(PermissionError):
-                self.directory.chmod(0o700)
-
     def path_of(self, address: RepositoryAddress, credentials: str = "") -> Path:
         """Return the path of the mirror of this address, whether it exists or not.
 
@@ -162,13 +148,32 @@ class MirrorDirectory:
         Raises Unavailable if another process holds it for too long or if it cannot be created.
         """
         path = self.path_of(address, credentials)
-        self._restore_directory()
+        # Somebody may have deleted the directory while this process runs.
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        inode = self.directory.stat().st_ino
+        if inode != self._inode:
+            self._inode = inode
+            # Work that was under way may have created it, accessible to everybody.
+            with suppress(PermissionError):
+                self.directory.chmod(0o700)
         with ExitStack() as stack:
             with waiting_for_remote(path):
                 stack.enter_context(file_lock(path.with_suffix(".lock"), self._lock_timeout))
             fresh = not _remove_leftovers(path)
             if fresh:
-                self._create(path, address)
+                # Made under another name and renamed, so that it is never incomplete. A process
+                # killed while it created or deleted the mirror left such a directory.
+                temporary = path.with_suffix(".making")
+                for leftover in (path, temporary, path.with_suffix(".dropped")):
+                    if leftover.is_dir():
+                        shutil.rmtree(leftover, ignore_errors=True)
+                    else:
+                        leftover.unlink(missing_ok=True)
+                # Else libgit2 would make missing directories above it, accessible to everybody.
+                temporary.mkdir()
+                create_bare(temporary)
+                _configure(temporary, address)
+                temporary.rename(path)
             _configure(path, address)
             yield Mirror(path, fresh)
 
@@ -182,23 +187,6 @@ class MirrorDirectory:
             mirror.path.rename(dropped)
         shutil.rmtree(dropped, ignore_errors=True)
 
-    def _create(self, path: Path, address: RepositoryAddress) -> None:
-        """Create the mirror under another name and rename it, so that it is never incomplete.
-
-        A process killed while it created or deleted the mirror left such a directory.
-        """
-        temporary = path.with_suffix(".making")
-        for leftover in (path, temporary, path.with_suffix(".dropped")):
-            if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                leftover.unlink(missing_ok=True)
-        # Else libgit2 would make missing directories above it, accessible to everybody.
-        temporary.mkdir()
-        create_bare(temporary)
-        _configure(temporary, address)
-        temporary.rename(path)
-
 
 def create_bare(path: Path) -> None:
     """Create an empty bare repository without the machine's configuration and templates.
@@ -209,9 +197,9 @@ def create_bare(path: Path) -> None:
         pygit2.init_repository(str(path), bare=True, initial_head="main").free()
     except (pygit2.GitError, OSError) as error:
         raise Unavailable(
-            wording.describe_uncreated(path, error),
+            f"cannot create a repository at {path}: {error}",
             reason="RepositoryNotMade",
-            remedy=wording.DIRECTORY_REMEDY,
+            remedy="check the permissions and the free space of the directory",
         ) from error
 
 
@@ -243,21 +231,18 @@ def _remove_leftovers(path: Path) -> bool:
     if not names >= _REQUIRED_NAMES or _DAMAGE_MARKER in names:
         return False
     leftovers = [path / name for name in names if _LEFTOVER.fullmatch(name)]
-    for leftover in (*leftovers, *locks, *(objects / name for name in _partial_pack_files(packs))):
+    kinds_by_pack: dict[str, set[str]] = {}
+    for name in packs:
+        if match := _PACK_FILE.fullmatch(name):
+            kinds_by_pack.setdefault(match[1], set()).add(match[2])
+    # Incomplete packs: temporary ones, lone packs and lone indexes.
+    lone = tuple(f"{stem}." for stem, kinds in kinds_by_pack.items() if len(kinds) < 2)
+    for name in packs:
+        if name.startswith(("tmp_", *lone)) or name.endswith(".keep"):
+            leftovers.append(objects / name)
+    for leftover in (*leftovers, *locks):
         leftover.unlink(missing_ok=True)
     return True
-
-
-def _partial_pack_files(names: Collection[str]) -> list[str]:
-    """Return the files of incomplete packs: temporary ones, lone packs or lone indexes."""
-    parts: dict[str, set[str]] = {}
-    for name in names:
-        if match := _PACK_FILE.fullmatch(name):
-            parts.setdefault(match[1], set()).add(match[2])
-    incomplete = tuple(f"{stem}." for stem, kinds in parts.items() if len(kinds) < 2)
-    return [
-        name for name in names if name.startswith(("tmp_", *incomplete)) or name.endswith(".keep")
-    ]
 
 
 def _configure(path: Path, address: RepositoryAddress) -> None:

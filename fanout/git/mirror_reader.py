@@ -8,9 +8,9 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag
 
+from fanout.control_characters import escape_unprintable
 from fanout.errors import Bug, InvalidInput
-from fanout.git import git_wording as wording
-from fanout.git.git_errors import DamagedMirrorError
+from fanout.git.git_errors import DamagedMirrorError, missing_object_error
 from fanout.git.mirror import mark_damaged
 from fanout.package.package_limits import (
     DEFAULT_SIZES,
@@ -35,6 +35,9 @@ MAX_TIMESTAMP = 1 << 40  # seconds; not all of git's tools read later times
 _MAX_ROW_SIZE = 512  # bytes that a file may take in a directory of a package: its name and its id
 _TAG = int(ObjectType.TAG)
 _KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", _TAG: "tag"}
+_ROOT_DIRECTORY = "the root directory"
+_MIRROR_REMEDY = "the next pass creates it again"
+_UNPARSED_REMEDY = "replace it by a commit whose author, committer and dates git accepts"
 
 
 class MirrorReader:
@@ -55,11 +58,9 @@ class MirrorReader:
         parsed = self._commit(oid)
         if parsed.commit_time >= MAX_TIMESTAMP:  # what is written on top of it could have no date
             raise InvalidInput(
-                wording.describe_unparsed_commit(
-                    f"commit {oid}", wording.describe_invalid_date(parsed.commit_time)
-                ),
+                f"commit {oid} cannot be read: {describe_invalid_date(parsed.commit_time)}",
                 reason="InvalidTime",
-                remedy=wording.UNPARSED_REMEDY,
+                remedy=_UNPARSED_REMEDY,
             )
         committer = parsed.committer
         return Commit(
@@ -158,26 +159,20 @@ class MirrorReader:
         if path not in states:
             parent, _, name = path.rpartition("/")
             parent_state = self._find_state(parent, states, directories)
-            if parent_state.tree is None:
+            tree = parent_state.tree
+            if tree is None:
                 states[path] = parent_state
+            elif tree not in directories and self._size(tree) > _MAX_DIRECTORY_SIZE:
+                problem = f"{parent or _ROOT_DIRECTORY} has too many entries"
+                states[path] = PathState(None, problem)
             else:
-                states[path] = self._find_state_in(parent_state.tree, path, name, directories)
+                if tree not in directories:
+                    parsed = self._parse(tree, referenced=True)
+                    if not isinstance(parsed, pygit2.Tree):
+                        raise _wrong_kind(tree, parsed.type, _TREE)
+                    directories[tree] = parsed
+                states[path] = _entry_state(path, directories[tree], name)
         return states[path]
-
-    def _find_state_in(
-        self, tree: str, path: str, name: str, directories: dict[str, pygit2.Tree]
-    ) -> PathState:
-        if tree not in directories:
-            if self._size(tree) > _MAX_DIRECTORY_SIZE:
-                return PathState(None, wording.describe_large_directory(path.rpartition("/")[0]))
-            directories[tree] = self._tree(tree)
-        return _entry_state(path, directories[tree], name)
-
-    def _tree(self, oid: str) -> pygit2.Tree:
-        parsed = self._parse(oid, referenced=True)
-        if not isinstance(parsed, pygit2.Tree):
-            raise _wrong_kind(oid, parsed.type, _TREE)
-        return parsed
 
     def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, TreeEntry]:
         """Return all files below a tree by path, sorted. No content is read.
@@ -338,18 +333,15 @@ class MirrorReader:
         # so the mirror is damaged and must be created again.
         if referenced:
             mark_damaged(Path(self._repository.path))
-        return DamagedMirrorError(
-            wording.describe_missing_object(oid),
-            reason="ObjectMissing",
-            remedy=wording.READ_AGAIN,
-        )
+        return missing_object_error(oid)
 
 
 class _TooLargeError(InvalidInput):
     """An object is not read because of its size."""
 
     def __init__(self, oid: str, size: int, largest: int) -> None:
-        error = limit_exceeded_error(wording.describe_large_object(oid, size, largest), "fileBytes")
+        problem = f"object {oid} has {size:,} bytes, more than {largest:,}"
+        error = limit_exceeded_error(problem, "fileBytes")
         super().__init__(error.problem, reason=error.reason, remedy=error.remedy)
 
 
@@ -364,19 +356,22 @@ def open_mirror(path: Path, limits: SizeLimits = DEFAULT_SIZES) -> Iterator[Mirr
         repository = pygit2.Repository(str(path), RepositoryOpenFlag.BARE)
     except pygit2.GitError as error:
         raise DamagedMirrorError(
-            wording.MIRROR_MISSING, reason="MirrorMissing", remedy=wording.MIRROR_REMEDY
+            "the mirror is missing", reason="MirrorMissing", remedy=_MIRROR_REMEDY
         ) from error
     try:
         yield MirrorReader(repository, limits)
     except pygit2.GitError as error:
         mark_damaged(path)
         raise DamagedMirrorError(
-            wording.describe_damaged_mirror(error),
-            reason="MirrorDamaged",
-            remedy=wording.MIRROR_REMEDY,
+            f"the mirror is damaged: {error}", reason="MirrorDamaged", remedy=_MIRROR_REMEDY
         ) from error
     finally:
         repository.free()
+
+
+def describe_invalid_date(seconds: int) -> str:
+    """Describe a date that Git refuses."""
+    return f"{seconds} cannot be the date of a commit"
 
 
 def parse_tree(raw: bytes) -> Iterator[tuple[int, bytes, str]]:
@@ -394,7 +389,7 @@ def _decode_name(name: bytes, parent: str) -> str:
         return name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            wording.describe_unreadable_name(parent, name),
+            f"a file name in {escape_unprintable(parent) or _ROOT_DIRECTORY} is not valid UTF-8: {name!r}",
             reason="UnreadableName",
             remedy="rename the file",
         ) from error
@@ -406,9 +401,9 @@ _SUBMODULE = "a submodule"
 def _normalize_mode(mode: int, path: str) -> str:
     if mode == FileMode.COMMIT:
         raise InvalidInput(
-            wording.describe_entry(path, _SUBMODULE),
+            f"{escape_unprintable(path)} is {_SUBMODULE}",
             reason="SubmoduleRefused",
-            remedy=wording.SUBMODULE_REMEDY,
+            remedy="commit its files instead",
         )
     # Very old commits have group-writable files; git writes them as plain ones today.
     return _FILE_MODES.get(mode, "100644")
@@ -422,14 +417,12 @@ def _entry_state(path: str, directory: pygit2.Tree, name: str) -> PathState:
     if entry.filemode == FileMode.TREE:
         return PathState(str(entry.id))
     kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: _SUBMODULE}
-    return PathState(None, wording.describe_entry(path, kinds.get(entry.filemode, "a file")))
+    return PathState(None, f"{escape_unprintable(path)} is {kinds.get(entry.filemode, 'a file')}")
 
 
 def _wrong_kind(oid: str, actual: int, expected: int) -> InvalidInput:
-    return InvalidInput(
-        wording.describe_wrong_object(oid, _KINDS.get(actual), _KINDS[expected]),
-        reason="WrongObject",
-    )
+    problem = f"{oid} is a {_KINDS.get(actual)}, not a {_KINDS[expected]}"
+    return InvalidInput(problem, reason="WrongObject")
 
 
 @contextmanager
@@ -446,9 +439,9 @@ def _refuse_unparsed(subject: str) -> Iterator[None]:
         if not parsing:
             raise
         raise InvalidInput(
-            wording.describe_unparsed_commit(subject, f"{parsing}{reason}"),
+            f"{subject} cannot be read: {parsing}{reason}",
             reason="WrongObject",
-            remedy=wording.UNPARSED_REMEDY,
+            remedy=_UNPARSED_REMEDY,
         ) from error
 
 

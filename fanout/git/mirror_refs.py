@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.git.git_errors import DamagedMirrorError
 
 LISTED_PREFIX = "refs/fanout/seen/"
@@ -35,9 +34,9 @@ def check_ref(ref: str) -> str:
     has_prefix = ref.startswith(("refs/heads/", "refs/tags/")) and ref.isprintable()
     if not has_prefix or FORBIDDEN_IN_REF.search(ref):
         raise InvalidInput(
-            wording.describe_invalid_ref(ref),
+            f"{ref!r} is not a valid branch or tag name",
             reason="InvalidRefName",
-            remedy=wording.REF_NAME_REMEDY,
+            remedy="use package paths and names without spaces, '..' and the characters ~^:?*[\\",
             where=ErrorLocation(object=ref),
         )
     return ref

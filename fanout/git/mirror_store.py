@@ -15,10 +15,9 @@ from typing import TypeVar
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
-from fanout.git.git_errors import DamagedMirrorError, broken_remote
+from fanout.git.git_errors import DISK_FULL, MIRRORS_REMEDY, DamagedMirrorError, broken_remote
 from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter
@@ -224,20 +223,16 @@ class MirrorStore:
 
         def work(mirror: Mirror) -> RefListing:
             last = self._listing_memos.pop(mirror.path, None)
-            if last is not None and self._is_memo_valid(mirror.path, keep, last):
-                self._listing_memos[mirror.path] = last
-                return last.listing
+            if last is not None and mirror.path in self._reusable_mirrors:
+                self._reusable_mirrors.discard(mirror.path)  # it answers at most one listing
+                if (last.keep, last.state) == (keep, mirror_state(mirror.path)):
+                    self._listing_memos[mirror.path] = last
+                    return last.listing
             memo = list_remote(self._git, mirror.path, access, keep, last, allowed)
             self._listing_memos[mirror.path] = memo
             return memo.listing
 
         return self._with_mirror(access, work)
-
-    def _is_memo_valid(self, mirror: Path, keep: tuple[str, ...], memo: ListingMemo) -> bool:
-        """Return whether the memo answers this listing; it does so at most once."""
-        reusable = mirror in self._reusable_mirrors
-        self._reusable_mirrors.discard(mirror)
-        return reusable and (memo.keep, memo.state) == (keep, mirror_state(mirror))
 
     def _change_one(self, changes: Sequence[RepositoryChange]) -> PushedChange:
         if len(changes) > 1:
@@ -274,9 +269,9 @@ class MirrorStore:
         secret = self._secrets(remote.namespace, remote.secret)
         if secret is None:
             raise Denied(
-                wording.describe_missing_secret(remote.secret),
+                f"secret {remote.secret!r} was not found",
                 reason="SecretUnusable",
-                remedy=wording.CREDENTIALS_REMEDY,
+                remedy="create the secret, or correct spec.secretRef of the Repository",
                 where=repository_address.where,
             )
         return RemoteAccess(repository_address, secret, remote.credentials, is_anonymous)
@@ -313,11 +308,11 @@ class MirrorStore:
             except OSError as error:
                 return _disk_error(error)
 
-        with self._progress.task(task_name, len(work)) as advance:
-            return self._workers.run_all(work, run_one, self._is_local, self._locate, advance)
+        def locate(key: str) -> ErrorLocation:
+            return parse_address(url_of_remote(key), self._allowed).where
 
-    def _locate(self, key: str) -> ErrorLocation:
-        return parse_address(url_of_remote(key), self._allowed).where
+        with self._progress.task(task_name, len(work)) as advance:
+            return self._workers.run_all(work, run_one, self._is_local, locate, advance)
 
     def _is_local(self, key: str) -> bool:
         # A refused URL counts as local.
@@ -340,7 +335,7 @@ def _estimate_effort(change: RepositoryChange) -> int:
 def _disk_error(error: OSError) -> FanoutError:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT}
     return Unavailable(
-        wording.DISK_FULL if full else wording.describe_unwritable_mirror(error),
+        DISK_FULL if full else f"cannot write a mirror: {error}",
         reason="DiskFull" if full else "MirrorUnusable",
-        remedy=wording.MIRRORS_REMEDY,
+        remedy=MIRRORS_REMEDY,
     )

@@ -12,11 +12,10 @@ from pathlib import Path
 from threading import Lock
 
 from fanout.errors import Bug, ErrorLocation, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.git.base_tree import BaseTree
 from fanout.git.delta_base import DeltaWriter
-from fanout.git.git_errors import DamagedMirrorError
-from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, open_mirror
+from fanout.git.git_errors import missing_object_error
+from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, describe_invalid_date, open_mirror
 from fanout.git.pack import (
     BLOB,
     COMMIT,
@@ -39,10 +38,11 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
-from fanout.plan.publication_statement import PublicationStatement, format_vendor_message
+from fanout.plan.publication_statement import format_vendor_message
 from fanout.values import Value, replace
 
 DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
+BRANCH_REMEDY = "push a first commit to it, or correct spec.branch of the Repository"
 
 
 class WrittenObjects(Value):
@@ -59,10 +59,11 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     Bug for a package without files.
     """
     if change.merges and not change.expected.get(change.branch):
+        branch = change.branch.removeprefix("refs/heads/")
         raise InvalidInput(
-            wording.describe_missing_branch(change.branch.removeprefix("refs/heads/")),
+            f"branch {branch} does not exist",
             reason="BranchMissing",
-            remedy=wording.BRANCH_REMEDY,
+            remedy=BRANCH_REMEDY,
             where=ErrorLocation(object=change.remote.url),
         )
     packages = _package_trees(change)
@@ -78,35 +79,26 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     # push, after the work is done.
     _require(reader, files - change.blobs.keys())
     _require(reader, trees - {item.tree for item in packages})
-    _require(reader, _parent_commits(change))
+    parents = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
+    parents |= {draft.commit for merge in change.merges for draft in merge.drafts}
+    for stage_draft in change.stage_drafts:
+        more_parents = (oid for it in stage_draft.commits for oid in it.more_parents)
+        parents |= {stage_draft.parent, *more_parents}
+    parents |= {commit.parent for commit in change.files}
+    parents |= {change.vendor.parent} if change.vendor else set()
+    parents |= {change.expected[change.branch]} if change.merges else set()
+    _require(reader, parents - {""})
 
 
 def _package_trees(change: RepositoryChange) -> tuple[StoredTree | DraftCommit, ...]:
     return (*change.trees, *change.drafts)
 
 
-def _parent_commits(change: RepositoryChange) -> set[str]:
-    """Return the ids of all parents of the commits of the change."""
-    commits = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
-    commits |= {draft.commit for merge in change.merges for draft in merge.drafts}
-    for stage_draft in change.stage_drafts:
-        more_parents = (oid for it in stage_draft.commits for oid in it.more_parents)
-        commits |= {stage_draft.parent, *more_parents}
-    commits |= {commit.parent for commit in change.files}
-    commits |= {change.vendor.parent} if change.vendor else set()
-    commits |= {change.expected[change.branch]} if change.merges else set()
-    return commits - {""}
-
-
 def _require(reader: MirrorReader, needed: Iterable[str]) -> None:
     """Raise DamagedMirrorError if one of the objects is not in the mirror."""
     missing = sorted(oid for oid in needed if not reader.has(oid))
     if missing:
-        raise DamagedMirrorError(
-            wording.describe_missing_object(missing[0]),
-            reason="ObjectMissing",
-            remedy=wording.READ_AGAIN,
-        )
+        raise missing_object_error(missing[0])
 
 
 def check_tree(path: str, planned: str, written: str) -> None:
@@ -171,19 +163,19 @@ def encode_signature(identity: CommitIdentity, when: int) -> bytes:
     name, email = identity.name.strip(), identity.email.strip()
     if not name or not email or _FORBIDDEN_CHARACTERS.search(name + email):
         raise InvalidInput(
-            wording.describe_invalid_signature(identity.name, identity.email),
+            f"{identity.name!r} <{identity.email}> cannot be the author of a commit",
             reason="InvalidAuthor",
-            remedy=wording.SIGNATURE_REMEDY,
+            remedy="use a name and an address without < > and control characters",
         )
     if not 0 <= when < MAX_TIMESTAMP:
-        raise InvalidInput(wording.describe_invalid_date(when), reason="InvalidTime")
+        raise InvalidInput(describe_invalid_date(when), reason="InvalidTime")
     return f"{name} <{email}> {when} +0000".encode()
 
 
 def encode_message(message: str) -> bytes:
     """Encode a commit message. Raises InvalidInput for a NUL, which git refuses."""
     if "\0" in message:
-        raise InvalidInput(wording.NUL_IN_MESSAGE, reason="InvalidMessage")
+        raise InvalidInput("the commit message has a NUL character", reason="InvalidMessage")
     return message.encode()
 
 
@@ -329,12 +321,15 @@ class _ChangeWriter:
             editor.put(path, tree)
         parents = (vendor.parent,) if vendor.parent else ()
         drafts = {draft.tag: draft for merge in self._change.merges for draft in merge.drafts}
-        statements = [
-            _with_merge(statement, drafts[statement.tag], refs[statement.tag])
-            if statement.tag in drafts
-            else statement
-            for statement in vendor.statements
-        ]
+        statements = list(vendor.statements)
+        for number, statement in enumerate(statements):
+            if statement.tag in drafts:
+                merge = refs[statement.tag]
+                # A push that was left half done may have stated the same merge already.
+                repeats = merge == drafts[statement.tag].last_commit
+                statements[number] = replace(
+                    statement, merge=merge, number=statement.number - repeats
+                )
         message = format_vendor_message(vendor.message, statements, vendor.last_statements)
         return self._write_commit(editor, parents, vendor.timestamp, message).hex()
 
@@ -368,12 +363,3 @@ class _ChangeWriter:
         tree = editor.write(self._pack).hex()
         data = encode_commit(tree, parents, identity or self._change.identity, when, message)
         return self._pack.add(COMMIT, data)
-
-
-def _with_merge(
-    statement: PublicationStatement, draft: MergedDraft, merge: str
-) -> PublicationStatement:
-    """Return the statement about the draft that the commit `merge` publishes."""
-    # A push that was left half done may have stated the same merge already.
-    number = statement.number - 1 if merge == draft.last_commit else statement.number
-    return replace(statement, merge=merge, number=number)

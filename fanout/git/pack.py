@@ -10,11 +10,10 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-
-from fanout.git.delta_encoding import encode_delta
 
 COMMIT, TREE, BLOB = 1, 2, 3
 LARGE_OFFSET = 1 << 31  # from here on an offset is in the index's table of 64-bit offsets
@@ -27,6 +26,9 @@ _UNCOMPRESSED_DELTA = 512  # bytes; small deltas consist mostly of ids, which do
 _SMALL_WINDOW_LIMIT = 1 << 16
 _CHUNK = 1 << 20
 _STORED_BLOCK_HEADER = struct.Struct("<3sHH")
+_MAX_COPY = 0xFFFFFF
+_MAX_INSERT = 0x7F
+_INSERT_HEADERS = (b"", *(bytes([count]) for count in range(1, _MAX_INSERT + 1)))
 
 
 class PackWriter:
@@ -69,8 +71,8 @@ class PackWriter:
     ) -> bytes:
         """Add an object as a delta to the object `base` and return its id (20 bytes).
 
-        `instructions` build `data` from the base (`fanout.git.delta_encoding`). The full object is
-        stored if the delta is hardly shorter, or if the base is not in this pack: a pack must
+        `instructions` build `data` from the base (`encode_copy`, `encode_insert`). The full object
+        is stored if the delta is hardly shorter, or if the base is not in this pack: a pack must
         contain the bases of its own deltas.
         """
         oid = oid or compute_object_id(kind, data)
@@ -113,25 +115,21 @@ class PackWriter:
         # process begin with tmp_ and are removed when the mirror is opened next.
         temporary = self._directory / f"tmp_pack_{os.getpid()}"
         try:
-            checksum = self._write(temporary)
-            stem = f"pack-{checksum.hex()}"
+            digest = hashlib.sha1(usedforsecurity=False)
+            with temporary.open("wb") as file:
+                for chunk in self._chunks():
+                    digest.update(chunk)
+                    file.write(chunk)
+                file.write(digest.digest())
+            stem = f"pack-{digest.hexdigest()}"
             # The order matters: git finds a pack by its index, so the index is renamed last and no
             # reader ever sees an index without its pack.
             _publish_file(temporary, self._directory / f"{stem}.pack")
-            temporary.write_bytes(self._build_index(checksum))
+            temporary.write_bytes(self._build_index(digest.digest()))
             _publish_file(temporary, self._directory / f"{stem}.idx")
         finally:
             temporary.unlink(missing_ok=True)
         return len(self._entries)
-
-    def _write(self, path: Path) -> bytes:
-        digest = hashlib.sha1(usedforsecurity=False)
-        with path.open("wb") as file:
-            for chunk in self._chunks():
-                digest.update(chunk)
-                file.write(chunk)
-            file.write(digest.digest())
-        return digest.digest()
 
     def _chunks(self) -> Iterator[bytes]:
         """Yield the pack without its trailing checksum, in chunks of about one megabyte.
@@ -156,24 +154,8 @@ class PackWriter:
         counts = [0] * 256
         for oid in oids:
             counts[oid[0]] += 1
-        content = b"".join(
-            [
-                b"\xfftOc",
-                struct.pack(">257I", 2, *accumulate(counts)),
-                *oids,
-                struct.pack(f">{len(oids)}I", *checksums),
-                self._encode_offsets(offsets),
-                checksum,
-            ]
-        )
-        return content + hashlib.sha1(content, usedforsecurity=False).digest()
-
-    def _encode_offsets(self, offsets: Sequence[int]) -> bytes:
-        """Encode the table of 32-bit offsets, followed by the table of 64-bit offsets.
-
-        In place of a large offset the first table has the position in the second one, with the
-        highest bit set.
-        """
+        # In place of a large offset the table of 32-bit offsets has the position in the table of
+        # 64-bit offsets, with the highest bit set.
         large_offsets: list[int] = []
         entries: list[int] = []
         for offset in offsets:
@@ -182,7 +164,17 @@ class PackWriter:
             else:
                 entries.append(_IS_LARGE | len(large_offsets))
                 large_offsets.append(offset)
-        return struct.pack(f">{len(entries)}I{len(large_offsets)}Q", *entries, *large_offsets)
+        content = b"".join(
+            [
+                b"\xfftOc",
+                struct.pack(">257I", 2, *accumulate(counts)),
+                *oids,
+                struct.pack(f">{len(oids)}I", *checksums),
+                struct.pack(f">{len(entries)}I{len(large_offsets)}Q", *entries, *large_offsets),
+                checksum,
+            ]
+        )
+        return content + hashlib.sha1(content, usedforsecurity=False).digest()
 
 
 def compute_object_id(kind: int, data: bytes) -> bytes:
@@ -236,3 +228,45 @@ def _base_distance(back: int) -> bytes:
         back -= 1
         out.append(0x80 | back & 0x7F)
     return bytes(reversed(out))
+
+
+# ---- deltas: copy and insert (gitformat-pack(5)) -------------------------------------------------
+
+
+def encode_delta(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
+    """Encode a complete delta: both sizes in bytes, then the instructions."""
+    return b"".join([_encode_size(base_size), _encode_size(size), *instructions])
+
+
+def encode_insert(data: bytes) -> bytes:
+    """Encode instructions that insert new bytes, at most 127 each."""
+    size = len(data)
+    if size <= _MAX_INSERT:
+        return _INSERT_HEADERS[size] + data
+    parts = (data[at : at + _MAX_INSERT] for at in range(0, size, _MAX_INSERT))
+    return b"".join([_INSERT_HEADERS[len(part)] + part for part in parts])
+
+
+@lru_cache(maxsize=4096)  # the objects of a change have most offsets in common
+def encode_copy(offset: int, length: int) -> bytes:
+    """Encode instructions that copy `length` bytes of the base, beginning at `offset`.
+
+    The flag byte names the bytes of offset and length that follow; zero bytes are left out.
+    """
+    out = b""
+    while length:
+        part = min(length, _MAX_COPY)
+        argument_bytes = [*offset.to_bytes(4, "little"), *part.to_bytes(3, "little")]
+        flags = sum(1 << bit for bit, byte in enumerate(argument_bytes) if byte)
+        out += bytes([0x80 | flags, *(byte for byte in argument_bytes if byte)])
+        offset, length = offset + part, length - part
+    return out
+
+
+def _encode_size(size: int) -> bytes:
+    out = bytearray()
+    while size > 0x7F:
+        out.append(0x80 | size & 0x7F)
+        size >>= 7
+    out.append(size)
+    return bytes(out)

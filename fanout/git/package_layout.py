@@ -33,7 +33,10 @@ class PackageLayout:
         rows_by_directory: dict[str, list[tuple[bytes, bytes, int]]] = {"": []}
         for number, (path, mode) in enumerate(files):
             parent, _, name = check_path(path).rpartition("/")
-            _add_directories(rows_by_directory, parent)
+            directory_path = parent
+            while directory_path not in rows_by_directory:
+                rows_by_directory[directory_path] = []
+                directory_path = directory_path.rpartition("/")[0]
             rows_by_directory[parent].append(
                 (name.encode(), b"%s %s\0" % (mode.encode(), name.encode()), number)
             )
@@ -65,14 +68,6 @@ class PackageLayout:
             rows = [row + ids[number] for row, number in directory.row_prefixes]
             ids.append(add(directory.path, rows))
         return ids[-1]
-
-
-def _add_directories(
-    rows_by_directory: dict[str, list[tuple[bytes, bytes, int]]], path: str
-) -> None:
-    while path not in rows_by_directory:
-        rows_by_directory[path] = []
-        path = path.rpartition("/")[0]
 
 
 class PackageLayouts:

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitOutput, GitProgram
+from fanout.git.git_errors import CHANGED_REMEDY
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     KEEP_PREFIX,
@@ -23,7 +23,7 @@ from fanout.git.mirror_refs import (
     read_listed_refs,
     write_refs,
 )
-from fanout.git.object_writer import ObjectWriter
+from fanout.git.object_writer import BRANCH_REMEDY, ObjectWriter
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
 _PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")
@@ -67,9 +67,9 @@ def push_refs(
         output = _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
     if moved := _UP_TO_DATE.search(output.stdout):
         raise Conflict(
-            wording.describe_equal_push(moved[1].decode()),
+            f"another process wrote the same to {moved[1].decode()} at the same time",
             reason="RemoteMoved",
-            remedy=wording.EQUAL_PUSH_REMEDY,
+            remedy="nothing is lost; the next pass reads the repository again",
             where=access.address.where,
         )
     git.counters.add("refs_pushed", len(changed_refs))
@@ -132,10 +132,11 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     bases = {draft.ref: draft.base for draft in change.drafts}
     for ref, base in (bases | {it.ref: it.parent for it in change.stage_drafts}).items():
         if not base:
+            draft_name = ref.removeprefix("refs/heads/")
             raise InvalidInput(
-                wording.describe_baseless_draft(ref.removeprefix("refs/heads/")),
+                f"draft {draft_name} has no base: the branch of the repository does not exist",
                 reason="BranchMissing",
-                remedy=wording.BRANCH_REMEDY,
+                remedy=BRANCH_REMEDY,
             )
     written = [draft.ref for draft in change.drafts]
     written += dict.fromkeys(commit.ref for commit in change.files)  # each may have a chain
@@ -178,7 +179,15 @@ def apply_change(
     if any(contents) or change.vendor:
         objects = writer.write(mirror, change)
         git.counters.add("objects_written", objects.count)
-        written |= _drop_repeated_tags(change, objects.refs, listed_refs)
+        written |= objects.refs
+        # A server killed during a push may have moved the tag and not the branch. Publishing again
+        # yields the same commit, which the existing tag names. If it moved only the vendor branch,
+        # which states the publication, the commit gets the tag that is stated.
+        for draft in (draft for merge in change.merges for draft in merge.drafts):
+            if draft.last_tag and draft.last_commit == written[draft.tag]:
+                commit = written.pop(draft.tag)
+                if draft.last_tag not in listed_refs:
+                    written[draft.last_tag] = commit
     changed_refs = {
         ref: oid
         for ref, oid in written.items()
@@ -205,25 +214,6 @@ def apply_change(
     return PushedChange(written, removed)
 
 
-def _drop_repeated_tags(
-    change: RepositoryChange, refs: Mapping[str, str], listed_refs: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the refs without a second tag for a commit that has been tagged already.
-
-    A server killed during a push may have moved the tag and not the branch. Publishing
-    again yields the same commit, which the existing tag names. If it moved only the vendor
-    branch, which states the publication, the commit gets the tag that is stated.
-    """
-    remaining_refs = dict(refs)
-    for merge in change.merges:
-        for draft in merge.drafts:
-            if draft.last_tag and draft.last_commit == remaining_refs[draft.tag]:
-                commit = remaining_refs.pop(draft.tag)
-                if draft.last_tag not in listed_refs:
-                    remaining_refs[draft.last_tag] = commit
-    return remaining_refs
-
-
 def _check_expected(
     mirror: Path, change: RepositoryChange, listed_refs: Mapping[str, str], access: RemoteAccess
 ) -> None:
@@ -235,10 +225,11 @@ def _check_expected(
             # The plan expects commits; the listing of an annotated tag has the id of the tag
             # object.
             actual = reader.peel(listed_refs[ref]) if ref in listed_refs else ""
-            if actual != change.expected[ref]:
+            expected = change.expected[ref]
+            if actual != expected:
                 raise Conflict(
-                    wording.describe_moved_ref(ref, actual, change.expected[ref]),
+                    f"{ref} is at {actual or 'nothing'}, expected {expected or 'nothing'}",
                     reason="RemoteMoved",
-                    remedy=wording.CHANGED_REMEDY,
+                    remedy=CHANGED_REMEDY,
                     where=access.address.where,
                 )

@@ -15,10 +15,9 @@ from pathlib import Path
 from fanout.api.reasons import Reason
 from fanout.api.urls import GitProtocol
 from fanout.errors import FanoutError, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitProgram
-from fanout.git.git_errors import DamagedMirrorError
+from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED, DamagedMirrorError
 from fanout.git.local_listing import list_local
 from fanout.git.mirror import mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
@@ -175,9 +174,9 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
         refs = parse_refs(text.decode(errors="backslashreplace"))
     except ValueError as error:
         raise InvalidInput(
-            wording.FORMAT_UNSUPPORTED,
+            FORMAT_UNSUPPORTED,
             reason="ObjectFormatUnsupported",
-            remedy=wording.FORMAT_REMEDY,
+            remedy=FORMAT_REMEDY,
             where=access.address.where,
         ) from error
     peeled = {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}
@@ -217,7 +216,7 @@ def _fetch_missing(
         failures = _fetch_apart(tags, error, fetch)
     if still_missing := [it for it in _find_missing(mirror, refs) if it not in failures]:
         raise DamagedMirrorError(
-            wording.describe_unsent_object(still_missing[0]), reason="MirrorDamaged"
+            f"the remote lists {still_missing[0]} but did not send it", reason="MirrorDamaged"
         )
     return {ref: failures[oid] for ref, oid in refs.items() if oid in failures}
 

@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, FanoutError, Unavailable
-from fanout.git import git_wording as wording
 from fanout.values import Value
 
 _Task = TypeVar("_Task")
@@ -320,7 +319,16 @@ class RemoteWorkers:
                 attempt.is_left = True
                 previous = self._suspects.get(key)
                 if previous is None:
-                    suspect = _Suspect(_build_error(batch.locate(key), seconds))
+                    suspect = _Suspect(
+                        Unavailable(
+                            f"the server has not answered within {seconds:.0f} s; nothing else"
+                            " waits for it",
+                            reason=str(Reason.REMOTE_UNAVAILABLE),
+                            remedy="check that the server responds; fanout asks it again by"
+                            " itself, later and later",
+                            where=batch.locate(key),
+                        )
+                    )
                 else:
                     # With the same words, which do not change with each attempt.
                     suspect = _Suspect(previous.error, previous.pauses + 1)
@@ -379,12 +387,3 @@ class RemoteWorkers:
                 suspect.retry_at = monotonic() + pause
         if attempt.is_left and is_answered:
             self._report_answer(key)
-
-
-def _build_error(where: ErrorLocation, seconds: float) -> FanoutError:
-    return Unavailable(
-        wording.describe_hanging_remote(seconds),
-        reason=str(Reason.REMOTE_UNAVAILABLE),
-        remedy=wording.HANGING_REMEDY,
-        where=where,
-    )

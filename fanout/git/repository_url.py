@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from fanout.api.field_errors import InvalidValue
 from fanout.api.urls import GitProtocol, check_url, parse_protocol
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.git import git_wording as wording
 from fanout.telemetry.redaction import Redactor
 from fanout.values import Value
 
@@ -36,13 +35,10 @@ def parse_address(url: str, allowed: Collection[str]) -> RepositoryAddress:
     except InvalidValue as error:
         raise _refusal(url, error.problem, error.remedy) from error
     if protocol is None:
-        raise _refusal(url, wording.EMPTY_URL, "set spec.url of the Repository")
+        raise _refusal(url, "the URL is empty", "set spec.url of the Repository")
     if protocol not in allowed:
-        raise _refusal(
-            url,
-            wording.describe_refused_protocol(protocol),
-            wording.format_protocol_remedy(sorted(allowed)),
-        )
+        remedy = f"use one of {', '.join(sorted(allowed))}, or allow it in the FanoutConfiguration"
+        raise _refusal(url, f"the protocol {protocol} is not allowed", remedy)
     if protocol is GitProtocol.FILE and "://" not in url:
         return RepositoryAddress(str(Path(url).absolute()), protocol)
     # With the port, as git names the host in its question to askpass.

@@ -8,10 +8,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable
 
+from fanout.control_characters import escape_unprintable
 from fanout.errors import InvalidInput
-from fanout.git import git_wording as wording
-from fanout.git.delta_encoding import encode_copy, encode_insert
-from fanout.git.pack import TREE, PackWriter
+from fanout.git.pack import TREE, PackWriter, encode_copy, encode_insert
 
 _ROW_PATTERN = re.compile(rb"((\d+) ([^\0]+)\0.{20})", re.DOTALL)
 _DIRECTORY_MODES = {b"40000", b"040000"}  # the second in very old commits
@@ -43,17 +42,18 @@ def check_path(path: str) -> str:
     """Return the path unchanged; raise InvalidInput if git would not store it."""
     if "\0" in path or not _FORBIDDEN_NAMES.isdisjoint(path.lower().split("/")):
         raise InvalidInput(
-            wording.describe_invalid_path(path),
+            f"{path!r} is not a valid Git path",
             reason="InvalidPath",
-            remedy=wording.TREE_PATH_REMEDY,
+            remedy="use a relative path without '..' and '.git'",
         )
     return path
 
 
 def path_blocked(path: str, name: bytes) -> InvalidInput:
     """Build the error for a package path on which a file of this name is in the way."""
+    file_name = escape_unprintable(name.decode(errors="replace"))
     return InvalidInput(
-        wording.describe_blocked_path(path, name.decode(errors="replace")),
+        f"{path} cannot be a directory: {file_name} is a file",
         reason="PathBlocked",
         remedy="remove the file or choose another package path",
     )

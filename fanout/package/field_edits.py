@@ -210,7 +210,10 @@ def are_independent(edits: Sequence[Edit]) -> bool:
     """Return whether no two edits overlap, so that their order is irrelevant."""
     # Sorted, a path stands right before the paths inside it, so neighbors are all that
     # can overlap.
-    keys = sorted((edit.document, _sortable(edit.path)) for edit in edits)
+    keys = sorted(
+        (edit.document, tuple((isinstance(part, int), part) for part in edit.path))
+        for edit in edits
+    )
     for (document, path), (next_document, next_path) in pairwise(keys):
         if document == next_document and next_path[: len(path)] == path:
             return False
@@ -224,10 +227,6 @@ def are_independent(edits: Sequence[Edit]) -> bool:
         if sum(e.document == index and e.path[: len(list_path)] == list_path for e in edits) > 1:
             return False
     return True
-
-
-def _sortable(path: Path) -> tuple[tuple[bool, str | int], ...]:
-    return tuple((isinstance(part, int), part) for part in path)
 
 
 # Plain data never reaches `default`; any other value gets a text of its own.

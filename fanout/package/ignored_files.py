@@ -6,7 +6,7 @@ wherever it stands. Each Kptfile begins a package, which has a `.krmignore` of i
 ignored by no other.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
@@ -39,10 +39,7 @@ def find_ignored(files: Mapping[str, tuple[object, bytes]]) -> frozenset[str]:
                 directory.is_package = True
             else:
                 directory.rules = _read_rules(path, files[path][1])
-    return frozenset(_find_ignored(paths, root))
-
-
-def _find_ignored(paths: Mapping[str, list[str]], root: "_Directory") -> Iterator[str]:
+    ignored = set()
     root_place = root.enter(None, "")
     for path, (*directories, name) in paths.items():
         directory, place = root, root_place
@@ -50,7 +47,8 @@ def _find_ignored(paths: Mapping[str, list[str]], root: "_Directory") -> Iterato
             directory = directory.children.setdefault(part, _Directory())
             place = directory.place or directory.enter(place, part)
         if name != KPTFILE and place.ignores(name, is_directory=False):
-            yield path
+            ignored.add(path)
+    return frozenset(ignored)
 
 
 @dataclass(slots=True)

@@ -52,7 +52,15 @@ def _match_by_content(before: list[Any], after: list[Any]) -> list[int | None]:
         for step in range(size):
             matches[b + step] = a + step
         i, j = a + size, b + size
-    _match_moved(first, second, matches)
+    # Equal elements that stand in another order.
+    matched = set(matches)
+    moved: dict[str, deque[int]] = {}
+    for number, text in enumerate(first):
+        if number not in matched:
+            moved.setdefault(text, deque()).append(number)
+    for number, text in enumerate(second):
+        if matches[number] is None and moved.get(text):
+            matches[number] = moved[text].popleft()
     matched = set(matches)
     for range_before, range_after in gaps:
         unmatched = (number for number in range_before if number not in matched)
@@ -61,18 +69,6 @@ def _match_by_content(before: list[Any], after: list[Any]) -> list[int | None]:
         ):
             matches[number] = origin
     return matches
-
-
-def _match_moved(first: list[str], second: list[str], matches: list[int | None]) -> None:
-    """Match equal elements that stand in another order; adds to `matches`."""
-    matched = set(matches)
-    unmatched: dict[str, deque[int]] = {}
-    for number, text in enumerate(first):
-        if number not in matched:
-            unmatched.setdefault(text, deque()).append(number)
-    for number, text in enumerate(second):
-        if matches[number] is None and unmatched.get(text):
-            matches[number] = unmatched[text].popleft()
 
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
@@ -233,7 +229,14 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
     if not text.strip():
         return None
     if counter is not None:
-        _count_values(text, file, counter)
+        # Without building them, as Python's reader cannot stop.
+        max_values = counter.limit - counter.count
+        number = 0
+        for token in _VALUE.finditer(text):
+            number += token[1] is None
+            if number > max_values:
+                break
+        counter.add(number, file)
     has_duplicate = False
     constants: list[str] = []
 
@@ -265,17 +268,6 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
         raise InvalidManifest(problems)
     _check_json(data, file)
     return data
-
-
-def _count_values(text: str, file: str, counter: ValueCounter) -> None:
-    """Count the values of a JSON text without building them, as Python's reader cannot stop."""
-    max_values = counter.limit - counter.count
-    number = 0
-    for token in _VALUE.finditer(text):
-        number += token[1] is None
-        if number > max_values:
-            break
-    counter.add(number, file)
 
 
 def _check_json(data: object, file: str) -> None:

@@ -14,7 +14,7 @@ from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, Path, format_path, get_value
 from fanout.package.manifest import Document, Manifest
-from fanout.values import Value
+from fanout.values import Value, asdict
 
 KPTFILE_NAME: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
@@ -62,13 +62,7 @@ class KptfileCondition(Value):
 
     def fields(self) -> dict[str, str]:
         """Return the fields as in the file, without empty ones."""
-        fields = {
-            "type": self.type,
-            "status": self.status,
-            "reason": self.reason,
-            "message": self.message,
-        }
-        return {name: value for name, value in fields.items() if value}
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 def find_kptfile(manifest: Manifest) -> Document:
@@ -384,16 +378,13 @@ def _check_function(entry: Mapping[str, Any], path: Path) -> _Breaches:
         yield path, "one function is required", "set either image or exec"
     if entry.get("configMap") and config:
         yield path, "configMap and configPath exclude each other", "keep one of them"
-    if isinstance(image, str) and image and not _is_image(image):
+    text = image if isinstance(image, str) else ""
+    if text and (len(text) > _MAX_IMAGE_LENGTH or not _IMAGE.fullmatch(text)):
         problem = f"{_describe_value(image)} is not an image"
         yield (*path, "image"), problem, "write name:tag or name@digest"
     if isinstance(config, str) and config and not normalize_inside(config):
         problem = f"{_describe_value(config)} is outside the package"
         yield (*path, "configPath"), problem, "use a file in the Kptfile's directory or below it"
-
-
-def _is_image(text: str) -> bool:
-    return len(text) <= _MAX_IMAGE_LENGTH and bool(_IMAGE.fullmatch(text))
 
 
 def _describe_value(value: Any) -> str:

@@ -215,7 +215,10 @@ class Manifest:
         edit_paths = tuple([edit[:2] for edit in edits])
         shape = self._shapes.get(edit_paths)
         if shape is None:
-            shape = self._remember_shape(edit_paths)
+            present = [get_value(self.document(index).value, path) for index, path in edit_paths]
+            if len(self._shapes) >= _MAX_SHAPES:
+                self._shapes.clear()
+            shape = self._shapes[edit_paths] = _EditShape(present)
         # A plan depends on the kinds of the values only, never on the values: it is proved
         # right once, and then holds for every variant with values of these kinds.
         kinds = "".join(map(_edit_kind, values, shape.present))
@@ -266,13 +269,6 @@ class Manifest:
     def _document_text(self, document: Document) -> str:
         root = _root_of(document)
         return self._text[root.start : root.end]
-
-    def _remember_shape(self, edit_paths: tuple[tuple[int, Path], ...]) -> _EditShape:
-        present = [get_value(self.document(document).value, path) for document, path in edit_paths]
-        if len(self._shapes) >= _MAX_SHAPES:
-            self._shapes.clear()
-        shape = self._shapes[edit_paths] = _EditShape(present)
-        return shape
 
     def _edit_new_kinds(self, shape: _EditShape, kinds: str, edits: Sequence[Edit]) -> bytes:
         """Edit with new kinds of values: make a plan and keep it if its result is right."""
@@ -359,7 +355,12 @@ class Manifest:
         if result_with_anchors is not None:
             return result_with_anchors
         try:
-            texts = {d.index: self._round_trip(d, edits) for d in touched}
+            texts: dict[int, str] = {}
+            for document in touched:
+                own_edits = [edit for edit in edits if edit.document == document.index]
+                style = text_patch.detect_style(_root_of(document).node)
+                text = document.document_text()
+                texts[document.index] = edit_by_round_trip(text, own_edits, style)
             result = self.replace_documents(texts)
             if self._reads_as(result, expected):
                 return result
@@ -391,11 +392,6 @@ class Manifest:
             return None if data_by_index is None else (result, data_by_index)
 
         return edit_with_anchors(roots, edits, expected, patch_text)
-
-    def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
-        document_edits = [edit for edit in edits if edit.document == document.index]
-        style = text_patch.detect_style(_root_of(document).node)
-        return edit_by_round_trip(document.document_text(), document_edits, style)
 
     def replace_documents(self, texts: Mapping[int, str]) -> bytes:
         """Return the file's bytes with the lines of some documents replaced; not for JSON.

@@ -13,7 +13,7 @@ guesses, and a property test compares the two.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
@@ -81,7 +81,10 @@ class ScalarMemo(dict[str, Any]):
         if _QUOTED.match(text):
             value = text[1:-1]
         elif _TEXT.match(text):
-            value = _resolve_plain(text)
+            try:
+                value = resolve_scalar(text)
+            except ValueError:
+                raise NotPlainYaml from None
         else:
             raise NotPlainYaml
         self[text] = value
@@ -99,13 +102,6 @@ class ScalarMemo(dict[str, Any]):
                 raise NotPlainYaml
             entries[key] = self[value]
         return entries
-
-
-def _resolve_plain(text: str) -> Scalar:
-    try:
-        return resolve_scalar(text)
-    except ValueError:
-        raise NotPlainYaml from None
 
 
 def read_plain(text: str, memo: ScalarMemo) -> Any:
@@ -194,11 +190,16 @@ def load_objects(
                 # Invalid inside a file; at the start of a part it would pass as the file's own.
                 raise _NeedsPositions
             memo = ScalarMemo() if shared_memo is None else shared_memo
-            values = [
-                value
-                for part in _split_documents(text)
-                for value in _read_document(part, memo, file)
-            ]
+            values = []
+            # Cut at lines that are nothing but a marker: one at the beginning of a line ends every
+            # open collection and text, so a part that can be read by itself reads the same as
+            # within the file.
+            *parts, last = text.removeprefix(_MARKER).split(f"\n{_MARKER}")
+            for part in (*(f"{it}\n" for it in parts), last):
+                try:
+                    values.append(read_plain(part, memo))
+                except NotPlainYaml:
+                    values += _values_from_events(part, file)
         # The whole file again and not the part alone: only then do the problems have their
         # lines.
         except _NeedsPositions:
@@ -229,23 +230,6 @@ class _NeedsPositions(Exception):
 
 _MARKER = "---\n"
 BYTE_ORDER_MARK = "\ufeff"
-
-
-def _split_documents(text: str) -> list[str]:
-    """Split the text at lines that are nothing but a marker.
-
-    A marker at the beginning of a line ends every open collection and text, so a part that
-    can be read by itself reads the same as within the file.
-    """
-    *parts, last = text.removeprefix(_MARKER).split(f"\n{_MARKER}")
-    return [*(f"{part}\n" for part in parts), last]
-
-
-def _read_document(document: str, memo: ScalarMemo, file: str) -> Iterable[Any]:
-    try:
-        return (read_plain(document, memo),)
-    except NotPlainYaml:
-        return _values_from_events(document, file)
 
 
 _STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
@@ -291,14 +275,10 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
 
 
 def _scalar_value(event: yaml.ScalarEvent) -> Any:
-    if event.anchor is not None or event.tag is not None:
+    is_special = event.anchor is not None or event.tag is not None
+    if is_special or (event.implicit[0] and event.value == MERGE):
         raise _NeedsPositions
-    text = event.value
-    if event.implicit[0]:
-        if text == MERGE:
-            raise _NeedsPositions
-        return resolve_scalar(text)
-    return text
+    return resolve_scalar(event.value) if event.implicit[0] else event.value
 
 
 def _check_key(value: object, siblings: dict[str, Any]) -> str:

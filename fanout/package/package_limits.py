@@ -164,8 +164,11 @@ def find_unportable_files(paths: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield each file that some system cannot store, and the reason as half a sentence."""
     files = sorted(paths)
     for path in files:
-        if problem := _name_problem(path):
-            yield path, problem
+        ending = next((it for it in path.split("/") if it.endswith((".", " "))), None)
+        if reserved := find_reserved_name(path):
+            yield path, f"has the name {reserved!r}, which is reserved on Windows"
+        elif ending is not None:
+            yield path, f"has the name {ending!r}, which ends with a dot or a space"
     names = [fold_path(path) for path in files]
     for first, second in find_overlaps(names):
         later, earlier = sorted((files[first], files[second]), reverse=True)
@@ -174,12 +177,3 @@ def find_unportable_files(paths: Collection[str]) -> Iterator[tuple[str, str]]:
         else:
             inside = escape_unprintable(files[second])
             yield files[first], f"is a file, and {inside} is inside it if case is ignored"
-
-
-def _name_problem(path: str) -> str:
-    if reserved := find_reserved_name(path):
-        return f"has the name {reserved!r}, which is reserved on Windows"
-    for name in path.split("/"):
-        if name.endswith((".", " ")):
-            return f"has the name {name!r}, which ends with a dot or a space"
-    return ""

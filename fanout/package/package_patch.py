@@ -87,15 +87,11 @@ def _patch_file(
     old, new = (split_lines(side[1]) if side else [] for side in (before, after))
     shown = names[0] if before else "/dev/null", names[1] if after else "/dev/null"
     if old is not None and new is not None:
-        yield from _patch_hunks(old, new, shown)
+        # Lines keep their newline characters, so a last line without one differs, as it does for
+        # Git.
+        for number, line in enumerate(difflib.unified_diff(old, new, *shown, lineterm="")):
+            yield line.removesuffix("\n")
+            if number > 1 and not line.startswith("@") and not line.endswith("\n"):
+                yield NO_NEWLINE
     elif before is None or after is None or before[1] != after[1]:
         yield f"Binary files {shown[0]} and {shown[1]} differ"
-
-
-def _patch_hunks(old: list[str], new: list[str], names: PackageNames) -> Iterator[str]:
-    # Lines keep their newline characters, so a last line without one differs, as it does for
-    # Git.
-    for number, line in enumerate(difflib.unified_diff(old, new, *names, lineterm="")):
-        yield line.removesuffix("\n")
-        if number > 1 and not line.startswith("@") and not line.endswith("\n"):
-            yield NO_NEWLINE

@@ -232,6 +232,8 @@ def _build_comparator(
     # In semver's order nothing lies between a prerelease and itself with `.0` appended,
     # so the half-open range holds exactly one version.
     just_after = Version(*first.release, (*first.prerelease, "0")) if prerelease_version else beyond
+    # `^` keeps all numbers fixed up to the first that is not zero.
+    caret_length = next((at for at, number in enumerate(numbers_given, 1) if number), None)
     bounds_by_operator: dict[str, Callable[[], tuple[Version | None, Version | None]]] = {
         "=": lambda: (first, just_after),
         ">=": lambda: (first, None),
@@ -244,17 +246,9 @@ def _build_comparator(
         "<=": lambda: (None, just_after),
         "~": lambda: (first, _first_beyond(numbers_given, min(len(numbers_given), 2))),
         "~>": lambda: (first, _first_beyond(numbers_given, min(len(numbers_given), 2))),
-        "^": lambda: (first, _first_beyond(numbers_given, _caret_length(numbers_given))),
+        "^": lambda: (first, _first_beyond(numbers_given, caret_length or len(numbers_given))),
     }
     return _Comparator(*bounds_by_operator[operator](), prerelease_version)
-
-
-def _caret_length(numbers_given: list[int]) -> int:
-    """Return how many numbers `^` keeps fixed: all up to the first that is not zero."""
-    for position, number in enumerate(numbers_given):
-        if number:
-            return position + 1
-    return len(numbers_given)
 
 
 def _first_beyond(numbers_given: list[int], length: int) -> Version | None:

@@ -24,7 +24,6 @@ from ruamel.yaml.tag import Tag
 
 from fanout.package.field_edits import REMOVE, Edit
 from fanout.package.yaml_scalars import (
-    Scalar,
     YamlStyle,
     format_scalar,
     is_literal,
@@ -88,7 +87,8 @@ def _edit_value(data: Any, path: tuple[str | int, ...], value: Any, shared: set[
         return _build_node(value)
     part, rest = path[0], path[1:]
     if not isinstance(data, CommentedMap | CommentedSeq):
-        if isinstance(data, str) and _scalar_meaning(data) is None:
+        is_quoted = isinstance(data, ScalarString) and not isinstance(data, PlainScalarString)
+        if isinstance(data, str) and not is_quoted and resolve_scalar(data) is None:
             data = None
         if data is not None:
             raise CannotEdit("the path leads through a scalar")
@@ -99,7 +99,11 @@ def _edit_value(data: Any, path: tuple[str | int, ...], value: Any, shared: set[
         # others keep it.
         data = deepcopy(data)
         data.yaml_set_anchor(None)
-    key = _find_key(data, part)
+    # As the file spells it.
+    if isinstance(part, int):
+        key = part if part < len(data) else None
+    else:
+        key = next((it for it in data if it == part), None)
     exists = key is not None
     if value is REMOVE and not rest:
         if exists:
@@ -115,19 +119,6 @@ def _edit_value(data: Any, path: tuple[str | int, ...], value: Any, shared: set[
     else:
         data.append(child)
     return data
-
-
-def _find_key(data: CommentedMap | CommentedSeq, part: str | int) -> Any:
-    """Return the key as the file spells it, None if it does not exist."""
-    if isinstance(part, int):
-        return part if part < len(data) else None
-    return next((key for key in data if key == part), None)
-
-
-def _scalar_meaning(text: str) -> Scalar:
-    """Return the value of a scalar, given its text and style."""
-    quoted = isinstance(text, ScalarString) and not isinstance(text, PlainScalarString)
-    return text if quoted else resolve_scalar(text)
 
 
 def _build_node(value: Any) -> Any:

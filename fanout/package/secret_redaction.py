@@ -30,9 +30,18 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
     are equal stay equal, and different ones stay different. A manifest that cannot be parsed
     and may contain a Secret is masked as a whole.
     """
-    manifests = [_parse_manifests(side) for side in sides]
+    # Those that may contain Secrets by path, None for an unreadable one.
+    manifests: list[dict[str, Manifest | None]] = [{} for _ in sides]
+    for side, parsed in zip(sides, manifests, strict=True):
+        for path, (_, data) in side.items():
+            # Escapes can spell the kind in other ways, so only files without any are left out.
+            if is_manifest(path) and any(hint in data for hint in _HINTS):
+                try:
+                    parsed[path] = Manifest.parse(data, path)
+                except InvalidManifest:
+                    parsed[path] = None
     directories = set().union(*map(package_directories, sides))
-    packages = {path: find_package(path, directories) for side in manifests for path in side}
+    packages = {path: find_package(path, directories) for it in manifests for path in it}
     values_by_side: list[dict[_ValueKey, Any]] = [
         {
             key: value
@@ -53,19 +62,6 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
         }
         for number, side in enumerate(sides)
     ]
-
-
-def _parse_manifests(side: Files) -> dict[str, Manifest | None]:
-    """Return the manifests that may contain Secrets by path, None for an unreadable one."""
-    manifests: dict[str, Manifest | None] = {}
-    for path, (_, data) in side.items():
-        # Escapes can spell the kind in other ways, so only files without any are left out.
-        if is_manifest(path) and any(hint in data for hint in _HINTS):
-            try:
-                manifests[path] = Manifest.parse(data, path)
-            except InvalidManifest:
-                manifests[path] = None
-    return manifests
 
 
 _HINTS = (_KIND.encode(), b"\\")
@@ -113,28 +109,18 @@ def _mask_file(
     if manifest is None:
         # Without a parser nobody can tell which lines are values.
         return hidden if _KIND.encode() in data else content
-    edits = [
-        Edit(index, path, _format_mask(key, value, values_by_side, names))
-        for key, index, path, value in _secret_values(manifest, package)
-    ]
+    edits = []
+    for key, index, path, value in _secret_values(manifest, package):
+        sides = zip(values_by_side, names, strict=True)
+        present = [(side[key], name) for side, name in sides if key in side]
+        equal = [name for other, name in present if other == value]
+        # With a name only if the sides have different values. The first side with an equal value
+        # names it, so that equal values stay equal.
+        differs = 0 < len(equal) < len(present)
+        edits.append(Edit(index, path, f"{_MASK} ({equal[0]})" if differs else _MASK))
     if not edits:
         return content
     try:
         return mode, manifest.apply_edits_to_text(edits)
     except InvalidInput:  # what cannot be edited must not be shown either
         return hidden
-
-
-def _format_mask(
-    key: _ValueKey,
-    value: Any,
-    values_by_side: Sequence[Mapping[_ValueKey, Any]],
-    names: Sequence[str],
-) -> str:
-    """Return the mask of a value: with a name only if the sides have different values."""
-    present = [(side[key], name) for side, name in zip(values_by_side, names, strict=True)
-               if key in side]  # fmt: skip
-    if all(other == value for other, _ in present):
-        return _MASK
-    # The first side with an equal value names it, so that equal values stay equal.
-    return next((f"{_MASK} ({name})" for other, name in present if other == value), _MASK)

@@ -249,7 +249,11 @@ class _PatchPlanner(Value):
         if node.kind == "mapping":
             if not all(isinstance(part, str) for part in entries):
                 raise CannotPatch("a mapping has no positions")
-            if all(_is_single(group) for group in groups.values()) and not node.flow:
+            are_single = all(
+                len(group) == 1 and not group[0][1] and group[0][0].kind == SINGLE
+                for group in groups.values()
+            )
+            if are_single and not node.flow:
                 numbers = {str(part): group[0][0].number for part, group in groups.items()}
                 return [self.insert_single_lines(node, numbers, depth_order)]
             return [self.insert_entries(node, entries, depth_order)]
@@ -350,11 +354,6 @@ class _PatchPlanner(Value):
 
     def has_text_after(self, node: YamlNode) -> bool:
         return bool(self.text[node.end : self.end_of_line(node.end)].strip())
-
-
-def _is_single(group: list[tuple[PlannedEdit, Path]]) -> bool:
-    [(edit, missing_path), *following] = group
-    return not missing_path and not following and edit.kind == SINGLE
 
 
 def _writer(

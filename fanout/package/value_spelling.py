@@ -100,12 +100,10 @@ def extract_element(text: str, node: YamlNode) -> str | None:
     head = text[text.rfind("\n", 0, node.start) + 1 : node.start]
     if node.flow or node.kind != "mapping" or head.strip(" -"):
         return None
-    first, *following = (
-        text[node.start : _element_end(text, node)].replace("\r\n", "\n").split("\n")
-    )
-    return "".join(
-        f"{line}\n" for line in [first, *(_dedent(line, node.column) for line in following)]
-    )
+    end, column = _element_end(text, node), node.column
+    first, *following = text[node.start : end].replace("\r\n", "\n").split("\n")
+    dedented = [it[column:] if not it[:column].strip() else it.lstrip() for it in following]
+    return "".join(f"{line}\n" for line in [first, *dedented])
 
 
 def replace_elements(
@@ -132,7 +130,3 @@ def _element_end(text: str, node: YamlNode) -> int:
     end = text.find("\n", node.end)
     end = len(text) if end < 0 else end
     return end - 1 if text[end - 1 : end] == "\r" else end
-
-
-def _dedent(line: str, column: int) -> str:
-    return line[column:] if not line[:column].strip() else line.lstrip()

@@ -215,25 +215,21 @@ def _syntax_problem(error: yaml.YAMLError, file: str, text: str) -> InvalidInput
     if isinstance(error, yaml.reader.ReaderError):
         line = text.encode()[: error.position].count(b"\n") + 1
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
-    if "tab character" in problem or "cannot start any token" in problem:
-        return manifest_problem(
-            file, line, "a tab, or a character that cannot start a YAML token", "indent with spaces"
-        )
-    if mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
-        sentence = "YAML syntax: text after the closing quote of a value"
-        return manifest_problem(
-            file, line, sentence, "quote the whole value with the other kind of quotes"
-        )
-    # libyaml counts a mark inside the text as a column, and fails at the line behind it.
-    if mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
-        line = text.count("\n", 0, bom_position) + 2
-        sentence = "YAML syntax: byte order mark inside the file"
-        return manifest_problem(
-            file, line, sentence, "remove it; it may only be the first character"
-        )
     context = getattr(error, "context", None)
     sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
-    return manifest_problem(file, line, sentence, "correct the syntax")
+    remedy = "correct the syntax"
+    if "tab character" in problem or "cannot start any token" in problem:
+        sentence = "a tab, or a character that cannot start a YAML token"
+        remedy = "indent with spaces"
+    elif mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
+        sentence = "YAML syntax: text after the closing quote of a value"
+        remedy = "quote the whole value with the other kind of quotes"
+    # libyaml counts a mark inside the text as a column, and fails at the line behind it.
+    elif mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
+        line = text.count("\n", 0, bom_position) + 2
+        sentence = "YAML syntax: byte order mark inside the file"
+        remedy = "remove it; it may only be the first character"
+    return manifest_problem(file, line, sentence, remedy)
 
 
 def unknown_tag_problem(file: str, line: int, tag: str) -> InvalidInput:

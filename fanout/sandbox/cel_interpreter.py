@@ -360,14 +360,10 @@ def _select(name: str, items: Node, body: Node, scope: Sequence[Any]) -> list[An
     return selected
 
 
-def _map(items: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
-    return [body((*scope, item)) for item in items(scope)]
-
-
 MACRO_EVALUATORS: dict[str, Callable[[Node, Node, Sequence[Any]], Any]] = {
     "all": partial(_decide, deciding=False),
     "exists": partial(_decide, deciding=True),
     "exists_one": lambda *nodes: len(_select("exists_one", *nodes)) == 1,
     "filter": partial(_select, "filter"),
-    "map": _map,
+    "map": lambda items, body, scope: [body((*scope, item)) for item in items(scope)],
 }

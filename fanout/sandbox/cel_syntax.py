@@ -97,6 +97,8 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
 
     Raises RefusedError.
     """
+    if tree.data in REFUSED:
+        raise _refusal(REFUSED[tree.data], tree)
     if tree.data in CHECKS:
         CHECKS[tree.data](tree)
     if tree.data == "member_dot_arg":
@@ -106,14 +108,6 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
             raise RefusedError("LimitExceeded", f"{problem}{format_position(tree)}")
     for child in subtrees(tree):
         check_tree(child, macros)
-
-
-def _check_object(tree: Tree) -> None:
-    raise _refusal("objects cannot be constructed", tree)
-
-
-def _check_dotted_call(tree: Tree) -> None:
-    raise _refusal("a function call must not start with a dot", tree)
 
 
 def _check_name(tree: Tree) -> None:
@@ -194,13 +188,15 @@ def _check_literal(tree: Tree) -> None:
 
 CHECKS: dict[str, Callable[[Tree], None]] = {
     "dot_ident": _check_name,
-    "dot_ident_arg": _check_dotted_call,
     "ident": _check_name,
     "ident_arg": _check_function,
     "literal": _check_literal,
     "member_dot": _check_field,
     "member_dot_arg": _check_method,
-    "member_object": _check_object,
+}
+REFUSED = {
+    "dot_ident_arg": "a function call must not start with a dot",
+    "member_object": "objects cannot be constructed",
 }
 KEYWORDS = frozenset({"false", "in", "null", "true"})
 RESERVED_WORDS = frozenset(

@@ -57,18 +57,14 @@ def to_plain(value: Any) -> Any:
         case int():
             return int(value)
         case float():
-            return _plain_number(value)
+            if not math.isfinite(value):
+                raise RefusedError("ExpressionError", "its value is not a finite number")
+            return int(value) if value.is_integer() and abs(value) < FLOAT_INT_LIMIT else value
         case list():
             return [to_plain(item) for item in value]
         case dict():
             return {_plain_key(from_key(key)): to_plain(item) for key, item in value.items()}
     raise RefusedError("ExpressionError", f"its value is {describe_kind(value)}, not plain data")
-
-
-def _plain_number(value: float) -> int | float:
-    if not math.isfinite(value):
-        raise RefusedError("ExpressionError", "its value is not a finite number")
-    return int(value) if value.is_integer() and abs(value) < FLOAT_INT_LIMIT else value
 
 
 def _plain_key(key: Any) -> str:

@@ -146,7 +146,12 @@ class TextEvaluator:
         finally:
             self.workers.finish_batch()
         for text, column in columns.items():
-            self._fill_pending(text, column, failures.get(text))
+            failure, known_answers = failures.get(text), self._answers.get(text, {})
+            for number, key in column.pending_keys.items():
+                # What exceeded a limit fails for all rows that had no answer before.
+                column.answers[number] = (
+                    known_answers[key] if failure is None else known_answers.get(key, failure)
+                )
         # Of those that were evaluated now: what is kept may be a verdict by steps.
         if budget is not None:
             for text in {task.text for task in tasks} - failures.keys():
@@ -161,31 +166,31 @@ class TextEvaluator:
         distinct = list(dict.fromkeys(texts))
         new_texts = [text for text in distinct if text not in self._texts]
         compiled = {text: self._texts[text] for text in distinct if text in self._texts}
-        for text, parsed in self._parse_new(new_texts, budget).items():
-            compiled[text] = _compile(parsed)
+        new: dict[str, ParsedText | ExpressionFailure] = {}
+        if new_texts:
+            cached = self._ast_cache.find(new_texts)
+            missing = [text for text in new_texts if text not in cached]
+            by_worker = self.workers.parse_texts(missing, budget) if missing else {}
+            self._ast_cache.store(
+                {
+                    text: it
+                    for text, it in by_worker.items()
+                    if isinstance(it, ParsedText) and it.ast is not None
+                }
+            )
+            new = {**cached, **by_worker}
+        for text, parsed in new.items():
+            if isinstance(parsed, ExpressionFailure):
+                compiled[text] = parsed
+            else:
+                names, ast = parsed.free_variables, parsed.ast
+                closure = None if ast is None else build_closure(ast, names)
+                compiled[text] = CompiledText(names, closure)
             # Everything else about a text is final; a limit may be met because the machine was
             # busy.
             if not (isinstance(parsed, ExpressionFailure) and parsed.reason == "LimitExceeded"):
                 self._texts[text] = compiled[text]
         return {text: compiled[text] for text in distinct}
-
-    def _parse_new(
-        self, texts: Sequence[str], budget: EvaluationBudget | None
-    ) -> dict[str, ParsedText | ExpressionFailure]:
-        """Return the parsed form of new texts, from the file cache or from a worker."""
-        if not texts:
-            return {}
-        cached = self._ast_cache.find(texts)
-        missing = [text for text in texts if text not in cached]
-        parsed = self.workers.parse_texts(missing, budget) if missing else {}
-        self._ast_cache.store(
-            {
-                text: parsed_text
-                for text, parsed_text in parsed.items()
-                if isinstance(parsed_text, ParsedText) and parsed_text.ast is not None
-            }
-        )
-        return {**cached, **parsed}
 
     def compile_batch(self, texts: Sequence[str]) -> dict[str, CompiledText | ExpressionFailure]:
         """Compile texts as a batch of its own."""
@@ -231,16 +236,6 @@ class TextEvaluator:
             )
         self._counters.add("evaluations", len(answers))
 
-    def _fill_pending(
-        self, text: str, column: _PendingAnswers, failure: ExpressionFailure | None
-    ) -> None:
-        known_answers = self._answers.get(text, {})
-        for number, key in column.pending_keys.items():
-            # What exceeded a limit fails for all rows that had no answer before.
-            column.answers[number] = (
-                known_answers[key] if failure is None else known_answers.get(key, failure)
-            )
-
     def _evict(self) -> None:
         """Evict the least recently evaluated texts while too many answers or texts are kept."""
         answer_count = sum(map(len, self._answers.values()))
@@ -249,15 +244,6 @@ class TextEvaluator:
             answer_count -= len(self._answers.pop(oldest))
         while len(self._texts) > MAX_TEXTS:
             del self._texts[next(iter(self._texts))]
-
-
-def _compile(parsed: ParsedText | ExpressionFailure) -> CompiledText | ExpressionFailure:
-    if isinstance(parsed, ExpressionFailure):
-        return parsed
-    ast = parsed.ast
-    return CompiledText(
-        parsed.free_variables, None if ast is None else build_closure(ast, parsed.free_variables)
-    )
 
 
 def _compute_in_process(

@@ -84,18 +84,14 @@ def run_program(
     try:
         return _ProgramRun(process, command, memoryview(stdin), events).run_to_end()
     finally:
-        _kill_group(process)
-
-
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """Kill the process group, then reap it: until then its number cannot be reused."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
+        # Killed before it is reaped: until then the number of the group cannot be reused.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
 
 
 @dataclass(slots=True)
@@ -141,9 +137,12 @@ class _ProgramRun:
                     return self._exceed_time()
         finally:
             os.close(end_fd)
-        return ProgramOutput(
-            self._exit_status(), bytes(self.stdout), self.stderr.decode(errors="replace")
-        )
+        # WNOWAIT leaves the process to be reaped: its number has to stay valid until the group is
+        # killed.
+        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        assert status is not None, "without WNOHANG waitid returns a status"
+        code = status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
+        return ProgramOutput(code, bytes(self.stdout), self.stderr.decode(errors="replace"))
 
     def _exceed_time(self) -> ResponseError:
         self.events.add(EventName.SANDBOX_KILL, ExceededLimit.WALL_TIME)
@@ -196,13 +195,6 @@ class _ProgramRun:
         with selectors.DefaultSelector() as selector:
             selector.register(end_fd, selectors.EVENT_READ)
             return bool(selector.select(max(0.0, deadline - time.monotonic())))
-
-    def _exit_status(self) -> int:
-        # WNOWAIT leaves the process to be reaped: its number has to stay valid until the
-        # group is killed.
-        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
-        assert status is not None, "without WNOHANG waitid returns a status"
-        return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
 
 
 _SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
@@ -296,7 +288,12 @@ def find_allowed_programs(allowed: Functions) -> AllowedPrograms:
         version, problem = _executable_version(Path(item.path))
         program = KrmProgram(name, item.path, version=version, missing=problem)
         executables |= {name: program, item.path: program}
-    problem = _find_runtime_problem(allowed)
+    if allowed.container_runtime is None:
+        problem = "no containerRuntime is named"
+    elif shutil.which(allowed.container_runtime):
+        problem = ""
+    else:
+        problem = f"{allowed.container_runtime} is not on the PATH"
     images = {
         image: KrmProgram(image, image, image=True, version=image, missing=problem)
         for image in map(full_image, allowed.images)
@@ -315,13 +312,6 @@ def _executable_version(path: Path) -> tuple[str, str]:
     if not os.access(path, os.X_OK):
         return "", f"{path} is not executable"
     return digest.hexdigest()[:_VERSION_DIGITS], ""
-
-
-def _find_runtime_problem(allowed: Functions) -> str:
-    if allowed.container_runtime is None:
-        return "no containerRuntime is named"
-    runtime_path = shutil.which(allowed.container_runtime)
-    return "" if runtime_path else f"{allowed.container_runtime} is not on the PATH"
 
 
 class ProgramRunner(Value):
@@ -396,7 +386,20 @@ class ProgramRunner(Value):
             return ResponseError(f"{self.allowed.container_runtime} is not on the PATH")
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"
-        arguments = [runtime, "run", "--name", name, *self._container_flags(), image]
+        arguments = [
+            *(runtime, "run", "--name", name),
+            "--rm",
+            "--interactive",
+            "--network=none",
+            f"--user={_CONTAINER_USER}",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--security-opt=no-new-privileges",
+            f"--memory={self.allowed.memory_mib}m",
+            f"--pids-limit={_CONTAINER_PIDS}",
+            "--tmpfs=/tmp",
+            image,
+        ]
         command = self._build_command(arguments, directory, environment)
         result = run_program(command, stdin, self.counters.events)
         # Killing the client does not stop the container, which the runtime's daemon may
@@ -414,20 +417,6 @@ class ProgramRunner(Value):
                     check=False,
                 )
         return result
-
-    def _container_flags(self) -> list[str]:
-        return [
-            "--rm",
-            "--interactive",
-            "--network=none",
-            f"--user={_CONTAINER_USER}",
-            "--read-only",
-            "--cap-drop=ALL",
-            "--security-opt=no-new-privileges",
-            f"--memory={self.allowed.memory_mib}m",
-            f"--pids-limit={_CONTAINER_PIDS}",
-            "--tmpfs=/tmp",
-        ]
 
     def _build_command(
         self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]

@@ -5,7 +5,7 @@ than once, so it is no protection by itself, and the process has the same limits
 for expressions.
 """
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Mapping, Sized
 from functools import lru_cache
 from typing import Any
 
@@ -68,17 +68,6 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def _join_pieces(pieces: Iterable[str]) -> str:
-    """Join the pieces of a text. Raises RefusedError if it is too long."""
-    joined: list[str] = []
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        _check_length(size)
-        joined.append(piece)
-    return "".join(joined)
-
-
 def _check_length(size: int) -> None:
     if size > LONGEST_VALUE:
         raise RefusedError("LimitExceeded", f"its value is longer than {LONGEST_VALUE} characters")
@@ -118,7 +107,13 @@ class JinjaEngine:
         try:
             # Piece by piece and not `render`, so that an endless loop's text is refused before
             # it fills memory.
-            return _join_pieces(template.generate(row))
+            pieces: list[str] = []
+            size = 0
+            for piece in template.generate(row):
+                size += len(piece)
+                _check_length(size)
+                pieces.append(piece)
+            return "".join(pieces)
         except (MemoryError, RefusedError):
             raise
         except SecurityError as error:

@@ -20,6 +20,7 @@ _MAX_PRINTED_LINES = 50  # lines that are reported
 _MAX_LINE_LENGTH = 300  # characters of one of them, and of an error
 _SCRIPT_NAME = "source"
 _INPUT_NAME = "_resource_list"
+_ERROR = rf"^error: (.*?)\n\s*--> {_SCRIPT_NAME}:(\d+):"
 _PRELUDE = f"ctx = struct(resource_list = {_INPUT_NAME}, environment = {{}}, open_api = {{}})"
 # The only library of the catalog that imports no other.
 _LIBRARY_NAME = "krmfn.star"
@@ -85,7 +86,13 @@ class StarlarkEngine:
         try:
             tree = starlark.parse(_SCRIPT_NAME, source, self._dialect)
             for load in tree.loads():
-                _check_library(load.module_id)
+                if load.module_id != _LIBRARY_NAME:
+                    raise RefusedError(
+                        "RenderFailed",
+                        f"the script loads {load.module_id}",
+                        f"only {_LIBRARY_NAME} can be loaded; or ask an administrator to allow the"
+                        " image",
+                    )
             loader = starlark.FileLoader(lambda _name: self._library)
             starlark.eval_with(options, module, tree, self._globals, loader)
             returned = module[_INPUT_NAME]
@@ -93,7 +100,11 @@ class StarlarkEngine:
             if steps > MAX_STEPS:
                 problem = f"the script takes more than {MAX_STEPS * 1000:,} instructions"
                 raise RefusedError("LimitExceeded", problem) from None
-            raise RefusedError("RenderFailed", _describe_error(str(error))) from None
+            problem = _shorten_line(str(error))
+            if match := re.search(_ERROR, str(error), re.DOTALL | re.MULTILINE):
+                cause = _shorten_line(match[1].removeprefix("fail: "))
+                problem = f"line {match[2]} of the script: {cause}"
+            raise RefusedError("RenderFailed", problem) from None
         # A panic of the Rust library derives from BaseException; its text is all that says
         # why.
         except BaseException as error:
@@ -119,22 +130,6 @@ def answer_script(scripts: StarlarkEngine, request: dict[str, Any]) -> str:
         problem = f"the script returns a value that is not plain data: {_shorten_line(str(error))}"
         return json.dumps({"refused": ["RenderFailed", problem, ""]})
     return encoded
-
-
-def _check_library(name: str) -> None:
-    if name != _LIBRARY_NAME:
-        remedy = f"only {_LIBRARY_NAME} can be loaded; or ask an administrator to allow the image"
-        raise RefusedError("RenderFailed", f"the script loads {name}", remedy)
-
-
-def _describe_error(text: str) -> str:
-    """Describe an error with its line in the script."""
-    match = re.search(
-        rf"^error: (.*?)\n\s*--> {_SCRIPT_NAME}:(\d+):", text, re.DOTALL | re.MULTILINE
-    )
-    if match is None:
-        return _shorten_line(text)
-    return f"line {match[2]} of the script: {_shorten_line(match[1].removeprefix('fail: '))}"
 
 
 def _shorten_line(text: str) -> str:

@@ -218,7 +218,12 @@ class WorkerPool:
             return parsed
         if budget is not None:
             budget.spend(STEPS_PER_CHARACTER * sum(map(len, texts)))
-        return parsed | dict(zip(texts, map(_read_parsed, answers), strict=True))
+        for text, answer in zip(texts, answers, strict=True):
+            if "broken" in answer:
+                parsed[text] = ExpressionFailure(*answer["broken"])
+            else:
+                parsed[text] = ParsedText(answer["reads"], answer["outline"])
+        return parsed
 
     def run_tasks(
         self,
@@ -339,9 +344,3 @@ def _note_excess(text: str, problem: str, budget: EvaluationBudget | None) -> Ex
     if budget is not None:
         return budget.note_excess(text, problem)
     return ExpressionFailure("LimitExceeded", problem)
-
-
-def _read_parsed(answer: dict[str, Any]) -> ParsedText | ExpressionFailure:
-    if "broken" in answer:
-        return ExpressionFailure(*answer["broken"])
-    return ParsedText(answer["reads"], answer["outline"])

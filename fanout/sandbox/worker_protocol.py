@@ -67,8 +67,18 @@ def exchange_frames(stdin_fd: int, stdout_fd: int, message: bytes, timeout: floa
                 unsent = unsent[_write_some(stdin_fd, unsent) :]
                 if not unsent:
                     poll.unregister(stdin_fd)
-            elif _read_some(stdout_fd, response):
-                return bytes(response[HEADER_SIZE:])
+                continue
+            chunk = os.read(stdout_fd, CHUNK_SIZE)
+            if not chunk:
+                raise EOFError
+            response += chunk
+            if len(response) >= HEADER_SIZE:
+                length = int.from_bytes(response[:HEADER_SIZE], "big")
+                # Checked by the announced length, before the parent has stored the response.
+                if length > MAX_RESPONSE:
+                    raise OversizeError
+                if len(response) >= HEADER_SIZE + length:
+                    return bytes(response[HEADER_SIZE:])
 
 
 def _write_some(descriptor: int, data: memoryview) -> int:
@@ -78,21 +88,6 @@ def _write_some(descriptor: int, data: memoryview) -> int:
         return 0
     except BrokenPipeError:
         raise EOFError from None
-
-
-def _read_some(descriptor: int, response: bytearray) -> bool:
-    """Append available bytes; return whether the frame is complete."""
-    chunk = os.read(descriptor, CHUNK_SIZE)
-    if not chunk:
-        raise EOFError
-    response += chunk
-    if len(response) < HEADER_SIZE:
-        return False
-    length = int.from_bytes(response[:HEADER_SIZE], "big")
-    # Checked by the announced length, before the parent has stored the response.
-    if length > MAX_RESPONSE:
-        raise OversizeError
-    return len(response) >= HEADER_SIZE + length
 
 
 OUT_OF_MEMORY = 86  # exit status
@@ -155,36 +150,31 @@ def serve_requests(
     limits = WorkerLimits(**json.loads(sys.argv[1]))
     sys.setrecursionlimit(RECURSION_LIMIT)
     threading.stack_size(STACK_SIZE)
-    thread = threading.Thread(
-        target=_run_worker, args=(build_engine, answer_request or answer_texts, limits), daemon=True
-    )
+    answer = answer_request or answer_texts
+
+    def work() -> None:
+        try:
+            engine = build_engine()
+            # after celpy's environment, which sets another limit
+            sys.setrecursionlimit(RECURSION_LIMIT)
+            gc.freeze()  # keeps the grammar out of later garbage collections
+            # After the imports and the engine, whose memory is not the expression's: the limit
+            # is on top of what an idle worker has.
+            apply_limits(limits)
+            _send_frame("{}")
+            while (request := read_frame(sys.stdin.buffer)) is not None:
+                renew_cpu_limit(limits.cpu)
+                _send_frame(answer(engine, json.loads(request)))
+        except MemoryError:
+            # Without cleanup, which would need memory: the exit status is all the parent has to
+            # know.
+            os._exit(OUT_OF_MEMORY)
+        except BaseException:  # noqa: BLE001 - any failure must end the process
+            os._exit(1)
+
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join()
-
-
-def _run_worker(
-    build_engine: Callable[[], Any],
-    answer_request: Callable[[Any, dict[str, Any]], str],
-    limits: WorkerLimits,
-) -> None:
-    try:
-        engine = build_engine()
-        # after celpy's environment, which sets another limit
-        sys.setrecursionlimit(RECURSION_LIMIT)
-        gc.freeze()  # keeps the grammar out of later garbage collections
-        # After the imports and the engine, whose memory is not the expression's: the limit
-        # is on top of what an idle worker has.
-        apply_limits(limits)
-        _send_frame("{}")
-        while (request := read_frame(sys.stdin.buffer)) is not None:
-            renew_cpu_limit(limits.cpu)
-            _send_frame(answer_request(engine, json.loads(request)))
-    except MemoryError:
-        # Without cleanup, which would need memory: the exit status is all the parent has to
-        # know.
-        os._exit(OUT_OF_MEMORY)
-    except BaseException:  # noqa: BLE001 - any failure must end the process
-        os._exit(1)
 
 
 def _send_frame(text: str) -> None:
@@ -199,7 +189,14 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
     over each row. The answers end with the row whose steps are more than a request may take.
     """
     if "texts" in request:
-        return json.dumps({"texts": [_parse_text(engine, text) for text in request["texts"]]})
+        parsed: list[dict[str, Any]] = []
+        for text in request["texts"]:
+            try:
+                names, ast = engine.find_free_variables(text), engine.serialize_ast(text)
+                parsed.append({"reads": names, "outline": ast})
+            except RefusedError as refusal:
+                parsed.append({"broken": refusal.as_answer})
+        return json.dumps({"texts": parsed})
     answers: list[str] = []
     steps = excess = 0
     for row in request["rows"]:
@@ -210,13 +207,6 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
             break
     exceeded = json.dumps(engine.steps > MAX_STEPS)
     return f'{{"answers":[{",".join(answers)}],"steps":{excess},"exceeded":{exceeded}}}'
-
-
-def _parse_text(engine: TextEngine, text: str) -> dict[str, Any]:
-    try:
-        return {"reads": engine.find_free_variables(text), "outline": engine.serialize_ast(text)}
-    except RefusedError as refusal:
-        return {"broken": refusal.as_answer}
 
 
 def _evaluate_row(engine: TextEngine, text: str, row: dict[str, Any]) -> str:

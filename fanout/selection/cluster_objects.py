@@ -139,7 +139,14 @@ class ClusterObjectIndex:
         if len(self.content_hashes) <= 2 * len(index):  # beyond, most are of deleted objects
             index.content_hashes = self.content_hashes
         index._previous_stamp = self.stamp
-        index._changed_names = frozenset(_list_changed_names(self._names, names))
+        changed_names: set[NamespacedName] = set()
+        for key in self._names.keys() | names.keys():
+            before, after = self._names.get(key, {}), names.get(key, {})
+            if before is not after:
+                changed_names |= before.keys() ^ after.keys()
+                # By identity: what has the same content is the same object in both.
+                changed_names |= {name for name, it in after.items() if before.get(name) is not it}
+        index._changed_names = frozenset(changed_names)
         if not index._changed_names:
             index.stamp, index._previous_stamp = self.stamp, self._previous_stamp
             index._changed_names = self._changed_names
@@ -241,18 +248,6 @@ def _retain_unchanged(previous: ObjectsByName, present: ObjectsByName) -> Object
         item is previous.get(name) for name, item in retained.items()
     )
     return previous if is_unchanged else retained
-
-
-def _list_changed_names(
-    previous: Mapping[VersionedKind, ObjectsByName], present: Mapping[VersionedKind, ObjectsByName]
-) -> Iterator[NamespacedName]:
-    """Yield namespace and name of the objects that were added, changed or removed."""
-    for key in previous.keys() | present.keys():
-        before, after = previous.get(key, {}), present.get(key, {})
-        if before is not after:
-            yield from before.keys() ^ after.keys()
-            # By identity: what has the same content is the same object in both.
-            yield from (name for name, it in after.items() if before.get(name) is not it)
 
 
 def has_same_content(previous: object, present: object) -> bool:

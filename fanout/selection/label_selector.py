@@ -88,16 +88,13 @@ def _is_met(requirement: MatchableRequirement, labels: Mapping[str, str]) -> boo
         case "Exists":
             return value is not None
         case "Gt" | "Lt" as operator:
-            return _compare_numbers(value or "", operator, int(requirement.values[0]))
+            # Any label that is no whole number is neither greater nor less.
+            if value is None or not _NUMBER.fullmatch(value):
+                return False
+            number, bound = int(value), int(requirement.values[0])
+            return number > bound if operator == "Gt" else number < bound
         case _:  # DoesNotExist; validation admits no other
             return value is None
-
-
-def _compare_numbers(value: str, operator: str, bound: int) -> bool:
-    """Compare labels as whole numbers; any other label is neither greater nor less."""
-    if not _NUMBER.fullmatch(value):
-        return False
-    return int(value) > bound if operator == "Gt" else int(value) < bound
 
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
@@ -191,7 +188,13 @@ def _parse_term(tokens: _Tokens) -> FlagRequirement:
         return FlagRequirement(key, "Exists")
     if operator in _SETS:
         tokens.take()
-        return FlagRequirement(key, _SETS[operator], _parse_values(tokens))
+        tokens.expect("(", "'('")
+        values = [_parse_value(tokens, (",", ")"))]
+        while tokens.peek() == ",":
+            tokens.take()
+            values.append(_parse_value(tokens, (",", ")")))
+        tokens.expect(")", "a comma or ')'")
+        return FlagRequirement(key, _SETS[operator], tuple(values))
     if operator not in _ONE_VALUE:
         raise tokens.error("a comma or one of = == != in notin > <")
     tokens.take()
@@ -200,16 +203,6 @@ def _parse_term(tokens: _Tokens) -> FlagRequirement:
     return FlagRequirement(key, _ONE_VALUE[operator], (_parse_value(tokens, (_END, ",")),))
 
 
-def _parse_values(tokens: _Tokens) -> tuple[str, ...]:
-    """Parse `(a, b)`; an omitted value is the empty string."""
-    tokens.expect("(", "'('")
-    values = [_parse_value(tokens, (",", ")"))]
-    while tokens.peek() == ",":
-        tokens.take()
-        values.append(_parse_value(tokens, (",", ")")))
-    tokens.expect(")", "a comma or ')'")
-    return tuple(values)
-
-
 def _parse_value(tokens: _Tokens, ends: tuple[str, ...]) -> str:
+    """Parse a value; one that is omitted is the empty string."""
     return "" if tokens.peek() in ends else tokens.word("a value", LABEL_VALUE)

@@ -11,15 +11,12 @@ def shorten_target_keys(keys: Iterable[str]) -> Mapping[str, str]:
     key if that is not unique either.
     """
     all_keys = tuple(dict.fromkeys(keys))
-    forms = {key: _list_forms(key) for key in all_keys}
+    forms: dict[str, tuple[str, ...]] = {}  # the shortest first; see `VariantTarget.key`
+    for key in all_keys:
+        namespace, _, name = key.partition("/")[2].partition("/")
+        with_namespace = f"{namespace}/{name}" if namespace else ""
+        forms[key] = tuple(filter(None, (name, with_namespace, key)))
     # A name that is a form of two keys is given to neither: which of them is meant must not depend
     # on the order of targets.
     counts = Counter(form for key in all_keys for form in set(forms[key]))
     return {key: next((form for form in forms[key] if counts[form] == 1), key) for key in all_keys}
-
-
-def _list_forms(key: str) -> tuple[str, ...]:
-    """Return the forms of a key, shortest first; see `VariantTarget.key`."""
-    _, _, rest = key.partition("/")
-    namespace, _, name = rest.partition("/")
-    return tuple(filter(None, (name, f"{namespace}/{name}" if namespace else "", key)))

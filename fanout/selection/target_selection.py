@@ -58,7 +58,10 @@ def select_targets(
     candidates = [
         it
         for index, entry in enumerate(policy.spec.targets)
-        for it in sorted(_select_entry(index, entry, policy, inventory), key=_sort_key)
+        for it in sorted(
+            _select_entry(index, entry, policy, inventory),
+            key=lambda it: it.key if isinstance(it, VariantTarget) else it.target,
+        )
     ]
     failures = [it for it in candidates if isinstance(it, TargetFailure)]
     # Another entry may select the object clearly, but with the wrong template: fail closed.
@@ -69,7 +72,14 @@ def select_targets(
             continue
         first_target = targets.setdefault(target.key, target)
         if first_target is not target:
-            failures.append(_duplicate_failure(first_target, target))
+            failure = TargetFailure(
+                target=target.key,
+                reason="DuplicateTarget",
+                problem=f"selects {target.key}, which spec.targets[{first_target.entry}] selects"
+                " already; narrow one of the selectors",
+                field=f"spec.targets[{target.entry}]",
+            )
+            failures.append(failure)
     return tuple(targets.values()), tuple(failures)
 
 
@@ -87,25 +97,6 @@ def find_unmatched(
             continue
         kind = objects.of_kind(*_kind_of(selector), version_of(selector.api_version))
         yield index, sum(namespace in _namespaces(policy) for namespace, _ in kind)
-
-
-def _sort_key(target_or_failure: VariantTarget | TargetFailure) -> str:
-    return (
-        target_or_failure.key
-        if isinstance(target_or_failure, VariantTarget)
-        else target_or_failure.target
-    )
-
-
-def _duplicate_failure(first: VariantTarget, second: VariantTarget) -> TargetFailure:
-    return TargetFailure(
-        target=second.key,
-        reason="DuplicateTarget",
-        problem=f"selects {second.key}, which spec.targets[{first.entry}] selects already;"
-        " narrow one"
-        " of the selectors",
-        field=f"spec.targets[{second.entry}]",
-    )
 
 
 def _select_entry(
@@ -126,7 +117,8 @@ def _select_entry(
                 yield VariantTarget(index, key, to_object(repository), name, package)
     elif entry.object_selector is not None:
         selector = entry.object_selector
-        kind = _kind_in_keys(selector)
+        group = group_of(selector.api_version)
+        kind = f"{selector.kind}.{group}" if group else selector.kind
         for (namespace, name), cluster_object in _list_candidates(
             selector, policy, inventory.objects
         ):
@@ -142,18 +134,13 @@ def _select_entry(
             if is_match:
                 yield VariantTarget(index, key, cluster_object, str(name), package)
             else:
-                yield _unclear_failure(index, key)
-
-
-def _unclear_failure(entry: int, key: str) -> TargetFailure:
-    return TargetFailure(
-        target=key,
-        reason="InvalidObject",
-        problem=f"cannot decide whether {key} is a target: the value of a selected label is not"
-        " a string;"
-        " quote the label's key and value in the object's file",
-        field=f"spec.targets[{entry}].objectSelector",
-    )
+                yield TargetFailure(
+                    target=key,
+                    reason="InvalidObject",
+                    problem=f"cannot decide whether {key} is a target: the value of a selected"
+                    " label is not a string; quote the label's key and value in the object's file",
+                    field=f"spec.targets[{index}].objectSelector",
+                )
 
 
 def _list_candidates(
@@ -174,12 +161,6 @@ def _namespaces(policy: UpstreamPolicy) -> tuple[str, str]:
 
 def _kind_of(selector: ObjectSelector) -> tuple[str, str]:
     return group_of(selector.api_version), selector.kind
-
-
-def _kind_in_keys(selector: ObjectSelector) -> str:
-    """Return the kind as target keys have it: with its group, without a version."""
-    group = group_of(selector.api_version)
-    return f"{selector.kind}.{group}" if group else selector.kind
 
 
 def to_object(repository: Repository) -> Object:

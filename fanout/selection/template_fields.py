@@ -169,7 +169,12 @@ def list_repository_batches(
     policy: UpstreamPolicy, targets: Sequence[VariantTarget]
 ) -> list[ExpressionBatch]:
     """List the batches whose values name the downstream repositories."""
-    return _build_batches(policy, targets, _repository_expressions, {})
+    return _build_batches(
+        policy,
+        targets,
+        lambda entry: filter(None, (entry.template.downstream.repository_expr,)),
+        {},
+    )
 
 
 def list_variant_batches(
@@ -220,11 +225,6 @@ def _build_variables(
     if target.key in repositories:
         row["repository"] = repositories[target.key]
     return row
-
-
-def _repository_expressions(entry: TargetEntry) -> Iterator[str]:
-    if entry.template.downstream.repository_expr:
-        yield entry.template.downstream.repository_expr
 
 
 def _other_expressions(entry: TargetEntry) -> Iterator[str]:

@@ -175,24 +175,18 @@ class _TemplateReader:
 
     def _injectors(self) -> Callable[[str], tuple[InjectorSpec, ...]]:
         """Build the injectors, each with the name of the object that it selects."""
-        template_fields = [
-            (
-                self._fields.build_field(
-                    injector.name, injector.name_expr, f"injectors[{index}].nameExpr"
-                ),
-                injector.group,
-                injector.version,
-                injector.kind,
-            )
-            for index, injector in enumerate(self._entry.template.injectors)
+        injectors = self._entry.template.injectors
+        names = [
+            self._fields.build_field(it.name, it.name_expr, f"injectors[{index}].nameExpr")
+            for index, it in enumerate(injectors)
         ]
+        kinds = [(it.group, it.version, it.kind) for it in injectors]
 
         def build(key: str) -> tuple[InjectorSpec, ...]:
-            return tuple(
-                [InjectorSpec(name.to_text(key), *kinds) for name, *kinds in template_fields]
-            )
+            pairs = zip(names, kinds, strict=True)
+            return tuple([InjectorSpec(name.to_text(key), *kind) for name, kind in pairs])
 
-        return _share_constant(build, varies=any(name.expression for name, *_ in template_fields))
+        return _share_constant(build, varies=any(name.expression for name in names))
 
 
 def _share_constant(build: Callable[[str], _Part], *, varies: bool) -> Callable[[str], _Part]:
@@ -232,39 +226,34 @@ class VariantBuilder:
         self, target: VariantTarget, repository: Repository
     ) -> VariantSpec | TargetFailure:
         """Build the variant for the target, after the second round of values."""
-        try:
-            return self._build_variant(target, repository, self._templates[target.entry])
-        except TemplateFailure as failure:
-            return failure.to_target_failure(target.key)
-
-    def _build_variant(
-        self, target: VariantTarget, repository: Repository, template: _TemplateReader
-    ) -> VariantSpec:
         meta, upstream = self._policy.metadata, self._policy.spec.upstream
-        key = target.key
-        offline, offline_error = template.offline(key)
-        package = template.package.to_text(key, target.package)
-        return VariantSpec(
-            name=build_variant_name(meta.namespace, meta.name, key, target.readable),
-            namespace=meta.namespace,
-            policy=meta.name,
-            stage=template.stage.to_text(key),
-            target=key,
-            upstream_repository=upstream.repository,
-            upstream_package=upstream.package,
-            repository=repository.metadata.name,
-            path=template.path(repository.spec.directory, package),
-            context=template.context(key),
-            remove_keys=template.remove_keys(key),
-            mutators=template.mutators(key),
-            validators=template.validators(key),
-            injectors=template.injectors(key),
-            labels=template.labels(key),
-            annotations=template.annotations(key),
-            priority=template.priority.to_number(key),
-            offline=offline,
-            offline_error=offline_error,
-        )
+        template, key = self._templates[target.entry], target.key
+        try:
+            offline, offline_error = template.offline(key)
+            package = template.package.to_text(key, target.package)
+            return VariantSpec(
+                name=build_variant_name(meta.namespace, meta.name, key, target.readable),
+                namespace=meta.namespace,
+                policy=meta.name,
+                stage=template.stage.to_text(key),
+                target=key,
+                upstream_repository=upstream.repository,
+                upstream_package=upstream.package,
+                repository=repository.metadata.name,
+                path=template.path(repository.spec.directory, package),
+                context=template.context(key),
+                remove_keys=template.remove_keys(key),
+                mutators=template.mutators(key),
+                validators=template.validators(key),
+                injectors=template.injectors(key),
+                labels=template.labels(key),
+                annotations=template.annotations(key),
+                priority=template.priority.to_number(key),
+                offline=offline,
+                offline_error=offline_error,
+            )
+        except TemplateFailure as failure:
+            return failure.to_target_failure(key)
 
 
 def build_hand_written(variant: PackageVariant, downstream: Repository) -> VariantSpec:

@@ -36,7 +36,7 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     mapping,
 )
-from fanout.variants.overlay import ObjectChanges, Overlay
+from fanout.variants.overlay import ObjectChanges
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.pipeline_run import WholePackageRun
 from fanout.variants.pipeline_steps import (
@@ -155,7 +155,14 @@ def _split_value(value: object, parameters: list[Parameter]) -> Hashable:
 
 def mark_parameters(spec: VariantSpec, inputs: RenderInputs) -> tuple[VariantSpec, RenderInputs]:
     """Return the inputs with a marker for every parameter, in `split_parameters` order."""
-    mark = _new_marker()
+    numbers = count()
+
+    def mark(parameter: Any) -> Any:
+        number = next(numbers)
+        if isinstance(parameter, str):
+            return parameter and f"zz-leaf-{number}-zz"
+        return type(parameter)(NUMBER_MARKERS + number)
+
     parent, slash, package = spec.path.rpartition("/")
     name, parent, package = mark(spec.name), mark(parent), mark(package)
     marked_spec = replace(
@@ -170,18 +177,6 @@ def mark_parameters(spec: VariantSpec, inputs: RenderInputs) -> tuple[VariantSpe
     )
     injections = tuple([_mark_injection(injection, mark) for injection in inputs.injections])
     return marked_spec, replace(inputs, injections=injections)
-
-
-def _new_marker() -> Callable[[Any], Any]:
-    numbers = count()
-
-    def mark(parameter: Parameter) -> Parameter:
-        number = next(numbers)
-        if isinstance(parameter, str):
-            return parameter and f"zz-leaf-{number}-zz"
-        return type(parameter)(NUMBER_MARKERS + number)
-
-    return mark
 
 
 def _mark_texts(texts: Mapping[str, str], mark: Callable[[Any], Any]) -> dict[str, str]:
@@ -246,11 +241,9 @@ class PlaceholderTable:
             return {name: self.replace_markers(item) for name, item in value.items()}
         if isinstance(value, list):
             return [self.replace_markers(item) for item in value]
-        return (
-            self._placeholder_for((int(value) - NUMBER_MARKERS,))
-            if _is_number_marker(value)
-            else value
-        )
+        if _is_number_marker(value):
+            return self._placeholder_for((int(value) - NUMBER_MARKERS,))
+        return value
 
     def _placeholder_for(self, concatenation: Concatenation) -> Placeholder:
         return Placeholder(self._indexes.setdefault(concatenation, len(self._indexes)))
@@ -302,11 +295,6 @@ def fill_placeholders(value: object, values: Sequence[Parameter]) -> Any:
     if isinstance(value, dict):
         return {name: fill_placeholders(item, values) for name, item in value.items()}
     return [fill_placeholders(item, values) for item in value] if isinstance(value, list) else value
-
-
-def has_placeholder(value: object) -> bool:
-    """Return whether a placeholder occurs anywhere in the value."""
-    return count_placeholders(value) > 0
 
 
 def count_placeholders(value: object) -> int:
@@ -405,9 +393,7 @@ class CompiledTemplate:
         sizes = compute_file_sizes(sample.entries, sample.blobs, prepared.upstream.files)
         constant_size = sum(size for path, size in sizes.items() if path not in varying)
         self._limits = prepared.limits
-        self._varying_size_limit = (
-            prepared.limits.size - constant_size
-        )  # bytes of all varying files
+        self._varying_size_limit = prepared.limits.size - constant_size  # bytes of all such files
         self._files = files
         self._checks = checks
         self._concatenations = concatenations
@@ -448,22 +434,30 @@ class CompiledTemplate:
             spellings[number] = format_scalar(parameters[number])
         # `format_scalar` escapes line breaks
         single_line = "\\n" not in "".join(spellings.values())
-        entries, shared_blobs, filled_blobs = (
-            dict(self._entries),
-            self._blobs,
-            dict[str, FilledText](),
-        )
+        entries, shared_blobs = dict(self._entries), self._blobs
+        filled_blobs: dict[str, FilledText] = {}
         remaining_bytes = self._varying_size_limit
         for file in self._files:
             filled_text = (
                 _fill_text(file.text, values, spellings) if single_line and file.text else None
             )
-            inserted_texts = filled_text.texts if filled_text else _upper_bound_texts(file, values)
+            if filled_text:
+                inserted_texts = filled_text.texts
+            else:  # texts at least as long as everything inserted into the file
+                placeholder_count = sum(count_placeholders(edit.value) for edit in file.edits)
+                inserted_texts = [max(map(str, values), key=len, default="")] * placeholder_count
             # Checked before the file is put together: a parameter of kilobytes in thousands of
             # placeholders would otherwise allocate gigabytes only to be refused afterwards.
             if sum(map(len, inserted_texts)) > self._limits.file_size:
                 return None
-            data = _edit_file(file, values) if filled_text is None else filled_text.data
+            if filled_text is None:
+                edits = [
+                    edit._replace(value=fill_placeholders(edit.value, values))
+                    for edit in file.edits
+                ]
+                data = file.manifest.apply_edits_to_text(edits)
+            else:
+                data = filled_text.data
             remaining_bytes -= len(data)
             if remaining_bytes < 0 or len(data) > self._limits.file_size:
                 return None
@@ -483,17 +477,6 @@ class CompiledTemplate:
             LazyBlobs(shared_blobs, filled_blobs),
             self._results,
         )
-
-
-def _upper_bound_texts(file: _VaryingFile, values: Sequence[Parameter]) -> list[str]:
-    """Return texts at least as long as everything inserted into the file."""
-    placeholder_count = sum(count_placeholders(edit.value) for edit in file.edits)
-    return [max(map(str, values), key=len)] * placeholder_count if values else []
-
-
-def _edit_file(file: _VaryingFile, values: Sequence[Parameter]) -> bytes:
-    edits = [edit._replace(value=fill_placeholders(edit.value, values)) for edit in file.edits]
-    return file.manifest.apply_edits_to_text(edits)
 
 
 def _fill_text(
@@ -553,7 +536,15 @@ def _compile(
     target_edits = collect_target_edits(prepared, spec, inputs)
     manifests = prepare_manifests(prepared, target_edits)
     run = WholePackageRun.start(prepared, manifests, target_edits, responses)
-    checks = [*_policy_checks(spec, placeholders)]
+    checks: list[_ConfigCheck] = []
+    for function in (*spec.mutators, *spec.validators):
+        catalog_function = find_function(function.image)
+        # Only settings of the policy can hold markers here; the package's own entries are constant,
+        # and its configuration files are checked when their function runs.
+        if catalog_function is not None and has_marker(function.config):
+            data = placeholders.replace_markers(dict(function.config))
+            config = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+            checks.append(_ConfigCheck.from_config(catalog_function, config))
     for item in prepared.order_pipeline(spec):
         checks += _run_function(run, item, placeholders)
     # Results are shown to people and are not filled in: one that quotes a parameter would
@@ -567,11 +558,15 @@ def _compile(
         for edit in variant_kptfile_edits(kptfile, spec, inputs)
     ]
     forms = {**prepared.manifests, **run.manifests, KPTFILE: kptfile}
-    files = [
-        _build_file(prepared, rendered, forms[path], tuple(edits))
-        for path, edits in edits_by_file.items()
-        if any(has_placeholder(edit.value) for edit in edits)
-    ]
+    files: list[_VaryingFile] = []
+    for path, edits in edits_by_file.items():
+        if any(count_placeholders(edit.value) for edit in edits):
+            if path not in rendered.entries or not are_independent(edits):
+                raise _NotCompilable
+            mode, upstream = rendered.entries[path].mode, prepared.entries.get(path)
+            manifest, oid = forms[path], upstream.oid if upstream else ""
+            text = _build_text_template(manifest, edits)
+            files.append(_VaryingFile(path, mode, oid, manifest, tuple(edits), text))
     return CompiledTemplate(
         files,
         checks,
@@ -580,18 +575,6 @@ def _compile(
         rendered,
         prepared,
     )
-
-
-def _policy_checks(spec: VariantSpec, placeholders: PlaceholderTable) -> Iterator[_ConfigCheck]:
-    for function in (*spec.mutators, *spec.validators):
-        catalog_function = find_function(function.image)
-        # Only settings of the policy can hold markers here; the package's own entries are constant,
-        # and its configuration files are checked when their function runs.
-        if catalog_function is not None and has_marker(function.config):
-            data = placeholders.replace_markers(dict(function.config))
-            yield _ConfigCheck.from_config(
-                catalog_function, {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
-            )
 
 
 def _run_function(
@@ -610,28 +593,18 @@ def _run_function(
             yield _ConfigCheck.from_config(function, placeholders.replace_markers(config))
     # A selector that compares a name or label with a marker selects other objects than it
     # would with the variant's value.
-    if step.selection is not ALL_OBJECTS and any(
-        map(_is_selected_by_marker, run.overlays.values())
-    ):
-        raise _NotCompilable
+    if step.selection is not ALL_OBJECTS:
+        for overlay in run.overlays.values():
+            if has_marker([overlay.value.get(key) for key in ("apiVersion", "kind", "metadata")]):
+                raise _NotCompilable
     for overlay in run.visible_objects(step).values():
-        if any(map(has_marker, _deciding_values(function, step, overlay))):
+        deciding_values: Iterable[object] = (overlay.value,)
+        if function.depends_on is not None:
+            facts = PackageFacts(text=overlay)
+            deciding_values = function.depends_on(step.config, overlay.value, facts)
+        if any(map(has_marker, deciding_values)):
             raise _NotCompilable
     run.run((item,))
-
-
-def _is_selected_by_marker(overlay: Overlay) -> bool:
-    """Return whether a selector could match a marker of this object."""
-    return has_marker([overlay.value.get(key) for key in ("apiVersion", "kind", "metadata")])
-
-
-def _deciding_values(
-    function: CatalogFunction, step: FunctionStep, overlay: Overlay
-) -> Iterator[object]:
-    if function.depends_on is None:
-        yield overlay.value
-    else:
-        yield from function.depends_on(step.config, overlay.value, PackageFacts(text=overlay))
 
 
 def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict[str, list[Edit]]:
@@ -651,7 +624,7 @@ def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict
         placeholder_edits = [
             edit._replace(value=placeholders.replace_markers(edit.value)) for edit in edits
         ]
-        if any(has_placeholder(edit.value) for edit in placeholder_edits):
+        if any(count_placeholders(edit.value) for edit in placeholder_edits):
             has_added_objects = any(place[0] == file for place in run.added)
             if has_added_objects or any(
                 it.dropped or it.comments or it.text for it in object_changes
@@ -665,23 +638,6 @@ def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict
         ):
             raise _NotCompilable
     return edits_by_file
-
-
-def _build_file(
-    prepared: PreparedPackage,
-    rendered: RenderedPackage,
-    manifest: Manifest,
-    edits: tuple[Edit, ...],
-) -> _VaryingFile:
-    path = manifest.file
-    if path not in rendered.entries or not are_independent(edits):
-        raise _NotCompilable
-    upstream_entry = prepared.entries.get(path)
-    text = _build_text_template(manifest, edits)
-    mode = rendered.entries[path].mode
-    return _VaryingFile(
-        path, mode, upstream_entry.oid if upstream_entry else "", manifest, edits, text
-    )
 
 
 def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemplate | None:
@@ -708,17 +664,15 @@ def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemp
                 placeholder = order.index(placeholders_before)
                 # A value equal to upstream's is no edit and keeps its spelling (quotes, 0x10). The
                 # spelling is found by writing the file again without this one edit.
-                spelling = _find_upstream_spelling(
-                    pieces,
-                    placeholder,
-                    _split_at_placeholders(manifest, _without(number, marked_edits))[0],
-                )
+                other_edits = [*marked_edits[:number], *marked_edits[number + 1 :]]
+                unedited_pieces = _split_at_placeholders(manifest, other_edits)[0]
+                spelling = _find_upstream_spelling(pieces, placeholder, unedited_pieces)
                 if spelling is None:
                     return None
                 present_values.append(
                     _PresentValue(placeholder, edit.value.value_index, upstream_value, spelling)
                 )
-        elif has_placeholder(edit.value) and upstream_value.__class__ is edit.value.__class__:
+        elif count_placeholders(edit.value) and upstream_value.__class__ is edit.value.__class__:
             return None  # equality with upstream must be checked for each variant
         placeholders_before += count_placeholders(edit.value)
     gapped_pieces = [it for piece in pieces for it in (piece, "")][:-1]
@@ -732,11 +686,9 @@ def _with_placeholder_marks(value: object, value_indexes: list[int]) -> object:
         return f"zz:slot:{len(value_indexes) - 1}:zz"
     if isinstance(value, dict):
         return {name: _with_placeholder_marks(item, value_indexes) for name, item in value.items()}
-    return (
-        [_with_placeholder_marks(item, value_indexes) for item in value]
-        if isinstance(value, list)
-        else value
-    )
+    if isinstance(value, list):
+        return [_with_placeholder_marks(item, value_indexes) for item in value]
+    return value
 
 
 def _split_at_placeholders(
@@ -745,10 +697,6 @@ def _split_at_placeholders(
     """Return the text around the placeholders, and their numbers in file order."""
     pieces = _PLACEHOLDER_MARK.split(manifest.apply_edits_to_text(marked_edits).decode())
     return pieces[::2], list(map(int, pieces[1::2]))
-
-
-def _without(number: int, edits: Sequence[Edit]) -> list[Edit]:
-    return [*edits[:number], *edits[number + 1 :]]
 
 
 def _find_upstream_spelling(

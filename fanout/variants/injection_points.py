@@ -1,16 +1,18 @@
-"""Injection points: objects with content from the cluster (porch.md §2.1)."""
+"""Injection points, and the cluster objects whose content they get (porch.md §2.1)."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from fanout.api.fanout_configuration import InjectionRules
 from fanout.api.object_meta import Label, is_secret
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.selection.cluster_objects import group_of
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.manifest_objects import ManifestObject
+from fanout.variants.render_model import Injection
 
 _ANNOTATION = Label.CONFIG_INJECTION.value
 _REQUIRED_BY_TEXT = {"required": True, "optional": False}
@@ -73,14 +75,11 @@ def _parse_point(file: str, number: int, manifest_object: ManifestObject) -> Inj
     kind, name = str(item.get("kind", "")), str(meta.get("name", ""))
     line = manifest_object.line_of(path)
     where = ErrorLocation(f"{kind}/{name}", f"metadata.annotations[{_ANNOTATION}]", file, line)
-    required = (
-        _REQUIRED_BY_TEXT.get(annotations[_ANNOTATION])
-        if isinstance(annotations[_ANNOTATION], str)
-        else None
-    )
+    mode = annotations[_ANNOTATION]
+    required = _REQUIRED_BY_TEXT.get(mode) if isinstance(mode, str) else None
     if required is None:
         raise InvalidInput(
-            f"{annotations[_ANNOTATION]!r} is not a mode of injection",
+            f"{mode!r} is not a mode of injection",
             reason=Reason.INVALID_PACKAGE,
             remedy="write required or optional",
             where=where,
@@ -106,3 +105,64 @@ def _parse_point(file: str, number: int, manifest_object: ManifestObject) -> Inj
         key=f"{kind}.{name}",
         field="data" if (group, kind) == ("", "ConfigMap") else "spec",
     )
+
+
+def find_injection(
+    point: InjectionPoint,
+    spec: VariantSpec,
+    objects: ClusterObjectIndex,
+    injectable_keys: Container[str],
+    previous: Injection | None = None,
+) -> Injection:
+    """Return the injection from the first injector whose object exists.
+
+    `previous` is the one that the same point and spec had before; it is returned again if its
+    content is the same object. Without an object it has a `problem` and no source, which holds
+    the draft if the point is required.
+    """
+    if point.key not in injectable_keys:
+        return _without_source(point, f"objects of kind {point.kind} must not be injected")
+    if not spec.injectors:
+        return _without_source(point, "the variant has no injectors")
+    missing_names: list[str] = []
+    for injector in spec.injectors:
+        if (
+            injector.group not in (None, point.group)
+            or injector.version not in (None, point.version)
+            or injector.kind not in (None, point.kind)
+        ):
+            continue
+        # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
+        source = objects.get(
+            point.group, point.kind, spec.namespace, injector.name, injector.version or ""
+        )
+        if source is not None:
+            # First what is true of most variants: a value that was injected before is content.
+            if (
+                previous is not None
+                and previous.value is not None
+                and previous.value is source.get(point.field)
+                and previous.source == injector.name
+            ):
+                return previous
+            content = mapping(source).get(point.field)
+            # An API server does not store the empty data of a ConfigMap.
+            if content is None or (content == {} and point.field == "data"):
+                return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
+            return Injection(
+                point=point.key,
+                required=point.required,
+                source=injector.name,
+                value=content,
+                key=f"{point.group}/{point.kind}/{spec.namespace}/{injector.name}",
+            )
+        missing_names.append(injector.name)
+    if not missing_names:
+        return _without_source(point, f"no injector has kind {point.kind}")
+    return _without_source(
+        point, f"no {point.kind} {' or '.join(missing_names)} in namespace {spec.namespace}"
+    )
+
+
+def _without_source(point: InjectionPoint, problem: str) -> Injection:
+    return Injection(point.key, point.required, problem=problem)

@@ -100,11 +100,6 @@ def is_expanded_list(value: Any) -> bool:
     return isinstance(items, list) and all(is_krm_object(item) for item in items)
 
 
-def is_list_object(value: object) -> bool:
-    """Return whether the value is a List of any kind."""
-    return is_plain_list(value) or is_list(value)
-
-
 def is_plain_list(value: object) -> bool:
     """Return whether the value is a `v1` List, whose items may be of any kind."""
     fields = mapping(value)

@@ -138,11 +138,6 @@ class Overlay:
         """Return the object's path in its document."""
         return self._origin.path
 
-    def ensure_text(self, path: Path) -> None:
-        """Set an empty text where nothing is yet, to be replaced later."""
-        if self.peek(path) is MISSING:
-            self.set(path, "")
-
     def _find_edit_path(self, path: Path) -> Path:
         """Return the shortest prefix of the path that is new or already changed."""
         # Fast path for the first change to a field of an existing map, which is most of them.
@@ -178,22 +173,20 @@ class Overlay:
         is_rewritten = self._is_rewritten(path)
         if present is not None and not is_rewritten and path not in self._changed:
             return present
-        value = self.peek(path)
+        value, has_lines = self.peek(path), self._document.root is not None
+        text, quoted = None, isinstance(value, str) and not is_plain(value)
+        if value is not MISSING and not isinstance(value, dict | list):
+            text = value if isinstance(value, str) else format_scalar(value)
         if is_rewritten:
-            return ValueSpelling(
-                _plain_spelling(value), _is_quoted(value), "", self._document.root is not None
-            )
+            return ValueSpelling(text, quoted, "", has_lines)
         upstream_value = get_value(self._document.value, path)
-        has_lines = self._document.root is not None
         # an existing value without a spelling comes from an alias
         aliased = present is None and upstream_value is not MISSING and has_lines
         fits_comment = (
             present.has_comment_room if present else upstream_value is MISSING and has_lines
         )
         comment = present.comment if present else ""
-        return ValueSpelling(
-            _plain_spelling(value), _is_quoted(value), comment, fits_comment, aliased
-        )
+        return ValueSpelling(text, quoted, comment, fits_comment, aliased)
 
     def _is_rewritten(self, path: Path) -> bool:
         """Return whether the value is part of a value that is written anew."""
@@ -262,16 +255,6 @@ class Overlay:
         return edits
 
 
-def _plain_spelling(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value
-    return None if value is MISSING or isinstance(value, dict | list) else format_scalar(value)
-
-
-def _is_quoted(value: Any) -> bool:
-    return isinstance(value, str) and not is_plain(value)
-
-
 def rewrite_manifest(
     manifest: Manifest, changes_by_number: Mapping[int, ObjectChanges]
 ) -> bytes | None:
@@ -291,11 +274,19 @@ def rewrite_manifest(
     data = manifest.apply_edits_to_text(edits)
     # Comments and removals need the positions of the edited text, hence a second parse. Few
     # files have any, so the others are not charged for it.
-    return (
-        _apply_comments_and_removals(data, manifest.file, changes_by_number)
-        if needs_second_pass
-        else data
-    )
+    if not needs_second_pass:
+        return data
+    manifest = Manifest.parse(data, manifest.file)
+    objects = find_objects(manifest)
+    comments: dict[int, dict[Path, str]] = {}
+    for number, changes in changes_by_number.items():
+        manifest_object = objects[number]
+        for path, text in changes.comments:
+            comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
+    if comments:
+        data = _add_comments(manifest, comments)
+    dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
+    return remove_objects(Manifest.parse(data, manifest.file), dropped) if dropped else data
 
 
 def _replace_lines(manifest: Manifest, texts: Mapping[int, str]) -> Manifest:
@@ -320,27 +311,9 @@ def _replace_lines(manifest: Manifest, texts: Mapping[int, str]) -> Manifest:
             edits.append(Edit(index, path, document.value))
     if edits:
         manifest = Manifest.parse(manifest.apply_edits_to_text(edits), manifest.file)
-    return (
-        Manifest.parse(manifest.replace_documents(document_texts), manifest.file)
-        if document_texts
-        else manifest
-    )
-
-
-def _apply_comments_and_removals(
-    data: bytes, file: str, changes_by_number: Mapping[int, ObjectChanges]
-) -> bytes | None:
-    manifest = Manifest.parse(data, file)
-    objects = find_objects(manifest)
-    comments: dict[int, dict[Path, str]] = {}
-    for number, changes in changes_by_number.items():
-        manifest_object = objects[number]
-        for path, text in changes.comments:
-            comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
-    if comments:
-        data = _add_comments(manifest, comments)
-    dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
-    return remove_objects(Manifest.parse(data, file), dropped) if dropped else data
+    if not document_texts:
+        return manifest
+    return Manifest.parse(manifest.replace_documents(document_texts), manifest.file)
 
 
 def remove_objects(manifest: Manifest, numbers: Collection[int]) -> bytes | None:

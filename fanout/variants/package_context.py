@@ -13,7 +13,8 @@ from fanout.variants.functions.function_interface import Change, mapping
 from fanout.variants.functions.set_namespace import CONTEXT_NAME
 
 CONTEXT = "package-context.yaml"
-_NEW = f"""apiVersion: v1
+# The context of a package without one, as kpt creates it.
+NEW_CONTEXT = f"""apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {CONTEXT_NAME}
@@ -24,18 +25,17 @@ data:
 """.encode()
 
 
-def new_context() -> Manifest:
-    """Return the context of a package without one, as kpt creates it."""
-    return Manifest.parse(_NEW, CONTEXT)
-
-
 def holds_context(manifest: Manifest) -> bool:
     """Return whether the file is the package context, not another file of its name.
 
     Raises InvalidInput where the context shares its file with other objects: the
     variant's edits address the file's first document.
     """
-    is_context_by_document = [_is_context(document.value) for document in manifest.documents]
+    is_context_by_document = []
+    for item in (mapping(document.value) for document in manifest.documents):
+        kind = (item.get("apiVersion"), item.get("kind"))
+        name = mapping(item.get("metadata")).get("name")
+        is_context_by_document.append(kind == ("v1", "ConfigMap") and name == CONTEXT_NAME)
     if any(is_context_by_document) and len(is_context_by_document) > 1:
         raise InvalidInput(
             f"the package context {CONTEXT_NAME} shares its file with other objects",
@@ -44,12 +44,6 @@ def holds_context(manifest: Manifest) -> bool:
             where=ErrorLocation(file=CONTEXT, line=1),
         )
     return is_context_by_document == [True]
-
-
-def _is_context(value: object) -> bool:
-    item = mapping(value)
-    kind = (item.get("apiVersion"), item.get("kind"))
-    return kind == ("v1", "ConfigMap") and mapping(item.get("metadata")).get("name") == CONTEXT_NAME
 
 
 def refuse_context_keys(spec: VariantSpec) -> None:

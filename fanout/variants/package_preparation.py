@@ -39,7 +39,7 @@ from fanout.variants.manifest_objects import (
     is_plain_list,
 )
 from fanout.variants.overlay import ObjectChanges, Overlay
-from fanout.variants.package_context import CONTEXT, holds_context, new_context
+from fanout.variants.package_context import CONTEXT, NEW_CONTEXT, holds_context
 from fanout.variants.pipeline_steps import (
     DeclaredFunction,
     FunctionStep,
@@ -161,7 +161,9 @@ def prepare_package(
     _check_kptfile(package, manifests)
     # Added before the pipelines are read: a function may name the context as its configuration file
     # even where upstream does not ship one.
-    has_context = holds_context(manifests.setdefault(CONTEXT, new_context()))
+    if CONTEXT not in manifests:
+        manifests[CONTEXT] = Manifest.parse(NEW_CONTEXT, CONTEXT)
+    has_context = holds_context(manifests[CONTEXT])
     functions = read_pipelines(manifests, limits.programs)
     config_files = frozenset(item.config_file for item in functions if item.config_file)
     all_objects = _collect_objects(manifests, config_files, ignored)
@@ -201,7 +203,10 @@ def prepare_package(
         limits=limits,
         size=sum(len(data) for _, data in package.files.values()),
         value_count=counter.count,
-        has_dependencies=any(_has_dependencies(part.value) for part in cluster_objects.values()),
+        has_dependencies=any(
+            DEPENDS_ON in mapping(mapping(part.value.get("metadata")).get("annotations"))
+            for part in cluster_objects.values()
+        ),
         fingerprint=_compute_fingerprint(package, functions, declared_scopes),
     )
 
@@ -224,6 +229,14 @@ def _compute_fingerprint(
     package: UpstreamPackage, functions: Iterable[DeclaredFunction], scopes: DeclaredScopes
 ) -> str:
     """Return the part of the digest that all variants share."""
+    versions: list[list[object]] = []
+    for item in functions:
+        function = item.function
+        versions.append([function.name, function.version])
+        # Declared definitions enter only where a function uses them, so that a new definition in
+        # the cluster does not redraft every package.
+        if isinstance(function, CatalogFunction) and function.uses_scopes and scopes:
+            versions[-1].append(scopes)
     return canonical_text(
         [
             package.repository,
@@ -231,18 +244,9 @@ def _compute_fingerprint(
             package.tree,
             package.revision.name,
             package.revision.commit,
-            [_function_fingerprint(item, scopes) for item in functions],
+            versions,
         ]
     )
-
-
-def _function_fingerprint(item: DeclaredFunction, scopes: DeclaredScopes) -> list[object]:
-    """Return the part of a function that enters the digest."""
-    function = item.function
-    uses_scopes = isinstance(function, CatalogFunction) and function.uses_scopes and scopes
-    # Declared definitions enter only where a function uses them, so that a new definition in
-    # the cluster does not redraft every package.
-    return [function.name, function.version, *([scopes] if uses_scopes else [])]
 
 
 def _check_files(package: UpstreamPackage, limits: RenderLimits) -> None:
@@ -354,10 +358,6 @@ def _custom_schemas(objects: Mapping[ObjectPlace, ManifestObject]) -> dict[tuple
             if isinstance(schema, dict):
                 schemas[f"{spec.get('group')}/{version.get('name')}", kind] = schema
     return schemas
-
-
-def _has_dependencies(item: Any) -> bool:
-    return DEPENDS_ON in mapping(mapping(item.get("metadata")).get("annotations"))
 
 
 def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> InvalidInput:

@@ -101,7 +101,23 @@ def render_variant(
             filled = None
         if filled is not None:
             return filled
-    rendered = _render_single(prepared, spec, inputs, responses)
+    target_edits = collect_target_edits(prepared, spec, inputs)
+    manifests = prepare_manifests(prepared, target_edits)
+    pipeline = prepared.order_pipeline(spec)
+    if _needs_whole_package(prepared, pipeline):
+        run = WholePackageRun.start(prepared, manifests, target_edits, responses)
+        run.run(pipeline)
+        files: _Files = (*run.write(), tree_id, tuple(run.results))
+    else:
+        files = _run_per_object(prepared, manifests, target_edits, pipeline, responses)
+    entries, blobs, tree, results = files
+    refuse_errors(results)
+    kptfile = prepare_kptfile(prepared, spec)
+    kptfile_edits = variant_kptfile_edits(kptfile, spec, inputs)
+    put_file(KPTFILE, kptfile.apply_edits_to_text(kptfile_edits), entries, blobs)
+    prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
+    findings = (*prepared.duplicates, *results)
+    rendered = RenderedPackage(tree(entries), entries, blobs, findings)
     if template is _UNSEEN_SHAPE or template is _SEEN_ONCE:
         if len(prepared.template_cache) >= _MAX_TEMPLATES:
             prepared.template_cache.clear()
@@ -117,28 +133,6 @@ def render_variant(
     return rendered
 
 
-def _render_single(
-    prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs, responses: Responses
-) -> RenderedPackage:
-    """Render one variant without a template."""
-    target_edits = collect_target_edits(prepared, spec, inputs)
-    manifests = prepare_manifests(prepared, target_edits)
-    pipeline = prepared.order_pipeline(spec)
-    entries, blobs, tree, results = (
-        _run_whole_package if _needs_whole_package(prepared, pipeline) else _run_per_object
-    )(prepared, manifests, target_edits, pipeline, responses)
-    refuse_errors(results)
-    kptfile = prepare_kptfile(prepared, spec)
-    put_file(
-        KPTFILE,
-        kptfile.apply_edits_to_text(variant_kptfile_edits(kptfile, spec, inputs)),
-        entries,
-        blobs,
-    )
-    prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
-    return RenderedPackage(tree(entries), entries, blobs, (*prepared.duplicates, *results))
-
-
 def _run_per_object(
     prepared: PreparedPackage,
     manifests: PreparedManifests,
@@ -151,9 +145,17 @@ def _run_per_object(
     overlays = {
         place: build_overlay(objects, target_edits, place, size_counter) for place in target_edits
     }
-    shared = shared_run(
-        prepared, _configure_steps(prepared, manifests, pipeline, overlays), responses
+
+    def read(file: str) -> Object:
+        document = (manifests.get(file) or prepared.manifests[file]).documents[0]
+        overlay = overlays.get((file, document.index))
+        value: Object = overlay.value if overlay else document.value
+        return value
+
+    steps = tuple(
+        item if isinstance(item, FunctionStep) else item.build_step(read) for item in pipeline
     )
+    shared = shared_run(prepared, steps, responses)
     entries, blobs = dict(shared.entries), dict(shared.blobs)
     tree: Callable[[Mapping[str, TreeEntry]], str] = shared.tree.compute_id
     # The shared run also covers the objects in which this target differs, with upstream's
@@ -185,60 +187,20 @@ def _run_per_object(
 _BEHIND_ALL: ObjectPlace = ("\U0010ffff", 0)  # a place, for results about no object
 
 
-def _run_whole_package(
-    prepared: PreparedPackage,
-    manifests: PreparedManifests,
-    target_edits: TargetEdits,
-    pipeline: Pipeline,
-    responses: Responses,
-) -> _Files:
-    """Return the files after a run on all objects of this target together."""
-    run = WholePackageRun.start(prepared, manifests, target_edits, responses)
-    run.run(pipeline)
-    return *run.write(), tree_id, tuple(run.results)
-
-
 def _needs_whole_package(prepared: PreparedPackage, pipeline: Pipeline) -> bool:
     """Return whether the pipeline needs all objects of the target together."""
     if any(item.function.needs_whole_package for item in pipeline):
         return True
-    return any(
-        isinstance(item, DeclaredFunction)
-        and item.config_file
-        and _may_change_config(prepared, earlier, item)
-        for at, item in enumerate(pipeline)
-        for earlier in pipeline[:at]
-    )
-
-
-def _may_change_config(
-    prepared: PreparedPackage, earlier: FunctionStep | DeclaredFunction, item: DeclaredFunction
-) -> bool:
-    """Return whether the earlier function can change the configuration of the other."""
-    if not item.config_file.startswith(earlier.directory_prefix):
-        return False
-    document = prepared.manifests[item.config_file].documents[0]
-    return (
-        earlier.function.includes_local
-        or (item.config_file, document.index) not in prepared.local_config
-    )
-
-
-def _configure_steps(
-    prepared: PreparedPackage,
-    manifests: PreparedManifests,
-    pipeline: Pipeline,
-    overlays: Mapping[ObjectPlace, Overlay],
-) -> tuple[FunctionStep, ...]:
-    def read(file: str) -> Object:
-        document = (manifests.get(file) or prepared.manifests[file]).documents[0]
-        overlay = overlays.get((file, document.index))
-        value: Object = overlay.value if overlay else document.value
-        return value
-
-    return tuple(
-        item if isinstance(item, FunctionStep) else item.build_step(read) for item in pipeline
-    )
+    for at, item in enumerate(pipeline):
+        if isinstance(item, DeclaredFunction) and item.config_file:
+            document = prepared.manifests[item.config_file].documents[0]
+            is_local = (item.config_file, document.index) in prepared.local_config
+            # An earlier function that gets the file can change the configuration.
+            for earlier in pipeline[:at]:
+                includes_it = earlier.function.includes_local or not is_local
+                if includes_it and item.config_file.startswith(earlier.directory_prefix):
+                    return True
+    return False
 
 
 def _file_changes(
@@ -312,7 +274,17 @@ def _without_context(prepared: PreparedPackage) -> PreparedPackage:
     """Return the package without a context, if only `prepare_package` added it."""
     # kpt renders depth first by default; its opt-in for the opposite order is not
     # implemented, and ignoring it would silently give other files.
-    _refuse_breadth_first(prepared)
+    document = prepared.manifests[KPTFILE].documents[0]
+    metadata = mapping(mapping(document.value).get("metadata"))
+    subpackages = any(path.endswith(f"/{KPTFILE}") for path in prepared.manifests)
+    if mapping(metadata.get("annotations")).get(_BREADTH_FIRST) == "true" and subpackages:
+        path = ("metadata", "annotations", _BREADTH_FIRST)
+        raise InvalidInput(
+            "a package cannot be rendered before its subpackages",
+            reason=Reason.RENDER_FAILED,
+            remedy="remove the annotation; subpackages are rendered first",
+            where=ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
+        )
     if CONTEXT in prepared.entries:
         return prepared
     for function in prepared.functions:
@@ -329,17 +301,3 @@ def _without_context(prepared: PreparedPackage) -> PreparedPackage:
         objects={place: it for place, it in prepared.objects.items() if place[0] != CONTEXT},
         local_config=frozenset(place for place in prepared.local_config if place[0] != CONTEXT),
     )
-
-
-def _refuse_breadth_first(prepared: PreparedPackage) -> None:
-    document = prepared.manifests[KPTFILE].documents[0]
-    metadata = mapping(mapping(document.value).get("metadata"))
-    subpackages = any(path.endswith(f"/{KPTFILE}") for path in prepared.manifests)
-    if mapping(metadata.get("annotations")).get(_BREADTH_FIRST) == "true" and subpackages:
-        path = ("metadata", "annotations", _BREADTH_FIRST)
-        raise InvalidInput(
-            "a package cannot be rendered before its subpackages",
-            reason=Reason.RENDER_FAILED,
-            remedy="remove the annotation; subpackages are rendered first",
-            where=ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
-        )

@@ -9,7 +9,7 @@ need all objects. A pipeline with such a function runs as a whole, once per targ
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
@@ -18,6 +18,7 @@ from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import is_list
 from fanout.package.package_limits import find_package_path_problem, find_unportable_files
 from fanout.package.tree_ids import TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import dump
@@ -31,7 +32,6 @@ from fanout.variants.functions.function_interface import (
     FunctionResult,
     Identity,
     Object,
-    ObjectFinding,
     PackageFacts,
     UnfitObject,
     VisibleObject,
@@ -39,7 +39,7 @@ from fanout.variants.functions.function_interface import (
     mapping,
 )
 from fanout.variants.functions.kind_scopes import is_namespaced
-from fanout.variants.manifest_objects import find_objects, is_list_object, is_plain_list
+from fanout.variants.manifest_objects import find_objects, is_plain_list
 from fanout.variants.overlay import (
     NO_CHANGES,
     ObjectChanges,
@@ -140,7 +140,13 @@ def run_step(
         findings = list(function.check_object(step.config, overlay.value, facts))
     except UnfitObject as unfit:
         raise overlay.unfit_error(function.name, unfit) from None
-    return [_build_result(function.name, finding, file, overlay) for finding in findings]
+    results = []
+    for path, problem, severity in findings:
+        name = mapping(mapping(overlay.value).get("metadata")).get("name", "")
+        item = f"{mapping(overlay.value).get('kind', '')}/{name}"
+        where = ErrorLocation(item, format_path(path), file, overlay.line_of(path))
+        results.append(FunctionResult(problem, severity, function.name, where))
+    return results
 
 
 def list_sought(step: FunctionStep) -> frozenset[str]:
@@ -169,16 +175,6 @@ def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionRes
     return result._replace(where=replace(step.where, object="", field=""))
 
 
-def _build_result(
-    function: str, finding: ObjectFinding, file: str, overlay: Overlay
-) -> FunctionResult:
-    path, problem, severity = finding
-    name = mapping(mapping(overlay.value).get("metadata")).get("name", "")
-    item = f"{mapping(overlay.value).get('kind', '')}/{name}"
-    where = ErrorLocation(item, format_path(path), file, overlay.line_of(path))
-    return FunctionResult(problem, severity, function, where)
-
-
 def collect_facts(
     prepared: PreparedPackage,
     step: FunctionStep,
@@ -190,7 +186,20 @@ def collect_facts(
     Raises InputPending while the input is missing, and InvalidInput where it cannot be
     had.
     """
-    facts = _package_facts(prepared, overlays)
+    facts = prepared.facts
+    # The set of namespaced objects is computed only where an object declares dependencies, since it
+    # costs a walk over all objects per step.
+    if prepared.has_dependencies:
+        namespaced: set[Identity] = set()
+        for place, overlay in overlays.items():
+            if place in prepared.local_config or overlay.dropped:
+                continue
+            meta = mapping(overlay.value.get("metadata"))
+            group, kind = group_kind(overlay.value)
+            if is_namespaced(group, kind, meta.get("namespace"), prepared.facts):
+                namespace = str(meta.get("namespace") or "default")
+                namespaced.add((group, kind, namespace, str(meta.get("name", ""))))
+        facts = replace(facts, namespaced=frozenset(namespaced))
     function = step.function
     if isinstance(function, ExternalFunction) or function.build_request is None:
         return facts
@@ -277,29 +286,6 @@ def _run_shared(
     )
 
 
-def _package_facts(
-    prepared: PreparedPackage, overlays: Mapping[ObjectPlace, Overlay]
-) -> PackageFacts:
-    """Return the facts of the package at this point of the pipeline.
-
-    The set of namespaced objects is computed only where an object declares dependencies,
-    since it costs a walk over all objects per step.
-    """
-    if not prepared.has_dependencies:
-        return prepared.facts
-    namespaced: set[Identity] = set()
-    for place, overlay in overlays.items():
-        if place in prepared.local_config or overlay.dropped:
-            continue
-        item = overlay.value
-        meta = mapping(item.get("metadata"))
-        group, kind = group_kind(item)
-        if is_namespaced(group, kind, meta.get("namespace"), prepared.facts):
-            namespace = str(meta.get("namespace") or "default")
-            namespaced.add((group, kind, namespace, str(meta.get("name", ""))))
-    return replace(prepared.facts, namespaced=frozenset(namespaced))
-
-
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -362,7 +348,16 @@ class WholePackageRun:
         for file, file_changes in changes_by_file.items():
             put_file(file, rewrite_manifest(self._manifest(file), file_changes), entries, blobs)
         for file in self.adding_steps:
-            self._append_added(file, entries, blobs)
+            parts = []
+            if file in entries:
+                rewritten = blobs.get(entries[file].oid)
+                parts.append(rewritten if rewritten is not None else self._manifest(file).data)
+            for place, manifest in self.added.items():
+                if place[0] == file:
+                    data = rewrite_manifest(manifest, {0: self.overlays[place].collect_changes()})
+                    parts += [data] if data is not None else []
+            if parts:
+                put_file(file, join_documents(parts), entries, blobs)
         self._check_new_files(entries)
         for file in self.manifests:
             upstream_entry = self.prepared.entries.get(file)
@@ -385,20 +380,6 @@ class WholePackageRun:
                 remedy="change the function so that it uses another path",
             )
             raise function_error(step.function, error, step.where)
-
-    def _append_added(
-        self, file: str, entries: dict[str, TreeEntry], blobs: dict[str, bytes]
-    ) -> None:
-        parts = []
-        if file in entries:
-            rewritten = blobs.get(entries[file].oid)
-            parts.append(rewritten if rewritten is not None else self._manifest(file).data)
-        for place, manifest in self.added.items():
-            if place[0] == file:
-                data = rewrite_manifest(manifest, {0: self.overlays[place].collect_changes()})
-                parts += [data] if data is not None else []
-        if parts:
-            put_file(file, join_documents(parts), entries, blobs)
 
     def read(self, file: str) -> Object:
         """Return the first object of a file at this point of the run."""
@@ -468,7 +449,7 @@ class WholePackageRun:
         visible = {
             place: it
             for place, it in self.visible_objects(step).items()
-            if not is_list_object(it.value)
+            if not is_plain_list(it.value) and not is_list(it.value)
         }
         try:
             added_objects, results = run_external_function(
@@ -481,22 +462,18 @@ class WholePackageRun:
             self._add_object(step, f"{step.directory_prefix}{path}", item)
 
     def _add_object(self, step: FunctionStep, file: str, item: Object) -> None:
-        problem, remedy = (
-            find_package_path_problem(file),
-            "change the function so that it uses another path",
-        )
+        problem = find_package_path_problem(file)
+        remedy = "change the function so that it uses another path"
         if not problem and (not file.endswith(_SUFFIXES) or file.rpartition("/")[2] == KPTFILE):
             problem = f"{file} is not the name of a YAML file"
         if not problem and file in self.prepared.entries and file not in self.prepared.manifests:
             problem = f"{file} exists and has no objects"
         if is_plain_list(item):
-            problem, remedy = (
-                "a List cannot be added",
-                "change the function so that it adds the items one by one",
-            )
+            problem = "a List cannot be added"
+            remedy = "change the function so that it adds the items one by one"
+        identity = f"{item.get('kind', '')}/{mapping(item.get('metadata')).get('name', '')}"
         if problem:
-            name = mapping(item.get("metadata")).get("name", "")
-            error = InvalidInput(f"{item.get('kind', '')}/{name}: {problem}", remedy=remedy)
+            error = InvalidInput(f"{identity}: {problem}", remedy=remedy)
             raise function_error(step.function, error, step.where)
         try:
             # Counted before the object is written as YAML, which is where the memory would go.
@@ -508,17 +485,14 @@ class WholePackageRun:
             if new_file_count + len(self.prepared.entries) > limits.files:
                 raise function_error(step.function, limits.too_many_error(), step.where)
         except UnfitObject as unfit:
-            kind, name = item.get("kind", ""), mapping(item.get("metadata")).get("name", "")
-            problem = f"{file}: {kind}/{name}: {unfit.problem}"
+            problem = f"{file}: {identity}: {unfit.problem}"
             error = InvalidInput(problem, reason=unfit.reason, remedy=unfit.remedy)
             raise function_error(step.function, error, step.where) from None
         manifest = Manifest.parse(dump(item).encode(), file)
-        number = max(self._object_numbers(file), default=-1) + 1
+        numbers = [number for name, number in self.added if name == file]
+        if file in self.prepared.manifests:
+            numbers += find_objects(self._manifest(file))
+        number = max(numbers, default=-1) + 1
         self.added[file, number] = manifest
         self.adding_steps.setdefault(file, step)
         self.overlays[file, number] = Overlay(file, manifest.documents[0])
-
-    def _object_numbers(self, file: str) -> Iterator[int]:
-        if file in self.prepared.manifests:
-            yield from find_objects(self._manifest(file))
-        yield from (number for name, number in self.added if name == file)

@@ -42,10 +42,8 @@ class ObjectSelection(Value):
     @classmethod
     def parse(cls, entry: Mapping[str, object]) -> "ObjectSelection":
         """Parse the conditions of an entry. Raises InvalidInput for unsupported ones."""
-        selectors, exclude = (
-            _parse_conditions(entry, "selectors"),
-            _parse_conditions(entry, "exclude"),
-        )
+        selectors = _parse_conditions(entry, "selectors")
+        exclude = _parse_conditions(entry, "exclude")
         if not selectors and not exclude:
             return ALL_OBJECTS
         return cls(selectors, exclude, canonical_text([selectors, exclude]))
@@ -64,13 +62,7 @@ def _parse_conditions(entry: Mapping[str, object], field: str) -> tuple[Mapping[
     rows = entry.get(field) or []
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) and row for row in rows):
         raise InvalidInput(f"{field} is not a list of conditions")
-    for row in rows:
-        _check_condition(row, field)
-    return tuple(rows)
-
-
-def _check_condition(row: Mapping[str, object], field: str) -> None:
-    for key, value in row.items():
+    for key, value in (item for row in rows for item in row.items()):
         if key in _TEXT_CONDITIONS and isinstance(value, str):
             continue
         if key in _MAP_CONDITIONS and isinstance(value, Mapping):
@@ -82,6 +74,7 @@ def _check_condition(row: Mapping[str, object], field: str) -> None:
                 f" {', '.join(sorted(_MAP_CONDITIONS))}"
             ),
         )
+    return tuple(rows)
 
 
 def _matches_condition(condition: Mapping[str, object], item: Object) -> bool:
@@ -181,7 +174,17 @@ def policy_steps(
     for number, function in enumerate(functions):
         try:
             if not function.config_path and find_function(function.image) is not None:
-                yield _policy_step(function, spec, section, number)
+                step = _build_step(function.image, tuple(function.config.items()))
+                if function.selectors or function.exclude:
+                    step = replace(step, selection=ObjectSelection.parse(function.extra_fields()))
+                if section == _VALIDATORS:
+                    step = replace(step, validates=True)
+                # The place differs for every variant. Without it the step is one cached object for
+                # all variants with this configuration, which is what hundreds of them have. It is
+                # needed where the step can fail without an object at fault.
+                if step.function.needs_whole_package or step.validates:
+                    step = replace(step, where=_function_field(spec, section, number))
+                yield step
             else:
                 entry = {"image": function.image, **function.extra_fields()}
                 entry["configMap"] = function.config
@@ -195,23 +198,6 @@ def policy_steps(
 def _function_field(spec: VariantSpec, section: str, number: int) -> ErrorLocation:
     owner = spec.where.object or f"PackageVariant/{spec.name}"
     return replace(spec.where, object=owner, field=f"pipeline.{section}[{number}]")
-
-
-def _policy_step(
-    function: FunctionSpec, spec: VariantSpec, section: str, number: int
-) -> FunctionStep:
-    """Return the step of a function that is configured by texts alone."""
-    step = _build_step(function.image, tuple(function.config.items()))
-    if function.selectors or function.exclude:
-        step = replace(step, selection=ObjectSelection.parse(function.extra_fields()))
-    if section == _VALIDATORS:
-        step = replace(step, validates=True)
-    # The place differs for every variant. Without it the step is one cached object for all
-    # variants with this configuration, which is what hundreds of them have. It is needed where
-    # the step can fail without an object at fault.
-    if step.function.needs_whole_package or step.validates:
-        step = replace(step, where=_function_field(spec, section, number))
-    return step
 
 
 @lru_cache(maxsize=1024)
@@ -233,9 +219,24 @@ def read_pipelines(
     # Depth first as in kpt: the function of an enclosing package sees the results of its
     # subpackages.
     deepest_first = sorted(kptfiles, key=lambda file: (-file.count("/"), file))
-    return tuple(
-        declared for file in deepest_first for declared in _read_pipeline(file, manifests, programs)
-    )
+    functions = []
+    for file in deepest_first:
+        document = manifests[file].documents[0]
+        for fault in find_pipeline_problems(document):
+            raise fault
+        pipeline = mapping(mapping(document.value).get("pipeline"))
+        directory = file[: -len(KPTFILE)]
+        for section in _SECTIONS:
+            entries = pipeline.get(section) or []
+            for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+                line = document.line_of(("pipeline", section, index))
+                where = ErrorLocation(KPTFILE, f"pipeline.{section}[{index}]", file, line)
+                functions.append(
+                    _declare_function(
+                        mapping(entry), section, directory, where, manifests, programs
+                    )
+                )
+    return tuple(functions)
 
 
 def find_config_files(manifests: _Files) -> frozenset[str]:
@@ -253,24 +254,6 @@ def find_config_files(manifests: _Files) -> frozenset[str]:
 def _config_file(directory: str, entry: Object) -> str:
     path = str(entry.get("configPath"))
     return f"{directory}{normalize_inside(path) or path}"
-
-
-def _read_pipeline(
-    file: str, manifests: _Files, programs: AllowedPrograms
-) -> Iterator[DeclaredFunction]:
-    document = manifests[file].documents[0]
-    for fault in find_pipeline_problems(document):
-        raise fault
-    pipeline = mapping(mapping(document.value).get("pipeline"))
-    directory = file[: -len(KPTFILE)]
-    for section in _SECTIONS:
-        entries = pipeline.get(section) or []
-        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            path = ("pipeline", section, index)
-            where = ErrorLocation(
-                KPTFILE, f"pipeline.{section}[{index}]", file, document.line_of(path)
-            )
-            yield _declare_function(mapping(entry), section, directory, where, manifests, programs)
 
 
 def _declare_function(

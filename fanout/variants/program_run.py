@@ -78,24 +78,23 @@ def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) 
 
     `config` is the configuration object as JSON.
     """
+    annotated = []
+    for (file, index), item in items:
+        meta = mapping(item.get("metadata"))
+        texts = dict(zip(_PLACE_KEYS, (file, str(index)), strict=True))
+        notes = {
+            f"{prefix}{key}": text
+            for prefix in (_INTERNAL_PREFIX, _CONFIG_PREFIX)
+            for key, text in texts.items()
+        }
+        annotations = {**mapping(meta.get("annotations")), **notes}
+        annotated.append({**item, "metadata": {**meta, "annotations": annotations}})
     return {
         "apiVersion": _RESOURCE_LIST_VERSION,
         "kind": _RESOURCE_LIST,
-        "items": [_annotate_place(item, place) for place, item in items],
+        "items": annotated,
         "functionConfig": json.loads(config),
     }
-
-
-def _annotate_place(item: Object, place: SentPlace) -> dict[str, Any]:
-    meta = mapping(item.get("metadata"))
-    texts = dict(zip(_PLACE_KEYS, (place[0], str(place[1])), strict=True))
-    notes = {
-        f"{prefix}{key}": text
-        for prefix in (_INTERNAL_PREFIX, _CONFIG_PREFIX)
-        for key, text in texts.items()
-    }
-    annotations = {**mapping(meta.get("annotations")), **notes}
-    return {**item, "metadata": {**meta, "annotations": annotations}}
 
 
 def parse_response(response: Response) -> ResourceListOutput:
@@ -237,10 +236,20 @@ def run_external_function(
     config = str(step.config)
     request = function.build_request(config, build_resource_list(items, config))
     output = parse_response(get_response(request, responses))
-    results = [
-        _locate_program_result(result, function.name, step.directory_prefix, sent)
-        for result in output.results
-    ]
+    results = []
+    for program_result in output.results:
+        place = program_result.place if program_result.place in sent else None
+        reference = program_result.reference
+        if place is None and reference[2]:
+            same = (at for at, it in sent.items() if _object_reference(it) == reference)
+            place = next(same, None)
+        where = program_result.result.where
+        if place is not None:
+            line = sent[place].line_of(parse_result_path(where.field))
+            where = replace(where, file=f"{step.directory_prefix}{place[0]}", line=line)
+        elif where.file:
+            where = replace(where, file=f"{step.directory_prefix}{where.file}")
+        results.append(program_result.result._replace(function=function.name, where=where))
     if step.validates:
         return [], results
     not_sent = {
@@ -283,25 +292,6 @@ def _apply_returned(
         if place not in returned:
             overlay.set((), REMOVE)
     return added
-
-
-def _locate_program_result(
-    program_result: ProgramResult, function: str, below: str, sent: Mapping[ObjectPlace, Overlay]
-) -> FunctionResult:
-    """Return the result with the file and line that it concerns."""
-    place = program_result.place if program_result.place in sent else None
-    if place is None and program_result.reference[2]:
-        place = next(
-            (at for at, it in sent.items() if _object_reference(it) == program_result.reference),
-            None,
-        )
-    where = program_result.result.where
-    if place is not None:
-        line = sent[place].line_of(parse_result_path(where.field))
-        where = replace(where, file=f"{below}{place[0]}", line=line)
-    elif where.file:
-        where = replace(where, file=f"{below}{where.file}")
-    return program_result.result._replace(function=function, where=where)
 
 
 def _object_reference(overlay: Overlay) -> tuple[str, str, str]:

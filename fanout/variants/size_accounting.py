@@ -61,7 +61,13 @@ class SizeCounter:
         else:
             max_bytes = self._limits.size
             added = estimate_size(new_value, max_bytes) - estimate_size(old_value, max_bytes)
-            self._count_values(path, old_value, new_value)
+            max_values = self._limits.values
+            new_count = count_values(new_value, max_values)
+            added_values = new_count - count_values(old_value, max_values)
+            self._values += added_values
+            if added_values > 0 and self._values > max_values:
+                problem = f"the package would have more than {max_values:,} YAML values"
+                raise UnfitObject(path, problem, _REMEDY.format("values"), Reason.LIMIT_EXCEEDED)
         if not added:
             return
         self._total += added
@@ -70,19 +76,11 @@ class SizeCounter:
             return
         # A file that is not larger than upstream's cannot exceed the limit, which was checked when
         # the package was prepared.
-        if file_growth > 0 and file_growth + self._initial_size(file) > self._limits.file_size:
+        initial_size = len(self._files[file][1]) if file in self._files else 0
+        if file_growth > 0 and file_growth + initial_size > self._limits.file_size:
             raise _limit_exceeded(path, "the file", self._limits.file_size, "fileBytes")
         if self._total > self._limits.size:
             raise _limit_exceeded(path, "the package", self._limits.size, "bytes")
-
-    def _count_values(self, path: Path, old_value: object, new_value: object) -> None:
-        """Count the values that a value consists of. Raises UnfitObject like `count_change`."""
-        max_values = self._limits.values
-        added = count_values(new_value, max_values) - count_values(old_value, max_values)
-        self._values += added
-        if added > 0 and self._values > max_values:
-            problem = f"the package would have more than {max_values:,} YAML values"
-            raise UnfitObject(path, problem, _REMEDY.format("values"), Reason.LIMIT_EXCEEDED)
 
     def substitute(
         self,
@@ -114,10 +112,6 @@ class SizeCounter:
         if sum(map(len, parts)) + len(separator) * len(parts) > self._limits.file_size:
             raise _limit_exceeded(path, "the value", self._limits.file_size, "fileBytes")
         return separator.join(parts)
-
-    def _initial_size(self, file: str) -> int:
-        entry_and_data = self._files.get(file)
-        return len(entry_and_data[1]) if entry_and_data is not None else 0
 
 
 def compute_file_sizes(

@@ -15,12 +15,11 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import VariantSpec
 from fanout.variants.functions.function_interface import Change, Path, UnfitObject, mapping
-from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.manifest_objects import ManifestObject, find_objects
 from fanout.variants.overlay import Overlay
 from fanout.variants.package_context import CONTEXT, context_edits, refuse_context_keys
 from fanout.variants.package_preparation import ObjectPlace, PreparedPackage
-from fanout.variants.render_model import Injection, RenderInputs
+from fanout.variants.render_model import RenderInputs
 from fanout.variants.size_accounting import SizeCounter
 from fanout.variants.variant_kptfile import kptfile_form_key, with_variant_fields
 
@@ -47,18 +46,11 @@ def collect_target_edits(
         if injection.source:
             place = (point.file, point.number)
             object_edits = edits.setdefault(place, {})
-            object_edits.update(_injection_edits(prepared.all_objects[place], point, injection))
+            present = mapping(prepared.all_objects[place].value).get(point.field)
+            object_edits.update(_value_edits(present, injection.value, (point.field,)))
+            source_path = ("metadata", "annotations", Label.INJECTED_RESOURCE.value)
+            object_edits[source_path] = injection.source
     return edits
-
-
-def _injection_edits(
-    manifest_object: ManifestObject, point: InjectionPoint, injection: Injection
-) -> Iterator[Change]:
-    """Yield the edits of one injection: the field's content and the source annotation."""
-    yield from _value_edits(
-        mapping(manifest_object.value).get(point.field), injection.value, (point.field,)
-    )
-    yield ("metadata", "annotations", Label.INJECTED_RESOURCE.value), injection.source
 
 
 def _value_edits(present: object, value: object, path: Path) -> Iterator[Change]:
@@ -115,7 +107,8 @@ def _prepare_manifest(prepared: PreparedPackage, file: str, target_edits: Target
             overlay = Overlay(file, objects[number])
             try:
                 for path in paths:
-                    overlay.ensure_text(path)
+                    if overlay.peek(path) is MISSING:  # to be replaced later
+                        overlay.set(path, "")
             except UnfitObject as unfit:
                 raise _unfit_error(overlay, file, unfit) from None
             edits += overlay.collect_edits()

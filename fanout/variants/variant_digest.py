@@ -12,9 +12,9 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.function_requests import AllowedPrograms
-from fanout.variants.injection_sources import find_injection
+from fanout.variants.injection_points import find_injection
 from fanout.variants.package_preparation import PreparedPackage
-from fanout.variants.render_model import Injection, RenderInputs
+from fanout.variants.render_model import RenderInputs
 
 _DIGITS = 40
 
@@ -44,14 +44,6 @@ def resolve_inputs(
     # changed.
     if previous is not None and previous.injections == injections:
         return previous
-    return RenderInputs(
-        _compute_digest(prepared, spec, injections), injections, objects.content_hashes
-    )
-
-
-def _compute_digest(
-    prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Injection, ...]
-) -> str:
     parts = [
         spec.name,
         spec.path,
@@ -67,7 +59,8 @@ def _compute_digest(
     if spec.validators:
         parts.append([_function_parts(function, prepared) for function in spec.validators])
     text = canonical_text(parts)
-    return sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
+    digest = sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
+    return RenderInputs(digest, injections, objects.content_hashes)
 
 
 def _function_parts(function: FunctionSpec, prepared: PreparedPackage) -> list[object]:

@@ -20,13 +20,13 @@ from fanout.package.kptfile import (
     name_edits,
     upstream_edits,
 )
-from fanout.package.manifest import Document, Manifest
+from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import dump
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.overlay import Overlay
-from fanout.variants.render_model import Injection, RenderInputs, UpstreamPackage
+from fanout.variants.render_model import RenderInputs, UpstreamPackage
 
 _PIPELINE = "pipeline"
 _SECTIONS = ("mutators", "validators")
@@ -40,10 +40,15 @@ def clone_kptfile(
     A condition is added for every injection point, so that a variant only changes its
     values. Raises InvalidInput when a section is not shaped as in a Kptfile.
     """
+    revision, directory = package.revision, package.directory
+    tagged = revision.name != revision.commit
+    # The full name of the tag, or the commit.
+    ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
+    origin = UpstreamLock(package.repository, directory, revision.commit, ref)
     document = kptfile.documents[0]
     required = {condition_type(point.key): point.required for point in points}
     edits = [
-        *upstream_edits(document, _origin(package)),
+        *upstream_edits(document, origin),
         *gate_edits(document, [key for key in sorted(required) if required[key]]),
         *condition_edits(
             document, [KptfileCondition(key, "Unknown", "-", "-") for key in sorted(required)]
@@ -114,29 +119,19 @@ def variant_kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: RenderIn
                 edits.append(
                     Edit(document.index, (*entry_path, "configMap", key), function.config[key])
                 )
-    if inputs.injections:
-        edits += condition_edits(document, map(_condition, inputs.injections))
-    return edits
+    conditions = []
+    for injection in inputs.injections:
+        status, reason, message = "False", "NoResourceSelected", injection.problem
+        if injection.source:
+            status, reason, message = "True", "ConfigInjected", f"taken from {injection.source}"
+        kind = condition_type(injection.point)
+        conditions.append(KptfileCondition(kind, status, reason, message))
+    return edits + (condition_edits(document, conditions) if conditions else [])
 
 
 def condition_type(point_key: str) -> str:
     """Return the type of the condition and readiness gate of an injection point."""
     return f"config.injection.{point_key}"
-
-
-def _origin(package: UpstreamPackage) -> UpstreamLock:
-    """Return the origin of the package; its ref is the full tag name, or the commit."""
-    revision, directory = package.revision, package.directory
-    tagged = revision.name != revision.commit
-    ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
-    return UpstreamLock(package.repository, directory, revision.commit, ref)
-
-
-def _condition(injection: Injection) -> KptfileCondition:
-    kind = condition_type(injection.point)
-    if injection.source:
-        return KptfileCondition(kind, "True", "ConfigInjected", f"taken from {injection.source}")
-    return KptfileCondition(kind, "False", "NoResourceSelected", injection.problem)
 
 
 def _with_functions(
@@ -150,7 +145,8 @@ def _with_functions(
     if not entries:
         return kptfile
     document = kptfile.documents[0]
-    existing_entries = _section_entries(document, path)
+    rows = mapping(mapping(document.value).get(path[0])).get(path[1])
+    existing_entries: list[object] = rows if isinstance(rows, list) else []
     overlay = Overlay(KPTFILE_NAME, document)
     overlay.set(path, [*entries, *existing_entries])
     if existing_entries and b"\r" not in kptfile.data:
@@ -181,8 +177,3 @@ def _empty_entry(function: FunctionSpec) -> dict[str, object]:
     if function.config:
         entry["configMap"] = dict.fromkeys(sorted(function.config), "")
     return entry | function.extra_fields()
-
-
-def _section_entries(document: Document, path: tuple[str, str]) -> list[object]:
-    rows = mapping(mapping(document.value).get(path[0])).get(path[1])
-    return rows if isinstance(rows, list) else []

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.manifest_documents import discover_manifests
 
 
@@ -67,8 +66,8 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path):
     found = discover_manifests([tmp_path / "in"])
     assert names(found, tmp_path) == ["in/a.yaml"]
     assert [(finding.where.file, finding.problem) for finding in found.findings] == [
-        (str(tmp_path / "in/file.yaml"), wording.LINK_OUTSIDE),
-        (str(tmp_path / "in/more"), wording.LINK_OUTSIDE),
+        (str(tmp_path / "in/file.yaml"), "is a symlink to a path outside the directory"),
+        (str(tmp_path / "in/more"), "is a symlink to a path outside the directory"),
     ]
 
 
@@ -91,9 +90,9 @@ def test_a_link_to_nothing_a_pipe_and_a_missing_root_are_told(tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     found = discover_manifests([tmp_path, tmp_path / "missing"])
     assert not found.files
-    missing = wording.describe_unreadable_file("No such file or directory")
+    missing = "cannot be read: No such file or directory"
     assert [(Path(it.where.file).name, it.problem) for it in found.findings] == [
         ("gone.yaml", missing),
-        ("pipe.yaml", wording.NOT_REGULAR),
-        ("missing", wording.MISSING_PATH),
+        ("pipe.yaml", "is not a regular file"),
+        ("missing", "does not exist"),
     ]

@@ -6,7 +6,6 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.file_cluster import FileCluster, read_directory
 
 REPOSITORY = """
@@ -257,34 +256,34 @@ FAULTS = [
             "spec: {policy: a, stage: b, check: c, status: passed, revision: v1}\n"
         },
         (
-            f"a.yaml:2: Evidence: kind: {wording.describe_declared_record('Evidence')}; "
+            "a.yaml:2: Evidence: kind: Evidence is a record and cannot be declared in a file; "
             "use fanout report"
         ),
     ),
     (
         "a document that is not an object",
         {"a.yaml": "# text\n---\n- 1\n"},
-        f"a.yaml:3: {wording.NOT_OBJECT}; {wording.NOT_OBJECT_REMEDY}",
+        "a.yaml:3: is not an object; write apiVersion, kind and metadata, or remove it",
     ),
     (
         "a JSON file that is not an object",
         {"a.json": "[1]"},
-        f"a.json:1: {wording.NOT_OBJECT}; {wording.NOT_OBJECT_REMEDY}",
+        "a.json:1: is not an object; write apiVersion, kind and metadata, or remove it",
     ),
     (
         "an object without a kind",
         {"a.yaml": "apiVersion: v1\nmetadata:\n  name: a\n"},
-        f"a.yaml:1: a: kind: {wording.MISSING_TEXT}; set kind",
+        "a.yaml:1: a: kind: is missing or not a string; set kind",
     ),
     (
         "a name that is a number to YAML",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: 7\n"},
-        f"a.yaml:4: ConfigMap: metadata.name: {wording.MISSING_TEXT}; {wording.NAME_REMEDY}",
+        "a.yaml:4: ConfigMap: metadata.name: is missing or not a string; set metadata.name",
     ),
     (
         "metadata that is a list",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: []\n"},
-        f"a.yaml:3: ConfigMap: metadata: {wording.MISSING_OBJECT}; {wording.NAME_REMEDY}",
+        "a.yaml:3: ConfigMap: metadata: is missing or not an object; set metadata.name",
     ),
 ]
 
@@ -365,7 +364,10 @@ def test_two_objects_of_one_name_are_told_with_both_places(tmp_path):
         },
     )
     declared = read_directory([tmp_path])
-    said = f"{wording.describe_second_declaration('{}', '{}/{}')}; {wording.DUPLICATE_REMEDY}"
+    said = (
+        "is already declared in namespace {} at {}/{}; none of them is used; rename or remove one"
+        " of them"
+    )
     assert [str(fault) for fault in declared.faults] == [
         f"{tmp_path}/b.yaml:4: ConfigMap/one: metadata.name: "
         + said.format("platform", tmp_path, "a.yaml:3"),
@@ -407,5 +409,5 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
 
 def test_a_directory_that_is_not_there_is_told(tmp_path):
     declared = read_directory([tmp_path / "nowhere"])
-    assert lines(declared, tmp_path) == [f"nowhere: {wording.MISSING_PATH}; {wording.PATH_REMEDY}"]
+    assert lines(declared, tmp_path) == ["nowhere: does not exist; correct the path of -f"]
     assert [it.source for it in declared.unread] == [str(tmp_path / "nowhere")]

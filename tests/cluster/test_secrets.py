@@ -5,7 +5,6 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.file_secrets import FileSecrets, secret_variable
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
@@ -55,7 +54,8 @@ def test_a_directory_has_one_file_for_each_field(tmp_path):
 def test_a_directory_without_password_and_key_is_refused(tmp_path):
     (tmp_path / "edge").mkdir()
     write(tmp_path / "edge" / "username", "bot")
-    with pytest.raises(Denied, match=re.escape(wording.describe_missing_fields(tmp_path / "edge"))):
+    problem = f"has neither a file password nor a file key in {tmp_path / 'edge'}"
+    with pytest.raises(Denied, match=re.escape(problem)):
         FileSecrets(Redactor(), tmp_path, {}).get("apps", "edge")
 
 
@@ -75,11 +75,11 @@ def test_a_rotated_secret_is_seen(tmp_path):
 
 REFUSED = [
     ("a secret that is nowhere", "edge", None, "FANOUT_SECRET_EDGE"),
-    ("an empty one", "edge", b"  \n", wording.EMPTY_CONTENT),
-    ("one with several lines", "edge", b"a\nb\n", wording.SEVERAL_LINES),
-    ("one that is no text", "edge", b"\xff\xfe\x00", wording.NOT_TEXT_REMEDY),
-    ("a name that leaves the directory", "../edge", b"x", wording.INVALID_NAME),
-    ("a name with a leading dash", "-edge", None, wording.INVALID_NAME),
+    ("an empty one", "edge", b"  \n", "is empty"),
+    ("one with several lines", "edge", b"a\nb\n", "has several lines"),
+    ("one that is no text", "edge", b"\xff\xfe\x00", "write a token or a key to it"),
+    ("a name that leaves the directory", "../edge", b"x", "is not a valid name of a secret"),
+    ("a name with a leading dash", "-edge", None, "is not a valid name of a secret"),
 ]
 
 

@@ -13,8 +13,7 @@ import pytest
 from http_git import serving
 
 from fanout.api.urls import GitProtocol
-from fanout.cluster import cluster_wording
-from fanout.cluster.records_repository import RecordsRepository
+from fanout.cluster.records_repository import RECORDS_ACCESS_REMEDY, RecordsRepository
 from fanout.errors import Denied, InvalidInput, Unavailable
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_command import build_fixed_environment, select_inherited
@@ -202,7 +201,7 @@ def test_a_refusal_of_the_records_names_no_repository_object(tmp_path, make_stor
     records = RecordsRepository(make_store(), Remote(SSH_URL), Counters())
     with pytest.raises(Denied) as refused:
         records.heads(["refs/heads/fanout/default/shop/web"])
-    assert refused.value.remedy == cluster_wording.RECORDS_ACCESS_REMEDY
+    assert refused.value.remedy == RECORDS_ACCESS_REMEDY
 
 
 def place_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

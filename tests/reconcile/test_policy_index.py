@@ -23,8 +23,7 @@ from fanout.selection.cluster_objects import ClusterObjectIndex, group_by_kind, 
 from fanout.selection.variant_spec import Object
 from fanout.telemetry.metrics import Counters
 from fanout.values import replace
-from fanout.variants.injection_points import InjectionPoint
-from fanout.variants.injection_sources import find_injection
+from fanout.variants.injection_points import InjectionPoint, find_injection
 
 NAME_EXPRESSION = "target.metadata.name"
 POINTS = tuple(

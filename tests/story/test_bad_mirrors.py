@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fleet import Fleet
 
-from fanout.git import git_wording as wording
+from fanout.git.git_errors import DISK_FULL, MIRRORS_REMEDY
 
 
 def mirrors(fleet: Fleet) -> Path:
@@ -139,7 +139,7 @@ def test_a_full_disk_is_told_and_the_next_pass_with_room_goes_on(fleet: Fleet, t
     before = fleet.refs()
     swept = fleet.sweep()
     assert swept.code in (1, 3)
-    assert wording.DISK_FULL in swept.err
+    assert DISK_FULL in swept.err
     assert fleet.refs() == before
     (tiny / "ballast").unlink()
     fleet.settle()
@@ -150,7 +150,7 @@ def test_a_disk_that_cannot_be_written_stops_the_pass(fleet: Fleet, tiny: Path):
     subprocess.run(["mount", "-o", "remount,ro", str(tiny)], check=True)
     swept = fleet.sweep()
     assert swept.code == 1
-    assert wording.MIRRORS_REMEDY in swept.err
+    assert MIRRORS_REMEDY in swept.err
 
 
 def test_a_file_where_the_mirrors_go_stops_the_pass(fleet: Fleet):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fleet import POLICY, Fleet, Repo
 
-from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_store import PolicyStateStore
-from fanout.git.git_wording import CHANGED_REMEDY
+from fanout.cluster.records_repository import RECORDS_REMEDY
+from fanout.git.git_errors import CHANGED_REMEDY
 
 BOOK = "fanout/default/default/monitoring"
 FORGED = {
@@ -45,10 +45,10 @@ def newer(repo: Repo) -> dict[str, str | None]:
 DAMAGES: list[tuple[str, Callable[[Repo], dict[str, str | None]], str]] = [
     ("a record that is no JSON", lambda _: {NAME: "{"}, f"{NAME} is not JSON"),
     ("a record that was changed", lambda repo: {first(repo, "records"): "{}"},
-     wording.CHANGED_RECORD),
+     "was changed after it was recorded"),
     ("a record of another policy",
      lambda _: {NAME: json.dumps(FORGED).replace('"monitoring"', '"other"')},
-     wording.describe_other_policy("default/other")),
+     "belongs to policy default/other"),
     ("a record with an unknown field",
      lambda _: {NAME: json.dumps(FORGED).replace('"link"', '"lnik"').replace("stage", "stag")},
      "is not valid: spec.stag: "),
@@ -233,6 +233,6 @@ def test_records_out_of_reach_stop_the_pass(fleet: Fleet, tmp_path: Path):
     swept = fleet.sweep()
     assert swept.code == 1
     assert f"{fleet.records().path}: " in swept.err
-    assert wording.RECORDS_REMEDY in swept.err
+    assert RECORDS_REMEDY in swept.err
     assert "spec.url" not in swept.err, "no Repository object is at fault"
     assert fleet.refs() == before

@@ -7,7 +7,7 @@ import pytest
 from companies import company
 from fleet import PACKAGE, Fleet
 
-from fanout.git import git_wording as wording
+from fanout.git.git_errors import CHANGED_REMEDY
 from fanout.git.mirror_store import MirrorStore
 
 DRAFT = "drafts/default/sites/ams/monitoring"
@@ -68,7 +68,7 @@ def test_a_publication_that_loses_a_race_is_done_by_the_next_pass(
     lost = fleet.sweep()
     assert lost.code == 3
     assert "failed: publish edge:sites/ams at v1: " in lost.err
-    assert wording.CHANGED_REMEDY in lost.err
+    assert CHANGED_REMEDY in lost.err
     edge = fleet.repos["edge"]
     moved = edge.refs()
     assert f"refs/heads/{DRAFT}" in moved

@@ -46,7 +46,8 @@ class ElementMatch(Value):
     def matches(self, element: object) -> bool:
         """Return whether this is the element; with an empty key it must itself have the value."""
         present = get_value(element, (self.key,)) if self.key else element
-        return present is not MISSING and _match_text(present) == self.value
+        text = str(present).lower() if isinstance(present, bool) else str(present)
+        return present is not MISSING and text == self.value
 
 
 PathPart = str | ElementMatch
@@ -162,12 +163,6 @@ def plan_creation(value: object, parts: tuple[PathPart, ...]) -> Iterator[tuple[
         path = (*path, part)
         value = MISSING
     yield path, MISSING
-
-
-def _match_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 _LABEL_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_./-]*[A-Za-z0-9])?"
@@ -545,8 +540,7 @@ def _find_source_value(
     if value in (None, "", {}, []):
         raise InvalidInput(
             f"{config_field}.fieldPath ({replacement.path_text}) has no value in"
-            f" {sources[0].get('kind')}/"
-            f"{sources[0].get('metadata', {}).get('name')}",
+            f" {sources[0].get('kind')}/{sources[0].get('metadata', {}).get('name')}",
             remedy="correct the path",
         )
     options = replacement.options
@@ -579,36 +573,26 @@ def _replace_fields(
             if not is_present:
                 continue
         try:
-            _set_field(draft, parts, value, target.options, survey.count)
+            paths = list(find_paths(draft.value, parts, survey.count))
+            if not paths and not target.options.create:
+                raise UnfitObject(
+                    find_deepest_path(draft.value, parts),
+                    "the object has no such field",
+                    "correct the path, or set options.create",
+                )
+            if not paths:
+                *element_changes, (path, _) = plan_creation(draft.value, parts)
+                for change in element_changes:
+                    draft.set(*change)
+                paths = [path]
+            for path in paths:
+                present = draft.edited.peek(path)
+                draft.set(
+                    path, _new_value(present, value, path, target.options, draft.size_limiter)
+                )
         except UnfitObject as unfit:
             problem = f"{config_field} ({text}): {unfit.problem}"
             raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
-
-
-def _set_field(
-    draft: _ObjectDraft,
-    parts: tuple[PathPart, ...],
-    value: object,
-    options: ReplacementOptions,
-    count: Callable[[int], None],
-) -> None:
-    """Set the fields that the path selects; `count` is called with what that takes."""
-    paths = list(find_paths(draft.value, parts, count))
-    if not paths and not options.create:
-        raise UnfitObject(
-            find_deepest_path(draft.value, parts),
-            "the object has no such field",
-            "correct the path, or set options.create",
-        )
-    if not paths:
-        *element_changes, (path, _) = plan_creation(draft.value, parts)
-        for change in element_changes:
-            draft.set(*change)
-        paths = [path]
-    for path in paths:
-        draft.set(
-            path, _new_value(draft.edited.peek(path), value, path, options, draft.size_limiter)
-        )
 
 
 def _new_value(

@@ -2,7 +2,7 @@
 
 import re
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, get_value
@@ -38,7 +38,13 @@ def _changes(config: SortedTexts, item: Object, facts: PackageFacts) -> Iterator
         if value is MISSING or not any(name in values for name in setter_names(pattern)):
             continue
         if isinstance(value, list):
-            yield path, _list_value(values, path, pattern)
+            name = single_setter(pattern)
+            if not name:
+                raise UnfitObject(path, f"{pattern} is not a setter of a list", "name one setter")
+            list_elements = parse_elements(values[name])
+            if list_elements is None:
+                raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
+            yield path, list_elements
         elif not isinstance(value, dict):
             yield path, _scalar_value(values, item, path, pattern, facts)
 
@@ -62,16 +68,6 @@ def _scalar_value(
     return infer_value(
         fill_pattern(pattern, setter_values, facts.size_limiter, path), spelling, path, item
     )
-
-
-def _list_value(values: Mapping[str, str], path: Path, pattern: str) -> list[object]:
-    name = single_setter(pattern)
-    if not name:
-        raise UnfitObject(path, f"{pattern} is not a setter of a list", "name one setter")
-    list_elements = parse_elements(values[name])
-    if list_elements is None:
-        raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
-    return list_elements
 
 
 def parse_elements(text: str) -> list[object] | None:

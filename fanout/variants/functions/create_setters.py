@@ -42,10 +42,6 @@ class _Config(KeyedValue):
             position += len(value) or 1
         return "".join(parts)
 
-    def find_list_setter(self, texts: tuple[str, ...]) -> str:
-        """Return the setter with exactly these sorted elements, or ""."""
-        return self.names_by_elements.get(texts, "")
-
 
 def _configure(config: Object) -> _Config:
     scalars: dict[str, str] = {}
@@ -124,15 +120,12 @@ def _find_setters(
             yield path, pattern, spelling.has_comment_room
         return
     texts = [facts.text.spelling((*path, at)).text for at in range(len(value))]
-    setter_name = config.find_list_setter(tuple(sorted(text for text in texts if text is not None)))
+    list_elements = tuple(sorted(text for text in texts if text is not None))
+    setter_name = config.names_by_elements.get(list_elements, "")
     if setter_name and None not in texts:
         yield path, f"${{{setter_name}}}", spelling.has_comment_room
     for at, child in enumerate(value):
         yield from _find_setters(config, child, (*path, at), facts)
-
-
-def _list_names(config: _Config) -> frozenset[str]:
-    return frozenset(name for _, name in (*config.scalars, *config.lists))
 
 
 def _find_names(config: _Config, item: Object, facts: PackageFacts) -> Iterator[str]:
@@ -149,5 +142,9 @@ CREATE_SETTERS = CatalogFunction(
     reads_text=True,
     includes_local=True,
     check_object=_check_object,
-    matching=Matching(_list_names, _find_names, "no field has the value of the setter {}".format),
+    matching=Matching(
+        lambda config: frozenset(name for _, name in (*config.scalars, *config.lists)),
+        _find_names,
+        "no field has the value of the setter {}".format,
+    ),
 )

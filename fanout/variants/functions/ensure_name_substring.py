@@ -255,10 +255,6 @@ def _configure(config: Object) -> _Config:
     return _Config(text, mode == "append", parse_field_specs(rows, "additionalNameFields"))
 
 
-def _identity_of(item: Object) -> Identity:
-    return _with_default_namespace(declared_identity(item))
-
-
 def _with_default_namespace(identity: Identity) -> Identity:
     """Return the identity with the namespace that it means: `default`, or none by scope."""
     group, kind, namespace, name = identity
@@ -268,7 +264,7 @@ def _with_default_namespace(identity: Identity) -> Identity:
 
 def _find_renamed(config: _Config, items: Sequence[VisibleObject]) -> frozenset[Identity]:
     """Return the objects that are renamed."""
-    identities = (_identity_of(item.value) for item in items)
+    identities = (_with_default_namespace(declared_identity(item.value)) for item in items)
     return frozenset(
         identity
         for identity in identities
@@ -280,7 +276,7 @@ def _find_renamed(config: _Config, items: Sequence[VisibleObject]) -> frozenset[
 
 def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
     renamed: frozenset[Identity] = facts.survey
-    identity = _identity_of(item)
+    identity = _with_default_namespace(declared_identity(item))
     if identity in renamed:
         yield _NAME, config.rename(identity[3])
     # Only names of objects in the package are followed: a Secret that is created by other

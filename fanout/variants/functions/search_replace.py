@@ -140,10 +140,8 @@ def _translate_stars(text: str, position: int) -> tuple[str, int]:
 
     Returns the expression and the position after the stars.
     """
-    is_double_star = text[position : position + 1] == "*" and text[position - 2 : position - 1] in (
-        "",
-        "/",
-    )
+    before = text[position - 2 : position - 1]
+    is_double_star = text[position : position + 1] == "*" and before in ("", "/")
     next_char = text[position + 1 : position + 2]
     if is_double_star and next_char == "/":
         return "(?:.*/)?", position + 2
@@ -225,10 +223,21 @@ def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Cha
         return
     for path, value, groups in _find_matches(config, item, facts):
         create_missing = False
-        if not isinstance(value, list):
-            yield from _set_match(config, item, path, groups, facts)
-        elif config.put_comment:
-            yield path, LineComment(config.put_comment)
+        if isinstance(value, list):
+            if config.put_comment:
+                yield path, LineComment(config.put_comment)
+            continue
+        assert facts.text is not None
+        spelling = facts.text.spelling(path)
+        if config.put_value:
+            text = _insert_groups(config, config.put_value, groups, facts, path)
+            yield path, infer_value(text, spelling, path, item)
+        if config.put_comment:
+            if not spelling.has_comment_room:
+                raise UnfitObject(
+                    path, "a comment does not fit here", "write the value on its own line"
+                )
+            yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
     if create_missing and config.put_value and pattern is not None:
         yield from _create_field(config, item, tuple(pattern), facts)
 
@@ -262,7 +271,13 @@ def _find_matches(
             if not config.searches_values:
                 yield path, value, ()
             continue
-        groups = _match_value(config, path, facts)
+        assert facts.text is not None
+        text = facts.text.spelling(path).text or ""
+        if config.value and config.value != text:
+            continue
+        groups: tuple[str | None, ...] | None = (text,)
+        if config.expression:
+            groups = compile_regex(config.expression).match(text) if text else None
         if groups is not None:
             yield path, value, groups
 
@@ -277,35 +292,6 @@ def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     if isinstance(value, list):
         for at, child in enumerate(value):
             yield from _walk_values(child, (*path, at))
-
-
-def _match_value(config: _Config, path: Path, facts: PackageFacts) -> tuple[str | None, ...] | None:
-    """Return the groups matched in the value's text, or None if the value does not match."""
-    assert facts.text is not None
-    text = facts.text.spelling(path).text or ""
-    if config.value and config.value != text:
-        return None
-    if config.expression:
-        return compile_regex(config.expression).match(text) if text else None
-    return (text,)
-
-
-def _set_match(
-    config: _Config, item: Object, path: Path, groups: tuple[str | None, ...], facts: PackageFacts
-) -> Iterator[Change]:
-    assert facts.text is not None
-    spelling = facts.text.spelling(path)
-    if config.put_value:
-        value = infer_value(
-            _insert_groups(config, config.put_value, groups, facts, path), spelling, path, item
-        )
-        yield path, value
-    if config.put_comment:
-        if not spelling.has_comment_room:
-            raise UnfitObject(
-                path, "a comment does not fit here", "write the value on its own line"
-            )
-        yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
 
 
 def _insert_groups(

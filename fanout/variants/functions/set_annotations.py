@@ -1,7 +1,5 @@
 """set-annotations: set annotations on all objects of a package and pod templates."""
 
-from collections.abc import Iterator
-
 from fanout.api.text_fields import LABEL_KEY
 from fanout.errors import InvalidInput
 from fanout.values import Value
@@ -14,13 +12,7 @@ from fanout.variants.functions.field_specs import (
     set_values,
 )
 from fanout.variants.functions.function_config import check_words, is_function_kind, parse_values
-from fanout.variants.functions.function_interface import (
-    CatalogFunction,
-    Change,
-    Object,
-    PackageFacts,
-    kind_values,
-)
+from fanout.variants.functions.function_interface import CatalogFunction, Object, kind_values
 
 _ANNOTATIONS = ("metadata", "annotations")
 
@@ -47,10 +39,10 @@ def _configure(config: Object) -> _Config:
     return _Config(values, FIELDS + parse_field_specs(rows, "additionalAnnotationFields"))
 
 
-def _changes(config: _Config, item: Object, _facts: PackageFacts) -> Iterator[Change]:
-    return set_values(config.fields, config.values, item)
-
-
 SET_ANNOTATIONS = CatalogFunction(
-    "set-annotations", "1", _configure, _changes, depends_on=kind_values
+    "set-annotations",
+    "1",
+    _configure,
+    lambda config, item, _facts: set_values(config.fields, config.values, item),
+    depends_on=kind_values,
 )

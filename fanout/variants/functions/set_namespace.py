@@ -75,20 +75,17 @@ def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Cha
         if config.replaces(meta.get("name")):
             yield ("metadata", "name"), config.namespace
     elif kind in _SERVICE_NAMESPACES:
-        yield from _service_changes(config, item, _SERVICE_NAMESPACES[kind])
+        path = _SERVICE_NAMESPACES[kind]
+        value: object = item
+        for key in path:
+            value = mapping(value).get(key)
+        if value and config.replaces(value):
+            yield path, config.namespace
     if kind[1] in _BINDINGS and kind[0] == "rbac.authorization.k8s.io":
         yield from _subject_changes(config, item.get("subjects"))
     depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
     if depends and facts.namespaced:
         yield from _dependency_changes(config, str(depends), facts)
-
-
-def _service_changes(config: _Config, item: Object, path: Path) -> Iterator[Change]:
-    value: object = item
-    for key in path:
-        value = mapping(value).get(key)
-    if value and config.replaces(value):
-        yield path, config.namespace
 
 
 def _subject_changes(config: _Config, subjects: object) -> Iterator[Change]:
