@@ -257,9 +257,9 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     if not variant.is_removed_by_hand:
         return None
     spec = variant.spec
-    remedy = plan_wording.REMOVED_VARIANT_REMEDY
+    remedy = "remove the PackageVariant"
     if spec.policy:
-        remedy = plan_wording.format_target_remedy(spec.policy, spec.name)
+        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
     home = variant.package_location
     state, location = home.repository_state, f"{home.repository}:{home.path}"
     if not state.head:
@@ -268,10 +268,10 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
         return _lost_history_hold(variant, variant.published)
     if variant.published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
-        remedy = plan_wording.format_rendering_remedy(spec.path, branch)
+        remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
     return Hold(
         Reason.EDITED_DOWNSTREAM,
-        plan_wording.describe_manual_removal(location, remedy),
+        f"{location} was removed from the branch by hand; restore it (`git revert`) or {remedy}",
         who=plan_wording.format_maintainers(spec.repository),
     )
 
@@ -284,28 +284,33 @@ def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
         for ref in state.refs
         if ref.startswith("refs/heads/") and not ref.startswith(own)
     )
-    return Hold(
-        Reason.BRANCH_MISSING,
-        plan_wording.describe_missing_branch(
-            repository, state.branch.removeprefix("refs/heads/"), state.default_branch, others
-        ),
-        who=plan_wording.format_maintainers(repository),
-    )
+    branch = state.branch.removeprefix("refs/heads/")
+    missing = f"repository {repository} has no branch {branch}"
+    remedy = f"set spec.branch of the Repository, or create {branch} again"
+    if state.default_branch:
+        sentence = f"{missing}; its default branch is {state.default_branch}: {remedy}"
+    elif others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        sentence = f"{missing}, but {', '.join(others[:3])}{more}: {remedy}"
+    else:
+        sentence = f"{missing}; push a first commit to it"
+    return Hold(Reason.BRANCH_MISSING, sentence, who=plan_wording.format_maintainers(repository))
 
 
 def _lost_history_hold(variant: ObservedVariant, published: PublishedLine) -> Hold:
     home = variant.package_location
     refs = home.repository_state.refs
-    is_tagged = refs.get(f"refs/tags/{published.tag}") == published.merge
+    branch = home.repository_state.branch.removeprefix("refs/heads/")
+    remedy = (
+        f"put the branch back, or run `git restore --source {published.tag} -- {home.path}` on it"
+        " and push"
+        if published.tag and refs.get(f"refs/tags/{published.tag}") == published.merge
+        else "push the earlier history to it again"
+    )
     return Hold(
         Reason.BRANCH_REWRITTEN,
-        plan_wording.describe_lost_history(
-            home.repository,
-            home.repository_state.branch.removeprefix("refs/heads/"),
-            home.path,
-            published.merge[:12],
-            published.tag if is_tagged else "",
-        ),
+        f"branch {branch} of {home.repository} was rewritten or replaced: it lacks commit"
+        f" {published.merge[:12]}, which published {home.path}; {remedy}",
         who=plan_wording.format_maintainers(home.repository),
     )
 
@@ -323,10 +328,12 @@ def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
     draft = next((draft for _, _, draft in variant.open_drafts if draft.faults), None)
     if draft is None or variant.is_unrecorded:
         return None
-    first, *more = draft.faults
+    first, *others = draft.faults
+    more = f" (and {len(others)} more)" if others else ""
     branch = draft.ref.removeprefix("refs/heads/")
     return Hold(
         Reason.DRAFT_BROKEN,
-        plan_wording.describe_draft_faults(with_remedy(first), branch, len(more)),
+        f"{with_remedy(first)} on branch {branch}{more}, or remove the branch to have the draft"
+        " rewritten",
         who=plan_wording.format_maintainers(variant.spec.repository),
     )

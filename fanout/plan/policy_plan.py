@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, Plan, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_messages import find_release_draft
@@ -231,12 +230,12 @@ def _answer_details(
     name = variant.spec.name
     answered = {(it.check, it.digest) for it in line.answers}
     details = [
-        plan_wording.describe_answer(it.check, name, it.verdict.value)
+        f"that check {it.check} of {name} has {it.verdict.value}"
         for it in line.answers
         if it not in recorded.answers
     ]
     details += [
-        plan_wording.describe_dropped_answer(it.check, name)
+        f"that check {it.check} of {name} must be answered again"
         for it in recorded.answers
         if (it.check, it.digest) not in answered
     ]
@@ -253,18 +252,17 @@ def _line_actions(
     details, name = _answer_details(variant, recorded, line), variant.spec.name
     published = variant.observed.status_line.published
     if published is not None and _is_recovered(published, recorded.published):
-        details.append(
-            plan_wording.describe_recovered_publication(
-                name, published.revision, has_tag=bool(published.tag)
-            )
-        )
+        witness = "its tag" if published.tag else "the vendor branch"
+        details.append(f"that {name} is published at {published.revision}, as {witness} shows")
     if line.place != recorded.place:
         location = f"{variant.spec.repository}:{variant.spec.path}"
-        details.append(plan_wording.describe_new_location(name, location, recorded.path))
+        details.append(f"that {name} is at {location}, no longer at {recorded.path}")
     if line.orphan != recorded.orphan:
-        details.append(plan_wording.describe_deletion_policy(name))
+        details.append(f"the deletionPolicy of {name}")
     if recorded.stage not in ("", line.stage):
-        details.append(plan_wording.describe_new_stage(name, line.stage))
+        details.append(
+            f"that {name} is in {f'stage {line.stage}' if line.stage else 'no stage'} now"
+        )
     return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
 
 
@@ -425,16 +423,15 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
     if step in _ACTION_KINDS:
         actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(planned)))
     if variant.observed.is_unrecorded and variant.observed.published is not None:
-        revision = variant.observed.published.revision
-        detail = plan_wording.describe_publication(variant.spec.name, revision)
+        detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     elif step is VariantStep.ADOPT:
         revision = variant.selected.revision
-        detail = plan_wording.describe_unchanged_package(variant.spec.name, revision)
+        detail = f"that {variant.spec.name} is at {revision} with its present inputs already"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     has_merged_draft = variant.observed.draft is not None and not variant.observed.keeps_draft
     if has_merged_draft and step in (VariantStep.SETTLE, VariantStep.ADOPT):
-        detail = plan_wording.CONTENT_PUBLISHED
+        detail = "its content is on the branch"
         actions.append(_build_action(ActionKind.REMOVE_DRAFT, variant, detail))
     return actions
 
@@ -443,8 +440,8 @@ def _removal_reason(planned: DecidedVariant) -> str:
     if planned.step is not VariantStep.REMOVE:
         return ""
     if planned.rendered.selected.is_in_force:
-        return plan_wording.DRAFT_PUBLISHED
-    return plan_wording.NOT_RELEASED
+        return "what it proposes is published already"
+    return "it is not released any more"
 
 
 def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:
@@ -470,8 +467,8 @@ def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") 
 
 def _repository_actions(record_action: PlanAction, cleanup: PolicyCleanup) -> list[PlanAction]:
     """Return record actions for repositories that are forgotten or rediscovered."""
-    details = [plan_wording.describe_emptied_repository(it) for it in sorted(cleanup.emptied)]
-    details += [plan_wording.EMPTY_RECORDS] if cleanup.rediscovered else []
+    details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]
+    details += ["that its records start empty"] if cleanup.rediscovered else []
     return [replace(record_action, detail=detail) for detail in details]
 
 
@@ -507,8 +504,10 @@ def _verdict_actions(
         subject = f"variant {record_action.variant}" if record_action.variant else f"stage {stage}"
         is_passed = present is not None and present.passed is not None
         is_past = present is not None and present.left is not None
-        detail = plan_wording.describe_verdict(
-            subject, revision, is_passed=is_passed, is_past=is_past
+        detail = (
+            f"that {subject} has {'moved on from' if is_past else 'passed'} {revision}"
+            if is_passed
+            else f"that {subject} does not pass {revision} any more"
         )
         stage_name = "" if record_action.variant else stage
         actions.append(replace(record_action, stage=stage_name, revision=revision, detail=detail))

@@ -15,7 +15,6 @@ from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.stage_holds import group_holds
-from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_status import RefusedPushLine
@@ -92,7 +91,15 @@ def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], names
     if len(kept) == len(error.words):
         return str(error)
     problem = error.problem.partition(": ")[0]
-    words = " / ".join((" / ".join(kept)[:_MAX_WORDS], plan_wording.OTHER_WORDS))
+    words = " / ".join(
+        (
+            " / ".join(kept)[:_MAX_WORDS],
+            (
+                "its other words are about objects of other namespaces; administrators find them"
+                " in the log"
+            ),
+        )
+    )
     hidden = FanoutError(f"{problem}: {words}", remedy=error.remedy, where=error.where)
     return str(hidden)
 
@@ -131,7 +138,7 @@ def note_refusal(
 
 def describe_refusal(line: RefusedPushLine) -> str:
     """Describe a refused push: the words of the server, and since when it refuses."""
-    return plan_wording.describe_refused_push(line.message, format_instant(line.at))
+    return f"{line.message}; refused since {format_instant(line.at)}"
 
 
 def find_standing(
@@ -164,7 +171,9 @@ def with_standing(plan: PolicyPlan, standing: RefusedPushes) -> PolicyPlan:
         return plan
     action = build_record_action(plan.namespace, plan.name, plan.steps)
     ended = sorted(plan.planned.refused_pushes.keys() - standing.keys())
-    actions = (replace(action, detail=plan_wording.describe_ended_refusal(it)) for it in ended)
+    actions = (
+        replace(action, detail=f"that no refused push about {it} is due any more") for it in ended
+    )
     planned = replace(plan.planned, refused_pushes=standing)
     return replace(plan, actions=(*plan.actions, *actions), planned=planned)
 
@@ -183,7 +192,9 @@ def show_refusals(
         name: Hold(
             Reason.PUSH_REFUSED,
             describe_refusal(line),
-            plan_wording.format_server_administrators(repositories.get(name, "")),
+            f"the administrators of the Git server of {repositories[name]}"
+            if repositories.get(name)
+            else "the administrators of the Git server",
             line.at,
         )
         for name, line in sorted(lines.items())

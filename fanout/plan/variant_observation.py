@@ -242,7 +242,7 @@ def _was_present_before(variant: ObservedVariant, context: ObservationContext) -
 def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     """Return the hold of a variant whose repository could not be read."""
     if failure.reason == Reason.INTERNAL_ERROR:
-        return Hold(failure.reason, str(failure), who=plan_wording.OPERATOR)
+        return Hold(failure.reason, str(failure), who="the operator of fanout")
     return Hold(Reason.REPOSITORY_UNAVAILABLE, str(failure), who=owner)
 
 
@@ -265,15 +265,15 @@ def _find_obstacle(
     if variant.path_state.problem:
         return Hold(
             Reason.INVALID_PATH,
-            plan_wording.describe_invalid_path(location, variant.path_state.problem),
+            f"{location}: {variant.path_state.problem}; remove it from the branch or change"
+            " downstream.package",
             who=owner,
         )
     if spec.path in state.other_installations:
         return Hold(
             Reason.OTHER_INSTALLATION,
-            plan_wording.describe_other_installation(
-                location, state.other_installations[spec.path]
-            ),
+            f"{location} has a draft of installation {state.other_installations[spec.path]}; one"
+            " installation owns a path",
             who=plan_wording.ADMINISTRATOR,
         )
     # The path of a variant that waits is occupied by the variant it waits for,
@@ -303,27 +303,33 @@ def _occupied_path_hold(
         occupant is not None and not context.replaces_draft
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
-        other = unmanaged.variant if unmanaged is not None else ""
         sentence = (
-            plan_wording.describe_copied_draft(ref, spec.name, other)
-            if other
-            else plan_wording.describe_foreign_draft(ref, spec.name)
+            f"branch {ref} has the draft of variant {unmanaged.variant}, and none of {spec.name};"
+            " rename or delete it to have the draft written again"
+            if unmanaged is not None and unmanaged.variant
+            else f"branch {ref} has commits of others and no draft of {spec.name}; rename or delete"
+            " it"
         )
         return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         return Hold(
             Reason.PATH_TAKEN,
-            plan_wording.describe_other_package(location),
+            f"{location} holds a package that is not this variant's; choose another path or remove"
+            " it",
             who=owner,
         )
     if variant.is_unmanaged and not variant.may_adopt:
-        return Hold(
-            Reason.PATH_TAKEN,
-            plan_wording.describe_unmanaged_package(location)
-            if variant.draft is None
-            else plan_wording.describe_unmerged_package(
-                location, variant.draft.ref.removeprefix("refs/heads/")
-            ),
-            who=owner,
-        )
+        if variant.draft is None:
+            sentence = (
+                f"{location} holds a package that fanout did not write; set adoptionPolicy:"
+                " AdoptExisting, choose another path or remove it"
+            )
+        else:
+            branch = variant.draft.ref.removeprefix("refs/heads/")
+            sentence = (
+                f"{location} holds a package that is not known to be from its draft; if it is,"
+                f" merge branch {branch} with a merge commit, else set adoptionPolicy:"
+                " AdoptExisting or choose another path"
+            )
+        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     return None

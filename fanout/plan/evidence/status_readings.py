@@ -64,7 +64,7 @@ def find_publication_source(variant: ObservedVariant) -> StatusSource:
     return StatusSource(
         state.forge,
         known_commits,
-        missing="" if known_commits else plan_wording.PUBLICATION_UNKNOWN,
+        missing="" if known_commits else "the commit of the publication is not known",
     )
 
 
@@ -74,10 +74,13 @@ def read_commit_status(
     """Return the reading of a commitStatus check; `repository` is the name of its Repository."""
     forge = source.forge
     if forge is None:
-        sentence = plan_wording.describe_missing_forge(repository)
+        sentence = (
+            f"Repository {repository} has no forge, so statuses of commits cannot be read; let the"
+            " pipeline run `fanout report` instead"
+        )
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if forge.failure is not None:
-        sentence = plan_wording.describe_unread_forge(forge.host, forge.failure)
+        sentence = f"{forge.host or 'the forge'} could not be read: {forge.failure}"
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if source.missing:
         return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
@@ -89,13 +92,12 @@ def read_commit_status(
     ]
     accepted = [it for it in readings if _is_accepted(rule.by, forge.host, it.status.creator)]
     if not accepted:
-        ignored = {_format_login(forge.host, it.status.creator) for it in readings}
-        sentence = plan_wording.describe_missing_status(
-            rule.context,
-            format_names(rule.by),
-            map(_shorten_commit, source.commits),
-            format_names(ignored),
-        )
+        creators = f" by {format_names(rule.by)}" if rule.by else ""
+        commits = " or ".join(map(_shorten_commit, source.commits))
+        sentence = f"there is no status {rule.context}{creators} at {commits}"
+        if readings:
+            ignored = {_format_login(forge.host, it.status.creator) for it in readings}
+            sentence += f"; that of {format_names(ignored)} is ignored"
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     status, commit = max(accepted, key=lambda it: it.status.instant)
     return CheckReading(
@@ -118,9 +120,11 @@ def _format_status(forge: ForgeState, status: CommitStatus, commit: str) -> str:
     if len(description) > _MAX_DESCRIPTION:
         description = f"{description[:_MAX_DESCRIPTION]}…"
     creator = _format_login(forge.host, status.creator)
-    return plan_wording.describe_status(
-        status.context, _shorten_commit(commit), status.state.value, creator, description
+    sentence = (
+        f"status {status.context} at {_shorten_commit(commit)} is {status.state.value}, by"
+        f" {creator}"
     )
+    return f"{sentence}: {description}" if description else sentence
 
 
 def _shorten_commit(commit: str) -> str:

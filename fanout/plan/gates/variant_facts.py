@@ -24,7 +24,6 @@ from fanout.gates.gate_wording import DRAFTS_AWAITED
 from fanout.gates.record_facts import (
     RecordPosition,
 )
-from fanout.plan import plan_wording
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
@@ -208,7 +207,7 @@ def _offline_unknown(spec: VariantSpec) -> Hold | None:
     """Return a hold if it is unknown whether the target is offline (fail closed)."""
     if not spec.offline_error:
         return None
-    actor = plan_wording.AUTHOR_OF_OFFLINE
+    actor = "the policy's author (offlineWhen) or the owner of the target"
     return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, who=actor)
 
 
@@ -216,7 +215,7 @@ def _render_failure(rendered: RenderedVariant) -> Hold | None:
     failure = rendered.render_failure
     if failure is None:
         return None
-    return Hold(failure.reason, str(failure), who=plan_wording.UPSTREAM_MAINTAINER)
+    return Hold(failure.reason, str(failure), who="a maintainer of the upstream package")
 
 
 def _build_variant_facts(
@@ -312,7 +311,11 @@ def _publish_hold(
     if declined is not None and declined.revision == draft.trailers.revision:
         return declined_hold(observed, declined)
     if not draft.commit:
-        return Hold(Reason.NO_DRAFT, plan_wording.UNRELEASED_DRAFT, DRAFTS_AWAITED)
+        return Hold(
+            Reason.NO_DRAFT,
+            "the draft of its stage includes it once it is released",
+            DRAFTS_AWAITED,
+        )
     return rendered.publish_hold if rendered is not None else None
 
 

@@ -108,7 +108,7 @@ def exchange_partners(
 
 def location_author(spec: VariantSpec) -> str:
     """Return who decides the variant's location, for the remedy of a hold."""
-    return plan_wording.AUTHOR if spec.policy else plan_wording.format_variant_author(spec.name)
+    return plan_wording.AUTHOR if spec.policy else f"the author of PackageVariant {spec.name}"
 
 
 def draft_branch_hold(draft: OpenDraft) -> Hold:
@@ -116,7 +116,8 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
     branch, other_variant = draft.ref.removeprefix("refs/heads/"), draft.trailers.variant
     return Hold(
         Reason.PATH_TAKEN,
-        plan_wording.describe_shared_branch(branch, other_variant),
+        f"branch {branch} has people's commits for variant {other_variant}; its draft at the new"
+        " path takes them first",
         who=plan_wording.NEXT_RUN,
     )
 
@@ -129,28 +130,36 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     if namespace != spec.namespace:
         return Hold(
             Reason.PATH_TAKEN,
-            plan_wording.describe_other_namespace(location, path),
+            f"{location} is not free: {path} belongs to a variant in another namespace; choose"
+            " another path, or wait until it is free",
             who=location_author(spec),
         )
     if variant == spec.name:
         return Hold(
             Reason.PATH_CHANGED,
-            plan_wording.describe_nested_move(location, path),
+            f"{location} and the present path {path} are nested; move it to a third path first",
             who=location_author(spec),
         )
     owner = f"variant {variant} ({occupant.policy})"
+    policy = occupant.policy.partition("/")[2]
     if occupant.is_undeclared:
         return Hold(
             Reason.PATH_TAKEN,
-            plan_wording.describe_undeclared_occupant(location, path, occupant.policy),
+            f"{location} is not free: {path} belongs to policy {occupant.policy}, which is not"
+            " declared; declare it again, or declare it without targets and run"
+            f" `fanout remove {policy} --all-gone --reason WHY`",
             who=location_author(spec),
         )
     if occupant.is_leaving:
-        sentence = plan_wording.describe_leaving_occupant(location, path, owner)
+        sentence = f"{location} is not free: {owner} leaves {path} when it is ready at its new path"
     elif occupant.is_moving:
-        sentence = plan_wording.describe_moving_occupant(location, path, owner)
+        sentence = f"{location} is not free: {owner} has not moved from {path} yet"
     else:
-        sentence = plan_wording.describe_orphaned_occupant(location, path, variant, occupant.policy)
+        subject = f"{policy} {variant}" if policy else variant
+        sentence = (
+            f"{location} is not free: {path} belongs to {owner}, which has no target; run"
+            f" `fanout remove {subject} -n {namespace} --reason WHY`"
+        )
     return Hold(
         Reason.PATH_TAKEN,
         sentence,

@@ -167,7 +167,7 @@ def is_resumed(
 def declined_hold(variant: ObservedVariant, declined: DeclinedRequest) -> Hold:
     """Return the hold of a variant whose request for a revision a person closed."""
     spec = variant.spec
-    subject = plan_wording.describe_requested_revision(spec.name, declined.revision)
+    subject = f"of {spec.name} at {declined.revision}"
     # One written by hand is its own policy, and has no stage that a command can name.
     stage = spec.stage if spec.policy else ""
     command = plan_wording.format_decision_command("resume", spec.policy or spec.name, stage)
@@ -180,8 +180,14 @@ def describe_declined_hold(
     """Return the hold of what a person declined with a request; `command` asks for it again."""
     number, url = declined.number, declined.url
     if declined.is_closed:
-        sentence = plan_wording.describe_closed_request(subject, number, url, declined.by, command)
+        sentence = (
+            f"{declined.by or 'a person'} closed pull request {number} ({url}) {subject}; reopen it"
+            f" or run `{command}`"
+        )
     else:
-        sentence = plan_wording.describe_lost_branch(subject, number, url, command)
+        sentence = (
+            f"a person deleted the branch of pull request {number} ({url}) {subject}; run"
+            f" `{command}`"
+        )
     actor = plan_wording.format_maintainers(repository)
     return Hold(Reason.REQUEST_CLOSED, sentence, actor)

@@ -6,7 +6,6 @@ by itself: it is reported by the condition NotEnforced.
 
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.view_base import ConditionStatus
-from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import BranchFacts
 from fanout.values import Value
 
@@ -25,28 +24,30 @@ def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcem
     if not rules.is_protected:
         return Enforcement(
             ConditionStatus.TRUE,
-            plan_wording.describe_unprotected_branch(branch, context),
+            f"the branch {branch} is not protected: who may write to the repository can merge and"
+            f" push without the status {context}",
         )
     if not requires_status(rules.required_contexts, context):
         if any(_PATTERN_CHARACTERS & set(it) for it in rules.required_contexts):
             patterns = sorted(rules.required_contexts)
             return Enforcement(
                 ConditionStatus.UNKNOWN,
-                plan_wording.describe_required_patterns(branch, context, patterns),
+                f"the branch {branch} requires statuses by patterns ({', '.join(patterns)}); add"
+                f" the status {context} by its name",
             )
         return Enforcement(
             ConditionStatus.TRUE,
-            plan_wording.describe_unrequired_status(branch, context),
+            f"the branch {branch} does not require the status {context}; add it to the statuses"
+            " that its protection requires",
         )
     if rules.may_push:
         # A push needs no status. Whether people may push too is hidden from a plain writer.
         return Enforcement(
             ConditionStatus.UNKNOWN,
-            plan_wording.describe_allowed_push(branch, context),
+            f"the branch {branch} requires the status {context} for merging, but fanout's account,"
+            " and perhaps others, may push to it; forbid pushes to it",
         )
-    return Enforcement(
-        ConditionStatus.FALSE, plan_wording.describe_required_status(branch, context)
-    )
+    return Enforcement(ConditionStatus.FALSE, f"the branch {branch} requires the status {context}")
 
 
 def requires_status(contexts: frozenset[str], context: str) -> bool:

@@ -36,7 +36,10 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
         return None
     if facts.request.is_draft and not find_standing_approvals(facts.reviews):
         return None
-    sentence = plan_wording.describe_open_request(facts.request.number)
+    sentence = (
+        f"pull request {facts.request.number} of its stage is under review; the variant is in the"
+        " next one"
+    )
     actor = plan_wording.format_maintainers(variant.spec.repository)
     return Hold(Reason.REQUEST_OPEN, sentence, actor)
 

@@ -7,7 +7,6 @@ of them could be merged.
 from collections.abc import Iterable
 
 from fanout.api.text_fields import fold_path
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
 from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import StatusState
@@ -67,9 +66,15 @@ def build_other_status(changed_packages: tuple[str, ...], install: str) -> Reque
     """Return the status of a request that changes these packages of the installation."""
     context = status_context(install)
     if not changed_packages:
-        return RequestStatus(context, StatusState.SUCCESS, plan_wording.NO_PACKAGE_CHANGED)
+        return RequestStatus(
+            context, StatusState.SUCCESS, "it changes no package that fanout manages"
+        )
     first, *others = changed_packages
-    sentence = plan_wording.describe_changed_packages(first or "/", len(others))
+    sentence = (
+        f"it changes packages that fanout manages: {first or '/'} and {len(others)} more"
+        if others
+        else f"it changes a package that fanout manages: {first or '/'}"
+    )
     return RequestStatus(context, StatusState.FAILURE, shorten_description(sentence))
 
 
@@ -85,9 +90,8 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
         for request in forge.other_requests if forge is not None else ():
             if request.problem:
                 warnings.append(
-                    plan_wording.warn_unread_request(
-                        subject.repository, request.number, request.problem
-                    )
+                    f"{subject.repository}: pull request {request.number} gets no status of"
+                    f" fanout: {request.problem}"
                 )
                 continue
             status = build_other_status(request.changed_packages, install)

@@ -50,7 +50,7 @@ class RemovalReviews(Value, kw_only=True):
         declined = self.find_declined(removal)
         if declined is None:
             return self.find_requested_changes(removal)
-        subject = plan_wording.describe_requested_removal(removal.path)
+        subject = f"to remove {removal.path}"
         # A stage that the policy does not have any more is none that a command can name.
         stage = removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
         command = plan_wording.format_decision_command("resume", self.owner.name, stage)

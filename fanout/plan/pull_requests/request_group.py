@@ -168,13 +168,13 @@ def find_stray_paths(
 def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:
     """Return the first hold that keeps a branch from being merged, or None."""
     if stray_paths:
-        sentence = plan_wording.describe_stray_path(stray_paths[0])
+        sentence = f"{stray_paths[0]} is on the branch, but its variant no longer exists"
         return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
     for member in members:
         evaluation = member.evaluation
         if evaluation is None or not evaluation.let_through:
             holds = evaluation.holds if evaluation is not None else ()
-            sentence = plan_wording.describe_waiting_member(member.rendered.spec.name)
+            sentence = f"{member.rendered.spec.name} waits"
             waits = Hold(Reason.NO_DRAFT, sentence, plan_wording.NEXT_RUN)
             return holds[0] if holds else waits
     return None

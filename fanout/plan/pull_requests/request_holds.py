@@ -56,8 +56,10 @@ def find_label_hold(facts: RequestFacts) -> Hold | None:
     """Return the hold that a label on the pull request asks for, or None."""
     if HOLD_LABEL not in facts.request.labels:
         return None
-    sentence = plan_wording.describe_hold_label(facts.request.number, HOLD_LABEL)
-    return Hold(Reason.REQUEST_HELD, sentence, who=plan_wording.LABEL_OWNER)
+    sentence = (
+        f"its pull request {facts.request.number} has the label {HOLD_LABEL}; remove the label"
+    )
+    return Hold(Reason.REQUEST_HELD, sentence, who="the person who set the label")
 
 
 def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:
@@ -86,16 +88,15 @@ def find_request_hold(
     request, branch = facts.request, state.branch.removeprefix("refs/heads/")
     if request.base_branch != branch:
         return _pending_hold(
-            plan_wording.describe_changed_base(
-                request.number, request.url, request.base_branch, branch
-            )
+            f"its pull request {request.number} ({request.url}) is to branch"
+            f" {request.base_branch}, not to {branch}; the next sweep sets it back"
         )
     if not head or request.head_commit != head:
-        return _pending_hold(plan_wording.DIFFERENT_HEADS)
+        return _pending_hold("the forge and Git show different heads of its pull request")
     if (hold := find_label_hold(facts)) is not None:
         return hold
     if inputs.settings.merge is MergeMethod.MANUAL:
-        sentence = plan_wording.describe_awaited_merge(facts.request.number)
+        sentence = f"its pull request {facts.request.number} is ready to be merged by a person"
         actor = plan_wording.format_maintainers(repository)
         return Hold(Reason.MERGE_AWAITED, sentence, actor)
     line = inputs.lines.get((state.identity, head_ref))
@@ -116,7 +117,9 @@ def _pending_hold(sentence: str) -> Hold:
 def _style_hold(forge: ForgeState, style: MergeStyle) -> Hold | None:
     if forge.repository is None or style in forge.repository.merge_styles:
         return None
-    sentence = plan_wording.describe_forbidden_style(str(forge.repository.name), style)
+    sentence = (
+        f"{forge.repository.name} forbids merging by {style}; allow it there or change mergeStyle"
+    )
     return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
 
 
@@ -129,4 +132,9 @@ def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) 
         return None
     if line.refused + _REFUSAL_PAUSE <= now or facts.request.updated > line.refused:
         return None
-    return Hold(line.refusal_reason, line.refusal, plan_wording.REFUSED_BY_FORGE, line.refused)
+    return Hold(
+        line.refusal_reason,
+        line.refusal,
+        "whoever can meet what the forge asks for; each pass asks it again",
+        line.refused,
+    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -183,7 +182,7 @@ def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> Req
     context = status_context(install_of(group.head_ref))
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     if hold is None:
-        return RequestStatus(context, StatusState.SUCCESS, plan_wording.GATES_OPEN)
+        return RequestStatus(context, StatusState.SUCCESS, "the gates are open")
     return RequestStatus(context, StatusState.PENDING, shorten_description(hold.message))
 
 
@@ -222,7 +221,7 @@ def _build_actions(
     elif (update := _describe_update(change)) != "":
         details.append((ActionKind.UPDATE_REQUEST, update))
     if change.closes:
-        details.append((ActionKind.CLOSE_REQUEST, plan_wording.EMPTY_BRANCH))
+        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
     if change.status is not None:
         details.append((ActionKind.SET_STATUS, format_status(change.status)))
     if change.merge is not None:
@@ -244,9 +243,8 @@ def _build_actions(
 
 def _describe_update(change: RequestChange) -> str:
     edit = change.edit or RequestEdit()
-    return plan_wording.format_request_update(
-        has_text=edit.text is not None,
-        is_draft=edit.is_draft,
-        labels=change.added_labels,
-        base_branch=edit.base_branch,
-    )
+    parts = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
+    parts += ["its text"] if edit.text is not None else []
+    if edit.is_draft is not None:
+        parts.append("draft" if edit.is_draft else "ready for review")
+    return ", ".join([*parts, *(f"label {label}" for label in change.added_labels)])

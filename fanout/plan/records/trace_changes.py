@@ -9,7 +9,6 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.record_objects import ApprovalSpec
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.record_trace import RecordTrace, format_trace
 from fanout.plan.observation.repository_state import (
@@ -102,7 +101,7 @@ def build_trace_actions(
             repository=names.get(write.state.key, write.state.remote.url),
             ref=ref,
             expected=write.state.refs.get(ref, ""),
-            detail=plan_wording.describe_trace(write.trace.record if write.trace else ""),
+            detail=f"name {write.trace.record}" if write.trace else "name no record",
         )
         for write in writes
         if write.state.failure is None

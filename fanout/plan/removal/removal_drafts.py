@@ -190,7 +190,11 @@ def _plan_draft(
 
 def _all_restored_hold(repository: str) -> Hold:
     actor = plan_wording.format_maintainers(repository)
-    return Hold(Reason.EDITED_DOWNSTREAM, plan_wording.ALL_RESTORED, who=actor)
+    return Hold(
+        Reason.EDITED_DOWNSTREAM,
+        "every package that the branch removes was put back; close its pull request to keep them",
+        who=actor,
+    )
 
 
 def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
@@ -201,7 +205,7 @@ def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Ho
     branch = ref.removeprefix("refs/heads/")
     return Hold(
         Reason.PATH_TAKEN,
-        plan_wording.describe_foreign_removal(branch, repository),
+        f"branch {branch} of {repository} has nothing but commits of others; rename or delete it",
         who=plan_wording.format_maintainers(repository),
     )
 
@@ -325,4 +329,6 @@ def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
     if plan.write is not None:
         yield action
     elif plan.is_removed:
-        yield replace(action, kind=ActionKind.REMOVE_DRAFT, detail=plan_wording.NOTHING_TO_REMOVE)
+        yield replace(
+            action, kind=ActionKind.REMOVE_DRAFT, detail="its packages are gone already, or stay"
+        )

@@ -388,9 +388,9 @@ def _describe_remainder(variant_removal: VariantRemoval) -> str:
     has_orphan = any(it.keeps_package and it.path_state.tree for it in removals)
     drafts = {draft.ref for removal in removals for draft in removal.orphaned_drafts}
     names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
-    return plan_wording.describe_removed_variant(
-        variant_removal.variant, names, has_package=has_orphan
-    )
+    edits = f", and so does what people committed to {names}" if drafts else ""
+    remainder = "its package stays on the branch" if has_orphan else "nothing of it is on a branch"
+    return f"that {variant_removal.variant} is gone with its target; {remainder}{edits}"
 
 
 def build_removal_commits(

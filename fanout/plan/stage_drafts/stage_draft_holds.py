@@ -9,7 +9,6 @@ from fanout.gates.evaluation_results import (
     VariantEvaluation,
     VariantState,
 )
-from fanout.plan import plan_wording
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
 
@@ -62,9 +61,10 @@ def _is_written(variant: RenderedVariant) -> bool:
 def _pending_hold(other: VariantEvaluation) -> Hold:
     """Return the hold on the first variant of the draft that cannot be published yet."""
     first = other.holds[0] if other.holds else None
+    reason = f": {first.message}" if first is not None and first.message else ""
     return Hold(
         Reason.STAGE_DRAFT_PENDING,
-        plan_wording.describe_shared_draft(other.name, first.message if first is not None else ""),
+        f"{other.name} in the same draft cannot be published yet{reason}",
         who=first.who if first is not None else "",
         until=first.until if first is not None else None,
     )
