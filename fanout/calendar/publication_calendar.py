@@ -293,16 +293,27 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
         closes, cause = _closes_at(calendars, at)
         if cause is None:
             return WindowState(True, None, "publication is open")
+        subject, verb = ("a denied time", "begins") if cause.denies else ("an allowed time", "ends")
         return WindowState(
             True,
             _to_datetime(closes),
-            _open_until_sentence(cause),
+            f"publication is open until {subject}{_owner_clause(cause)} {verb}:"
+            f" {cause.window_names}",
             cause.calendar,
             cause.window_names,
         )
     opens_at = _to_datetime(_opens_at(calendars, at))
+    if closed.denies:
+        clause = f"by a denied time{_owner_clause(closed)}"
+    else:
+        times = "times" if len(closed.windows) > 1 else "time"
+        clause = f"outside of the allowed {times}{_owner_clause(closed)}"
     return WindowState(
-        False, opens_at, _closed_sentence(closed), closed.calendar, closed.window_names
+        False,
+        opens_at,
+        f"publication is closed {clause}: {closed.window_names}",
+        closed.calendar,
+        closed.window_names,
     )
 
 
@@ -460,22 +471,6 @@ def _allowed_to(windows: Sequence[RecurringWindow], at: int) -> tuple[int, Recur
                 at, last_window, covered = span.end, window, True
                 steps_left -= 1
     return None if last_window is None or at > limit else (at, last_window)
-
-
-def _closed_sentence(cause: _ClosureCause) -> str:
-    """Format why publication is closed."""
-    if cause.denies:
-        clause = f"by a denied time{_owner_clause(cause)}"
-    else:
-        times = "times" if len(cause.windows) > 1 else "time"
-        clause = f"outside of the allowed {times}{_owner_clause(cause)}"
-    return f"publication is closed {clause}: {cause.window_names}"
-
-
-def _open_until_sentence(cause: _ClosureCause) -> str:
-    """Format until when publication is open."""
-    subject, verb = ("a denied time", "begins") if cause.denies else ("an allowed time", "ends")
-    return f"publication is open until {subject}{_owner_clause(cause)} {verb}: {cause.window_names}"
 
 
 def _owner_clause(cause: _ClosureCause) -> str:

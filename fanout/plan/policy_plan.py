@@ -74,21 +74,35 @@ def plan_policy(
     for removal_draft in cleanup.removal_drafts:
         actions += removal_draft_actions(removal_draft)
     record_action = build_record_action(namespace, name, steps)
-    actions += _repository_actions(record_action, cleanup)
+    # Repositories that are forgotten or rediscovered.
+    details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]
+    details += ["that its records start empty"] if cleanup.rediscovered else []
+    actions += [replace(record_action, detail=detail) for detail in details]
     # A repository stays on record until nothing of the policy is left in it:
     # otherwise drafts would be forgotten when the targets change to another
     # repository.
+    written = {
+        planned.rendered.observed.repository_state.identity
+        for planned in steps
+        if planned.step is VariantStep.WRITE
+    }
     draft_repositories = (
-        recorded.draft_repositories | _written_repositories(steps) | cleanup.rediscovered
+        recorded.draft_repositories | written | cleanup.rediscovered
     ) - cleanup.emptied
     # A package that a pull request takes off the branch is removed when the branch is without it.
     due = (it for it in cleanup.removals if not it.awaits_request)
     removed = {**recorded.removed, **{it.variant: it.first_due for it in due}}
+    # The commit of every revision in use, to detect tags that move (design §1).
+    used_revisions = {
+        planned.rendered.selected.revision: planned.rendered.selected.upstream_commit
+        for planned in steps
+        if planned.step in (VariantStep.WRITE, VariantStep.PUBLISH, VariantStep.ADOPT)
+    }
     planned_status = replace(
         recorded,
         variants=lines,
         history=history,
-        revisions={**recorded.revisions, **_used_revisions(steps)},
+        revisions={**recorded.revisions, **used_revisions},
         draft_repositories=draft_repositories,
         removed=removed,
     )
@@ -223,10 +237,13 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
-def _answer_details(
+def _line_actions(
     variant: RenderedVariant, recorded: VariantLine, line: VariantLine
-) -> list[str]:
-    """Return the details of record actions for machine answers that are new or do not count."""
+) -> list[PlanAction]:
+    """Return record actions for differences of the line that no other action reports.
+
+    A stage that is not on record yet is no difference; it is written when anything else is.
+    """
     name = variant.spec.name
     answered = {(it.check, it.digest) for it in line.answers}
     details = [
@@ -239,17 +256,6 @@ def _answer_details(
         for it in recorded.answers
         if (it.check, it.digest) not in answered
     ]
-    return details
-
-
-def _line_actions(
-    variant: RenderedVariant, recorded: VariantLine, line: VariantLine
-) -> list[PlanAction]:
-    """Return record actions for differences of the line that no other action reports.
-
-    A stage that is not on record yet is no difference; it is written when anything else is.
-    """
-    details, name = _answer_details(variant, recorded, line), variant.spec.name
     published = variant.observed.status_line.published
     if published is not None and _is_recovered(published, recorded.published):
         witness = "its tag" if published.tag else "the vendor branch"
@@ -421,7 +427,12 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
     variant, step = planned.rendered, planned.step
     actions = [_build_action(ActionKind.RELEASE, variant)] if planned.release else []
     if step in _ACTION_KINDS:
-        actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(planned)))
+        reason = ""
+        if step is VariantStep.REMOVE and variant.selected.is_in_force:
+            reason = "what it proposes is published already"
+        elif step is VariantStep.REMOVE:
+            reason = "it is not released any more"
+        actions.append(_build_action(_ACTION_KINDS[step], variant, reason))
     if variant.observed.is_unrecorded and variant.observed.published is not None:
         detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
@@ -434,14 +445,6 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
         detail = "its content is on the branch"
         actions.append(_build_action(ActionKind.REMOVE_DRAFT, variant, detail))
     return actions
-
-
-def _removal_reason(planned: DecidedVariant) -> str:
-    if planned.step is not VariantStep.REMOVE:
-        return ""
-    if planned.rendered.selected.is_in_force:
-        return "what it proposes is published already"
-    return "it is not released any more"
 
 
 def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:
@@ -463,28 +466,6 @@ def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") 
         expected=draft.commit if draft and kind is not ActionKind.RECORD else "",
         detail=detail,
     )
-
-
-def _repository_actions(record_action: PlanAction, cleanup: PolicyCleanup) -> list[PlanAction]:
-    """Return record actions for repositories that are forgotten or rediscovered."""
-    details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]
-    details += ["that its records start empty"] if cleanup.rediscovered else []
-    return [replace(record_action, detail=detail) for detail in details]
-
-
-def _used_revisions(steps: Sequence[DecidedVariant]) -> dict[str, str]:
-    """Return the commit of every revision in use, to detect tags that move (design §1)."""
-    return {
-        planned.rendered.selected.revision: planned.rendered.selected.upstream_commit
-        for planned in steps
-        if planned.step in (VariantStep.WRITE, VariantStep.PUBLISH, VariantStep.ADOPT)
-    }
-
-
-def _written_repositories(steps: Sequence[DecidedVariant]) -> set[str]:
-    """Return the identities of the repositories to which drafts are written."""
-    writes = (planned.rendered for planned in steps if planned.step is VariantStep.WRITE)
-    return {variant.observed.repository_state.identity for variant in writes}
 
 
 def _verdict_actions(

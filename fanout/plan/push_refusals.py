@@ -207,16 +207,16 @@ def show_refusals(
     for name, stage in decision.stages.items():
         members = [it for it in variants.values() if it.stage == name]
         refused = _group([it for it in members if it.name in holds], holds)
+        if not refused:
+            stages[name] = stage
+            continue
         states = Counter(it.state for it in members)
-        reasons = {hold.reason for it in members for hold in it.holds}
-        stages[name] = (
-            replace(
-                stage,
-                holds=(*refused, *(it for it in stage.holds if _is_left(it, reasons))),
-                counts={state: states[state] for state in VariantState if state in states},
-            )
-            if refused
-            else stage
+        # Of the holds that end with a push, those stay that a variant of the stage still has.
+        ended = _SWEEP_REASONS - {hold.reason for it in members for hold in it.holds}
+        stages[name] = replace(
+            stage,
+            holds=(*refused, *(it for it in stage.holds if it.reason not in ended)),
+            counts={state: states[state] for state in VariantState if state in states},
         )
     without_target = (
         VariantEvaluation(name, "", "", VariantState.HELD, holds=(hold,))
@@ -238,8 +238,3 @@ def _with_refusal(variant: VariantEvaluation, hold: Hold) -> VariantEvaluation:
 def _group(variants: Iterable[VariantEvaluation], holds: Mapping[str, Hold]) -> list[Hold]:
     """Return one hold for the refusals of several variants."""
     return group_holds(replace(it, holds=(holds[it.name],)) for it in variants)
-
-
-def _is_left(hold: Hold, reasons: Collection[str]) -> bool:
-    """Return whether a variant of the stage still has a hold of the reason, or never had one."""
-    return hold.reason not in _SWEEP_REASONS or hold.reason in reasons

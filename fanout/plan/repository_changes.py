@@ -29,7 +29,6 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import (
     CommitSettings,
-    PublicationGroup,
     build_publication_message,
     find_grants,
     group_publications,
@@ -97,7 +96,13 @@ def build_changes(
             continue
         plan = by_name[key.namespace, key.policy]
         work_by_repository[key.repository].merges.append(
-            _build_merge(key, variants, plan, settings)
+            PublicationMerge(
+                drafts=tuple(_build_merged_draft(variant) for variant in variants),
+                message=build_publication_message(key, variants, plan, settings),
+                # The time of the release and not of the push: a pass repeated after an
+                # interruption makes the same commit.
+                timestamp=max(int(grant.at.timestamp()) for grant in find_grants(variants, plan)),
+            )
         )
     all_changes = (
         _build_change(work_by_repository[repository], settings, appends=appends)
@@ -113,7 +118,15 @@ def _build_change(
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
     own_writes = [variant for variant in writes if not variant.observed.shares_draft]
-    published, withdrawn = _published_drafts(work), _withdrawn_drafts(work)
+    # Drafts whose content is on the branch after this pass.
+    published = [
+        item.rendered.observed.draft
+        for item in work.steps
+        if item.rendered.observed.draft is not None
+        and item.step in (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
+        and not item.rendered.observed.keeps_draft
+    ]
+    withdrawn = _withdrawn_drafts(work)
     stage_drafts = plan_stage_drafts(
         state,
         [variant for variant in writes if variant.observed.shares_draft],
@@ -147,12 +160,18 @@ def _build_change(
     shared_writes = (*stage_drafts.writes, *removal_writes)
     if not (writes or shared_writes or removed or vendor or merges or tags):
         return None
+    # Renderings that no draft contains unchanged, since edits were merged.
+    pristine_trees = (
+        StoredTree(variant.rendering.entries, variant.rendering.tree)
+        for variant in rendered_variants
+        if variant.merged is not None and variant.rendering is not None
+    )
     change = RepositoryChange(
         remote=state.remote,
         identity=settings.identity,
         expected={},
         blobs=_collect_blobs(rendered_variants),
-        trees=(*_pristine_trees(rendered_variants), *stage_drafts.trees),
+        trees=(*pristine_trees, *stage_drafts.trees),
         drafts=tuple(_build_draft(it, settings, appends=appends) for it in own_writes),
         stage_drafts=shared_writes,
         branch=state.branch if merges else "",
@@ -164,17 +183,6 @@ def _build_change(
         drafts_under=drafts_prefix(settings.install),
     )
     return _with_expected_refs(change, state)
-
-
-def _published_drafts(work: _RepositoryWork) -> list[OpenDraft]:
-    """Return the drafts whose content is on the branch after this pass."""
-    return [
-        item.rendered.observed.draft
-        for item in work.steps
-        if item.rendered.observed.draft is not None
-        and item.step in (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
-        and not item.rendered.observed.keeps_draft
-    ]
 
 
 def _withdrawn_drafts(work: _RepositoryWork) -> list[OpenDraft]:
@@ -260,30 +268,6 @@ def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
         if variant.merged is not None:
             blobs.add(variant.merged.content.blobs)
     return blobs
-
-
-def _pristine_trees(rendered_variants: Iterable[RenderedVariant]) -> tuple[StoredTree, ...]:
-    """Return the renderings that no draft contains unchanged, since edits were merged."""
-    return tuple(
-        StoredTree(variant.rendering.entries, variant.rendering.tree)
-        for variant in rendered_variants
-        if variant.merged is not None and variant.rendering is not None
-    )
-
-
-def _build_merge(
-    group: PublicationGroup,
-    variants: Sequence[RenderedVariant],
-    plan: PolicyPlan,
-    settings: CommitSettings,
-) -> PublicationMerge:
-    return PublicationMerge(
-        drafts=tuple(_build_merged_draft(variant) for variant in variants),
-        message=build_publication_message(group, variants, plan, settings),
-        # The time of the release and not of the push: a pass repeated after an
-        # interruption makes the same commit.
-        timestamp=max(int(grant.at.timestamp()) for grant in find_grants(variants, plan)),
-    )
 
 
 def _build_merged_draft(variant: RenderedVariant) -> MergedDraft:
@@ -377,7 +361,9 @@ def _build_vendor_commit(
     # commit.
     put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
-    drop += _obsolete_renderings(work)
+    drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
+    paths = {path for draft in drafts for path in draft.trees_by_path}
+    drop += [f"published/{path}" for path in sorted(paths & work.state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)
     if not put and not drop and not statements:
         return None
@@ -391,13 +377,6 @@ def _build_vendor_commit(
         statements=statements,
         last_statements=state.last_statements,
     )
-
-
-def _obsolete_renderings(work: _RepositoryWork) -> list[str]:
-    """Return the directories of renderings whose packages were removed by a pull request."""
-    drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
-    paths = {path for draft in drafts for path in draft.trees_by_path}
-    return [f"published/{path}" for path in sorted(paths & work.state.obsolete_renderings)]
 
 
 def _state_publications(

@@ -130,7 +130,10 @@ class _ScenarioRun:
             if not (advances and has_effect):
                 break
         self._requeue_at = played.decision.next
-        self._is_finished = _is_complete(played.decision)
+        stages, variants = played.decision.stages.values(), played.decision.variants.values()
+        self._is_finished = not any(it.queued for it in stages) and all(
+            it.state in _FINAL_STATES for it in variants
+        )
 
     def _make_pass(self, at: datetime, carries_out: bool) -> PlayedPass:
         """Make the pass at an instant, repeated until its history is on record."""
@@ -211,10 +214,3 @@ class _ScenarioRun:
             )
             for past in self._spec.history
         }
-
-
-def _is_complete(decision: PolicyEvaluation) -> bool:
-    """Return whether everything is ready at the newest revision."""
-    return not any(stage.queued for stage in decision.stages.values()) and all(
-        variant.state in _FINAL_STATES for variant in decision.variants.values()
-    )

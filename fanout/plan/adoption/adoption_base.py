@@ -155,7 +155,12 @@ def _build_forms(
     raw: PackageFiles, local: PackageFiles, limits: RenderLimits, answers: Responses
 ) -> _CloneForms:
     rendered, problem = _render_raw(raw, _with_clone_context(raw, local), limits, answers)
-    clone_configuration = _clone_configuration(local)
+    # The clone's Kptfiles, and the files that configure their functions.
+    clone_configuration = {path: local[path] for path in _kptfile_contents(local)}
+    for path, (_, data) in list(clone_configuration.items()):
+        for name in _config_paths(path, data):
+            if name in local and name != CONTEXT:
+                clone_configuration[name] = local[name]
     # The clone's pipeline is upstream's, so it need not run a second time.
     if all(raw.get(path) == content for path, content in clone_configuration.items()):
         return _CloneForms(raw, rendered, rendered, problem)
@@ -170,16 +175,6 @@ def _with_clone_context(raw: PackageFiles, local: PackageFiles) -> PackageFiles:
     The context says which clone it is; it is no edit.
     """
     return {**raw, CONTEXT: local[CONTEXT]} if CONTEXT in local else raw
-
-
-def _clone_configuration(local: PackageFiles) -> PackageFiles:
-    """Return the clone's Kptfiles and the files that configure their functions."""
-    configuration = {path: local[path] for path in _kptfile_contents(local)}
-    for path, (_, data) in list(configuration.items()):
-        for name in _config_paths(path, data):
-            if name in local and name != CONTEXT:
-                configuration[name] = local[name]
-    return configuration
 
 
 def _config_paths(path: str, data: bytes) -> Iterator[str]:

@@ -84,6 +84,10 @@ def _build_outcome(
         )
     file, _, subject = match["place"].partition(": ")
     object_name, _, field_path = subject.partition(": ")
+    values = {match["winner"]: match["taken"], match["loser"]: match["rejected"]}
+    rest = match["rest"] or ""
+    if rest.startswith(_BASE):
+        values["base"] = rest.removeprefix(_BASE)
     return ConflictOutcome(
         key=dispute.key,
         winner=MergeSide(match["winner"]),
@@ -92,14 +96,6 @@ def _build_outcome(
         file=file,
         object=object_name,
         field_path=field_path,
-        values=_read_values(match),
+        values={side: value.strip() for side, value in values.items() if value},
         line=line,
     )
-
-
-def _read_values(match: re.Match[str]) -> Mapping[str, str]:
-    values = {match["winner"]: match["taken"], match["loser"]: match["rejected"]}
-    rest = match["rest"] or ""
-    if rest.startswith(_BASE):
-        values["base"] = rest.removeprefix(_BASE)
-    return {side: value.strip() for side, value in values.items() if value}

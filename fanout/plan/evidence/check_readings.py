@@ -110,7 +110,14 @@ def _build_probe(
             )
         case HttpCheck():
             url = check.url or values[check.url_expr or ""]
-            return _validate_probe(url.partition("?")[0], _build_http_probe(check, url))
+            query = ProbeQuery(
+                url=url,
+                method=check.method.value,
+                headers=tuple(sorted(check.headers.items())),
+                body="" if check.body is None else json.dumps(check.body, sort_keys=True),
+                secret=check.secret_ref.name if check.secret_ref else "",
+            )
+            return _validate_probe(url.partition("?")[0], query)
 
 
 def _machine_check_of(due_check: DueCheck) -> MachineCheck:
@@ -144,16 +151,6 @@ def _list_probe_expressions(due_check: DueCheck) -> list[str]:
         case HttpCheck() as check:
             texts = [check.url_expr]
     return list(dict.fromkeys(filter(None, texts)))
-
-
-def _build_http_probe(check: HttpCheck, url: str) -> ProbeQuery:
-    return ProbeQuery(
-        url=url,
-        method=check.method.value,
-        headers=tuple(sorted(check.headers.items())),
-        body="" if check.body is None else json.dumps(check.body, sort_keys=True),
-        secret=check.secret_ref.name if check.secret_ref else "",
-    )
 
 
 def _validate_probe(subject: str, probe: ProbeQuery) -> CheckProbe:

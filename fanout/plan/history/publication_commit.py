@@ -24,7 +24,9 @@ def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCo
     is_draft = parse_trailers(commit.message) is not None or (
         parse_stage_commit(commit.message) is not None
     )
-    is_own = not is_draft and _is_publication_message(commit.message)
+    is_own = not is_draft and bool(
+        parse_last_record(commit.message) or _list_values(commit.message, Trailer.POLICY)
+    )
     # A merge commit is of who merged. A squashed or rebased one has as its author who opened the
     # request, fanout's account, or who wrote the change; who merged is its committer.
     is_merge = len(commit.parents) > 1
@@ -38,10 +40,6 @@ def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCo
         author=author,
         approvers=tuple(_list_values(commit.message, Trailer.APPROVED_BY)),
     )
-
-
-def _is_publication_message(message: str) -> bool:
-    return bool(parse_last_record(message) or _list_values(message, Trailer.POLICY))
 
 
 def _list_values(message: str, key: Trailer) -> list[str]:

@@ -5,7 +5,7 @@ from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.declined_requests import (
     declined_hold,
@@ -26,7 +26,8 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     facts = state.forge.requests.get(variant.draft_ref)
     if facts is None:
         return None
-    if draft.trailers.revision not in _revisions_in_request(state, variant.draft_ref):
+    requested = (it for it in state.drafts.values() if it.ref == variant.draft_ref)
+    if draft.trailers.revision not in {it.trailers.revision for it in requested}:
         return None
     if is_closed_by_person(facts, state.forge):
         return declined_hold(
@@ -42,7 +43,3 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     )
     actor = plan_wording.format_maintainers(variant.spec.repository)
     return Hold(Reason.REQUEST_OPEN, sentence, actor)
-
-
-def _revisions_in_request(state: RepositoryState, head_ref: str) -> set[str]:
-    return {it.trailers.revision for it in state.drafts.values() if it.ref == head_ref}

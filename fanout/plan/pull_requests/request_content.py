@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import CheckResult, VariantEvaluation
+from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.plan.draft_messages import find_next_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import (
@@ -65,12 +65,13 @@ def build_content(
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
-    holds = tuple(
-        RequestHold(hold, paths) for hold, paths in _group(_iterate_holds(evaluations)).items()
+    holds = _group(_iterate_holds(evaluations))
+    paths_by_check = _group(
+        (replace(check, latest=None, passes_at=None, until=None), path)
+        for path, evaluation in evaluations.items()
+        for check in evaluation.checks
     )
-    checks = tuple(
-        RequestCheck(check, paths) for check, paths in _group(_iterate_checks(evaluations)).items()
-    )
+    checks = tuple(RequestCheck(check, paths) for check, paths in paths_by_check.items())
     approvals = (it.result for it in checks if it.result.reason in AWAITS_APPROVERS)
     name = group.policy or (drafts[0][0].spec.name if drafts else "")
     return RequestContent(
@@ -83,7 +84,7 @@ def build_content(
         variants=tuple(_describe_variant(variant, draft) for variant, draft in drafts),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(drafts)),
-        holds=holds,
+        holds=tuple(RequestHold(hold, paths) for hold, paths in holds.items()),
         checks=checks,
         upstreams=tuple(dict.fromkeys(_iterate_upstreams(drafts))),
         merge=merge,
@@ -112,22 +113,12 @@ def _describe_variant(variant: RenderedVariant, draft: OpenDraft | None) -> Requ
     )
 
 
-def _iterate_holds(
-    evaluations: Mapping[str, VariantEvaluation],
-) -> Iterator[tuple[Hold, str]]:
+def _iterate_holds(evaluations: Mapping[str, VariantEvaluation]) -> Iterator[tuple[Hold, str]]:
     for path, evaluation in evaluations.items():
         for hold in evaluation.holds:
             if hold.reason not in _UNTOLD_REASONS:
                 until = None if classify_reason(hold.reason) in _CHECKS else hold.until
                 yield replace(hold, since=None, until=until), path
-
-
-def _iterate_checks(
-    evaluations: Mapping[str, VariantEvaluation],
-) -> Iterator[tuple[CheckResult, str]]:
-    for path, evaluation in evaluations.items():
-        for check in evaluation.checks:
-            yield replace(check, latest=None, passes_at=None, until=None), path
 
 
 def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.promotion_policy import MergeMethod, MergeStyle
+from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan import plan_wording
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.request_settings import RequestSettings
@@ -81,7 +81,8 @@ def find_request_hold(
     if forge is None:
         return None
     if forge.failure is not None:
-        return _failure_hold(forge, repository)
+        actor = plan_wording.format_maintainers(repository)
+        return Hold(forge.failure.reason, str(forge.failure), actor)
     facts = forge.requests.get(head_ref)
     if facts is None or facts.request.state is not RequestState.OPEN:
         return _pending_hold(plan_wording.REQUEST_NOT_OPEN)
@@ -101,26 +102,17 @@ def find_request_hold(
         return Hold(Reason.MERGE_AWAITED, sentence, actor)
     line = inputs.lines.get((state.identity, head_ref))
     style = inputs.settings.choose_style(state, head_ref)
-    return _style_hold(forge, style) or _refusal_hold(facts, line, inputs.now)
-
-
-def _failure_hold(forge: ForgeState, repository: str) -> Hold:
-    assert forge.failure is not None, "the forge could not be asked"
-    actor = plan_wording.format_maintainers(repository)
-    return Hold(forge.failure.reason, str(forge.failure), actor)
+    if forge.repository is not None and style not in forge.repository.merge_styles:
+        sentence = (
+            f"{forge.repository.name} forbids merging by {style}; allow it there or change"
+            " mergeStyle"
+        )
+        return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
+    return _refusal_hold(facts, line, inputs.now)
 
 
 def _pending_hold(sentence: str) -> Hold:
     return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
-
-
-def _style_hold(forge: ForgeState, style: MergeStyle) -> Hold | None:
-    if forge.repository is None or style in forge.repository.merge_styles:
-        return None
-    sentence = (
-        f"{forge.repository.name} forbids merging by {style}; allow it there or change mergeStyle"
-    )
-    return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
 
 
 def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) -> Hold | None:

@@ -27,7 +27,13 @@ def hold_back_stage_drafts(
     for variant in variants:
         evaluation = decision.variants[variant.spec.name]
         has_forge = variant.observed.repository_state.forge is not None
-        if _is_written(variant) and (evaluation.state in _RELEASED or has_forge):
+        # The stage's draft has the variant as it is to be published.
+        is_written = (
+            variant.observed.shares_draft
+            and variant.observed.draft is not None
+            and variant.draft_content is None
+        )
+        if is_written and (evaluation.state in _RELEASED or has_forge):
             members.setdefault(_draft_key(variant), []).append(evaluation)
     waiting = {
         key: first
@@ -47,15 +53,6 @@ def hold_back_stage_drafts(
 
 def _draft_key(variant: RenderedVariant) -> tuple[str, str]:
     return variant.observed.repository_state.identity, variant.observed.draft_ref
-
-
-def _is_written(variant: RenderedVariant) -> bool:
-    """Return whether the stage's draft has the variant as it is to be published."""
-    return (
-        variant.observed.shares_draft
-        and variant.observed.draft is not None
-        and variant.draft_content is None
-    )
 
 
 def _pending_hold(other: VariantEvaluation) -> Hold:
