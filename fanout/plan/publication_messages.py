@@ -1,4 +1,4 @@
-"""Messages of the commits that publish: who is published together, and what the commit says."""
+"""Messages of commits that publish or merge: who is published together, what the commit says."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,10 +9,11 @@ from fanout.plan.draft_trailers import NO_VALUE, with_last_record, with_paragrap
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
 from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import Value, field
+from fanout.values import Value, field, replace
 
 
 class PublicationGroup(ActionSubject, kw_only=True):
@@ -100,3 +101,30 @@ def _format_message(group: PublicationGroup, variants: Sequence[RenderedVariant]
     listed = "".join(f"* {path}\n" for path in paths)
     policy = f"{Trailer.POLICY.value}: {group.namespace}/{variants[0].spec.policy}"
     return f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{policy}\n"
+
+
+def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPlan:
+    """Return the plan with the messages of its merges: those of a publication without a forge."""
+    if not any(change.merge for change in plan.request_changes):
+        return plan
+    messages = {
+        (first.observed.repository_state.remote.key, first.observed.draft_ref): message
+        for group, variants in group_publications([plan]).items()
+        for message in [build_publication_message(group, variants, plan, settings)]
+        for first in variants
+    }
+    return replace(
+        plan,
+        request_changes=tuple(
+            _with_message(change, messages.get((change.remote.key, change.head_ref), ""))
+            for change in plan.request_changes
+        ),
+    )
+
+
+def _with_message(change: RequestChange, message: str) -> RequestChange:
+    if change.merge is None:
+        return change
+    subject, _, body = message.partition("\n")
+    merge = replace(change.merge, subject=subject, body=body.strip("\n"))
+    return replace(change, merge=merge)

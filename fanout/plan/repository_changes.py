@@ -10,11 +10,7 @@ from fanout.plan.draft_messages import (
     new_conflict_lines,
     replaced_drafts,
 )
-from fanout.plan.draft_trailers import (
-    NO_VALUE,
-    DraftTrailers,
-    format_draft_message,
-)
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, format_draft_message
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     DraftCommit,
@@ -41,12 +37,7 @@ from fanout.plan.removal.removal_drafts import RemovalDraftPlan, list_removal_wr
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
-from fanout.selection.ref_names import (
-    drafts_prefix,
-    parse_publication_number,
-    tag_ref,
-    vendor_ref,
-)
+from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field, replace
 
 

@@ -68,7 +68,7 @@ from fanout.plan.removal.removal_drafts import (
     plan_removal_drafts,
 )
 from fanout.plan.rendered_variant import without_candidate
-from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
+from fanout.plan.stage_drafts.stage_draft_plan import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector

@@ -20,8 +20,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
-from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.merge_messages import with_merge_messages
+from fanout.plan.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore

@@ -5,11 +5,7 @@ from typing import Any
 
 from fanout.api.object_meta import ObjectMeta
 from fanout.api.package_variant import RevisionRule, Upstream
-from fanout.api.promotion_policy import (
-    AutoPromotion,
-    PromotionPolicy,
-    PromotionPolicySpec,
-)
+from fanout.api.promotion_policy import AutoPromotion, PromotionPolicy, PromotionPolicySpec
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
 from fanout.calendar.publication_calendar import PublicationCalendar

@@ -5,11 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.merge_disputes import (
-    MergeDispute,
-    parse_disputes,
-    rejected_lines_of_draft,
-)
+from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.values import field
 

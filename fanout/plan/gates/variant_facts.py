@@ -21,16 +21,14 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import DRAFTS_AWAITED
-from fanout.gates.record_facts import (
-    RecordPosition,
-)
+from fanout.gates.record_facts import RecordPosition
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.declined_requests import declined_hold
-from fanout.plan.pull_requests.join_hold import find_join_hold
+from fanout.plan.pull_requests.request_holds import find_join_hold
 from fanout.plan.records.policy_status import DraftLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field, replace

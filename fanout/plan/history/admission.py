@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fanout.api.gate_vocabulary import Action
 from fanout.api.publication_view import Admission, AdmissionType
 from fanout.api.record_objects import DecisionSpec
-from fanout.plan.history.publication_commit import PublicationCommit
+from fanout.plan.history.history_entry import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import GrantLine

@@ -6,7 +6,7 @@ from datetime import datetime
 from fanout.api.publication_view import ApprovalView, EvidenceView
 from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
 from fanout.plan.evidence.review_approvals import parse_reviewer
-from fanout.plan.history.publication_commit import PublicationCommit
+from fanout.plan.history.history_entry import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.values import Value

@@ -4,19 +4,21 @@ A status line has only the publication in force; the commits of the records bran
 ones, each with the release before it. Lines that cannot be read are left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
-from fanout.plan.history.status_revision import StatusRevision
-from fanout.plan.records.policy_status import (
-    GrantLine,
-    PublishedLine,
-    VariantLine,
-    parse_status,
-)
+from fanout.plan.records.policy_status import GrantLine, PublishedLine, VariantLine, parse_status
 from fanout.values import Value, replace
+
+
+class StatusRevision(Value):
+    """Status lines that one commit changed, by key; None stands for a removed line."""
+
+    at: datetime  # the committer's time
+    lines: Mapping[str, Mapping[str, Any] | None]
 
 
 class RecordedPublication(Value, kw_only=True):

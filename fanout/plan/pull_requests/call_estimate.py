@@ -10,13 +10,7 @@ from math import ceil
 
 from fanout.api.text_fields import pluralize
 from fanout.plan.observation.request_change import RequestChange
-from fanout.plan.pull_requests.call_limits import (
-    HOUR,
-    MINUTE,
-    CallKind,
-    HostLimits,
-    least_seconds,
-)
+from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, HostLimits, least_seconds
 from fanout.values import Value
 
 _MINUTES_IN_WORDS = 100  # beyond it, time is in hours

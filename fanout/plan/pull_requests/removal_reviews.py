@@ -24,11 +24,7 @@ from fanout.plan.pull_requests.declined_requests import (
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.removal.move_cleanup import draft_leftover
-from fanout.plan.removal.removal_drafts import (
-    DraftedRemoval,
-    RemovalDraftOwner,
-    RemovalDraftPlan,
-)
+from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import Value, replace

@@ -9,11 +9,7 @@ from fanout.api.results import Hold
 from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.plan.draft_messages import find_next_draft
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.merge_disputes import (
-    limit_lines,
-    parse_disputes,
-    rejected_lines_of_draft,
-)
+from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_text import (

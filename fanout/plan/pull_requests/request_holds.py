@@ -1,4 +1,7 @@
-"""Holds of drafts that the gates let through, and whose pull request cannot be merged yet."""
+"""Holds of drafts that the gates let through, and whose pull request cannot be merged yet.
+
+And of variants that would join a pull request which is ready, or which anybody approved.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -8,9 +11,16 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan import plan_wording
+from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.pull_requests.declined_requests import (
+    declined_hold,
+    describe_declined,
+    is_closed_by_person,
+)
 from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.rendered_variant import RenderedVariant
@@ -130,3 +140,34 @@ def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) 
         "whoever can meet what the forge asks for; each pass asks it again",
         line.refused,
     )
+
+
+def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
+    """Return the hold of a variant that would join a request that is under review, or None.
+
+    A variant whose package is in the request stays in it, and a newer revision forms the group
+    anew.
+    """
+    state = variant.repository_state
+    if state.forge is None or not variant.shares_draft or variant.draft is not None:
+        return None
+    facts = state.forge.requests.get(variant.draft_ref)
+    if facts is None:
+        return None
+    requested = (it for it in state.drafts.values() if it.ref == variant.draft_ref)
+    if draft.trailers.revision not in {it.trailers.revision for it in requested}:
+        return None
+    if is_closed_by_person(facts, state.forge):
+        return declined_hold(
+            variant, describe_declined(facts, state.forge, draft.trailers.revision)
+        )
+    if facts.request.state is not RequestState.OPEN:
+        return None
+    if facts.request.is_draft and not find_standing_approvals(facts.reviews):
+        return None
+    sentence = (
+        f"pull request {facts.request.number} of its stage is under review; the variant is in the"
+        " next one"
+    )
+    actor = plan_wording.format_maintainers(variant.spec.repository)
+    return Hold(Reason.REQUEST_OPEN, sentence, actor)
