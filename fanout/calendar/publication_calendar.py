@@ -103,8 +103,9 @@ class RecurringWindow:
 
         None: the calendar ends. A span that goes on for more than five years has no end.
         """
-        partial = self._memoized(instant)
-        if partial is None:
+        place = bisect_right(self._partial_spans, instant, key=_span_since) - 1
+        partial = self._partial_spans[place] if place >= 0 else None
+        if partial is None or partial.end <= instant:
             partial = self._search(instant)
             if partial is None:
                 return None
@@ -114,13 +115,6 @@ class RecurringWindow:
         return WindowSpan(
             partial.start, partial.end if partial.complete and partial.end <= limit else None
         )
-
-    def _memoized(self, instant: int) -> _PartialSpan | None:
-        """Return the memoized span that is the answer, or None."""
-        place = bisect_right(self._partial_spans, instant, key=_span_since) - 1
-        if place < 0 or self._partial_spans[place].end <= instant:
-            return None
-        return self._partial_spans[place]
 
     def _memoize(self, partial: _PartialSpan) -> None:
         # Passes ask for instants near now, so old spans are dropped.

@@ -59,7 +59,9 @@ def assemble_declared(
         variants=_select_kind(PackageVariant, items),
         promotions=_select_kind(PromotionPolicy, items),
         scenarios=_select_kind(Scenario, items),
-        faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
+        faults=tuple(
+            sorted(dict.fromkeys(findings), key=lambda it: (it.where.file, it.where.line))
+        ),
         left_out=tuple(left_out),
         unusable=(*read.unusable, *_describe_repositories(unusable_positions)),
         positions={key: position for key, (_, position) in own_objects.items()},
@@ -103,7 +105,3 @@ def build_finding(identity: str, position: ObjectPosition, error: FieldError) ->
 
 def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
     return tuple(item for item in items if isinstance(item, kind))
-
-
-def _sort_key(finding: Finding) -> tuple[str, int]:
-    return finding.where.file, finding.where.line

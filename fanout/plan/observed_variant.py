@@ -264,9 +264,22 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     state, location = home.repository_state, f"{home.repository}:{home.path}"
     if not state.head:
         return missing_branch_hold(state, home.repository)
-    if variant.has_lost_history and variant.published is not None:
-        return _lost_history_hold(variant, variant.published)
-    if variant.published is None:
+    published = variant.published
+    if variant.has_lost_history and published is not None:
+        branch = state.branch.removeprefix("refs/heads/")
+        remedy = (
+            f"put the branch back, or run `git restore --source {published.tag} -- {home.path}` on"
+            " it and push"
+            if published.tag and state.refs.get(f"refs/tags/{published.tag}") == published.merge
+            else "push the earlier history to it again"
+        )
+        return Hold(
+            Reason.BRANCH_REWRITTEN,
+            f"branch {branch} of {home.repository} was rewritten or replaced: it lacks commit"
+            f" {published.merge[:12]}, which published {home.path}; {remedy}",
+            who=plan_wording.format_maintainers(home.repository),
+        )
+    if published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
         remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
     return Hold(
@@ -295,24 +308,6 @@ def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
     else:
         sentence = f"{missing}; push a first commit to it"
     return Hold(Reason.BRANCH_MISSING, sentence, who=plan_wording.format_maintainers(repository))
-
-
-def _lost_history_hold(variant: ObservedVariant, published: PublishedLine) -> Hold:
-    home = variant.package_location
-    refs = home.repository_state.refs
-    branch = home.repository_state.branch.removeprefix("refs/heads/")
-    remedy = (
-        f"put the branch back, or run `git restore --source {published.tag} -- {home.path}` on it"
-        " and push"
-        if published.tag and refs.get(f"refs/tags/{published.tag}") == published.merge
-        else "push the earlier history to it again"
-    )
-    return Hold(
-        Reason.BRANCH_REWRITTEN,
-        f"branch {branch} of {home.repository} was rewritten or replaced: it lacks commit"
-        f" {published.merge[:12]}, which published {home.path}; {remedy}",
-        who=plan_wording.format_maintainers(home.repository),
-    )
 
 
 def _replaced_package_hold(variant: ObservedVariant) -> Hold | None:

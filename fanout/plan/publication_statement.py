@@ -45,7 +45,7 @@ def format_vendor_message(
     """Return the message of a vendor commit with its statements; see `VendorMessage`."""
     lines: list[str] = []
     shared_lines: dict[Trailer, str] = {}
-    for statement in sorted(statements, key=_sort_key):
+    for statement in sorted(statements, key=lambda it: (*_shared_values(it).values(), it.path)):
         # A line holds for all packages that follow, until another one with the same key.
         for key, value in _shared_values(statement).items():
             if shared_lines.get(key) != value:
@@ -56,10 +56,6 @@ def format_vendor_message(
     if previous:
         lines.append(f"{Trailer.PREVIOUS}: {previous}")
     return "\n".join([message, *lines, ""]) if lines else message
-
-
-def _sort_key(statement: PublicationStatement) -> tuple[str, ...]:
-    return (*_shared_values(statement).values(), statement.path)
 
 
 def _shared_values(statement: PublicationStatement) -> dict[Trailer, str]:

@@ -179,22 +179,20 @@ def with_waiting_decisions(
         return tuple(variants)
     ages = RevisionAges(revisions)
     publishes = [it for it in decisions if it.spec.action is Action.PUBLISH]
-    return tuple(_with_waiting(it, publishes, ages) for it in variants)
-
-
-def _with_waiting(
-    variant: ObservedVariant, publishes: Iterable[DecisionFacts], ages: RevisionAges
-) -> ObservedVariant:
-    published, before = variant.published, variant.status_line.published
-    if not variant.is_unrecorded or published is None:
-        return variant
-    waiting = tuple(
-        it.name
-        for it in publishes
-        if ages.is_older(published.revision, it.revision)
-        and (before is None or before.at <= it.at or it.name in before.waiting)
-    )
-    return replace(variant, published=replace(published, waiting=waiting))
+    observed: list[ObservedVariant] = []
+    for variant in variants:
+        published, before = variant.published, variant.status_line.published
+        if not variant.is_unrecorded or published is None:
+            observed.append(variant)
+            continue
+        waiting = tuple(
+            it.name
+            for it in publishes
+            if ages.is_older(published.revision, it.revision)
+            and (before is None or before.at <= it.at or it.name in before.waiting)
+        )
+        observed.append(replace(variant, published=replace(published, waiting=waiting)))
+    return tuple(observed)
 
 
 def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -> bool:

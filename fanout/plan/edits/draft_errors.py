@@ -7,7 +7,7 @@ are not the editor's.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -143,7 +143,15 @@ def _find_faults(
             (KPTFILE,),
             _draft_broken("there is no Kptfile", "put it back", ErrorLocation(file=KPTFILE)),
         )
-    yield from _kptfile_faults(manifests)
+    for path, manifest in manifests.items():
+        if path.rpartition("/")[2] != KPTFILE:
+            continue
+        try:
+            faults = list(find_kptfile_problems(find_kptfile(manifest)))
+        except InvalidInput as error:
+            faults = [error]
+        for kptfile_fault in faults:
+            yield (path, kptfile_fault.where.field, kptfile_fault.problem), kptfile_fault
     for duplicate in find_duplicates(manifests, files):
         if not duplicate.is_build_input:
             yield ("twice", duplicate.package, duplicate.where.object), duplicate.error
@@ -184,18 +192,6 @@ def _parse_manifest(data: bytes, path: str, max_values: int) -> tuple[Manifest, 
     """Return the file's manifest and its number of values. Raises InvalidInput beyond them."""
     counter = ValueCounter(max_values)
     return Manifest.parse(data, path, counter), counter.count
-
-
-def _kptfile_faults(manifests: Mapping[str, Manifest]) -> Iterator[_KeyedFault]:
-    for path, manifest in manifests.items():
-        if path.rpartition("/")[2] != KPTFILE:
-            continue
-        try:
-            faults = list(find_kptfile_problems(find_kptfile(manifest)))
-        except InvalidInput as error:
-            faults = [error]
-        for fault in faults:
-            yield (path, fault.where.field, fault.problem), fault
 
 
 def _where(path: str, line: int = 0) -> ErrorLocation:

@@ -197,7 +197,8 @@ def rejected_lines_of_draft(draft: OpenDraft) -> tuple[str, ...]:
     if draft.trailers.conflicts == NO_VALUE:
         return ()
     lines = draft.rejected_lines or tuple(
-        map(_format_without_values, parse_disputes(draft.trailers.conflicts))
+        f"{it.key}{f' {_escape(it.file)}:' if it.file else ''} {it.winner} stands"
+        for it in parse_disputes(draft.trailers.conflicts)
     )
     return tuple(
         f"{line}; a commit on the draft has decided it since"
@@ -205,11 +206,6 @@ def rejected_lines_of_draft(draft: OpenDraft) -> tuple[str, ...]:
         else line
         for line in lines
     )
-
-
-def _format_without_values(dispute: MergeDispute) -> str:
-    place = f" {_escape(dispute.file)}:" if dispute.file else ""
-    return f"{dispute.key}{place} {dispute.winner} stands"
 
 
 def _escape(text: str) -> str:

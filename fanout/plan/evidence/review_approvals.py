@@ -153,7 +153,16 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
         state = variant.repository_state
         if state.forge is None or not state.forge.requests:
             continue
-        package = _find_package(variant)
+        draft, published = variant.draft, variant.published
+        package = None
+        # The branch of a request that a person has merged may be gone, and may be ahead of the
+        # merge.
+        if variant.is_unrecorded and published is not None:
+            package = _ReviewedPackage(
+                variant, variant.draft_ref, published.revision, published.tree
+            )
+        elif draft is not None and draft.tree is not None:
+            package = _ReviewedPackage(variant, draft.ref, draft.trailers.revision, draft.tree)
         if package is not None and package.ref in state.forge.requests:
             forges[state.identity, package.ref] = state.forge
             key = (state.identity, package.ref, variant.spec.stage, package.revision)
@@ -162,17 +171,6 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
         forge = forges[identity, ref]
         facts = forge.requests[ref]
         yield _ReviewedGroup(forge.host, facts, stage, revision, tuple(group_packages))
-
-
-def _find_package(variant: ObservedVariant) -> _ReviewedPackage | None:
-    # The branch of a request that a person has merged may be gone, and may be ahead of the merge.
-    if variant.is_unrecorded and variant.published is not None:
-        published = variant.published
-        return _ReviewedPackage(variant, variant.draft_ref, published.revision, published.tree)
-    draft = variant.draft
-    if draft is None or draft.tree is None:
-        return None
-    return _ReviewedPackage(variant, draft.ref, draft.trailers.revision, draft.tree)
 
 
 def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ApprovalFacts]:

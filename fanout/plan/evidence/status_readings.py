@@ -105,9 +105,15 @@ def read_commit_status(
             sentence += f"; that of {format_names(ignored)} is ignored"
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     status, commit = max(accepted, key=lambda it: it.status.instant)
-    return CheckReading(
-        check.name, digest, _VERDICTS[status.state], _format_status(forge, status, commit), commit
+    creator = _format_login(forge.host, status.creator)
+    sentence = (
+        f"status {status.context} at {_shorten_commit(commit)} is {status.state.value}, by"
+        f" {creator}"
     )
+    if description := " ".join(status.description.split()):
+        end = "…" if len(description) > _MAX_DESCRIPTION else ""
+        sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
+    return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
 
 
 def _is_accepted(by: Collection[str], host: str, creator: str) -> bool:
@@ -118,18 +124,6 @@ def _is_accepted(by: Collection[str], host: str, creator: str) -> bool:
 
 def _format_login(host: str, login: str) -> str:
     return f"{host}/{login}".lower()
-
-
-def _format_status(forge: ForgeState, status: CommitStatus, commit: str) -> str:
-    description = " ".join(status.description.split())
-    if len(description) > _MAX_DESCRIPTION:
-        description = f"{description[:_MAX_DESCRIPTION]}…"
-    creator = _format_login(forge.host, status.creator)
-    sentence = (
-        f"status {status.context} at {_shorten_commit(commit)} is {status.state.value}, by"
-        f" {creator}"
-    )
-    return f"{sentence}: {description}" if description else sentence
 
 
 def _shorten_commit(commit: str) -> str:

@@ -4,7 +4,7 @@ Facts of a variant that did not change since the previous pass are reused
 (`VariantFactsMemo`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
@@ -21,7 +21,6 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import DRAFTS_AWAITED
-from fanout.gates.record_facts import RecordPosition
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
@@ -183,17 +182,6 @@ def _count_undecided(variant: ObservedVariant, draft: OpenDraft, gate_inputs: Ga
     return sum(not it.is_decided and it.key not in decided_keys for it in disputes)
 
 
-def _draft_authors(rendered: RenderedVariant | None, draft: OpenDraft) -> frozenset[str]:
-    """Return the people who changed the draft's content, on its branch or upstream."""
-    package = rendered.selected.package if rendered is not None else None
-    upstream = package.upstream if package is not None else None
-    # Separation of duties concerns the draft's content. The author of another
-    # candidate has no part in it.
-    if upstream is None or upstream.revision.name != draft.trailers.revision:
-        return draft.editors
-    return draft.editors | {normalize_person(upstream.author)}
-
-
 def _find_hold(rendered: RenderedVariant) -> Hold | None:
     """Return what holds the variant whatever its gates are, or None."""
     hold = rendered.selected.draft_hold or rendered.postponed
@@ -269,6 +257,13 @@ def _build_draft_facts(
     is_written = bool(draft.commit)
     is_current = selected is not None and (selected.has_current_draft or not is_written)
     draft_line = gate_inputs.draft_lines.get(variant.spec.name)
+    package = selected.package if selected is not None else None
+    upstream = package.upstream if package is not None else None
+    authors = draft.editors
+    # Separation of duties concerns the draft's content. The author of another
+    # candidate has no part in it.
+    if upstream is not None and upstream.revision.name == draft.trailers.revision:
+        authors |= {normalize_person(upstream.author)}
     return DraftFacts(
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
@@ -280,7 +275,7 @@ def _build_draft_facts(
         reads=selected.inputs.object_versions
         if selected is not None and selected.inputs is not None and is_current
         else {},
-        authors=_draft_authors(rendered, draft),
+        authors=authors,
         has_commits=bool(draft.editors),
         moves=variant.is_moving,
         commits=evidence.drafted_commits | {draft.commit} if is_written else frozenset(),
@@ -315,33 +310,20 @@ def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> P
     (design §3).
     """
     moment = facts_before.records.position(facts_before.now)
-    return replace(
-        facts_before,
-        variants=tuple(
-            _with_publication(variant, decision.variants[variant.name].waiting, moment)
-            if decision.variants[variant.name].publish
-            else variant
-            for variant in facts_before.variants
-        ),
-        history=decision.history,
-    )
-
-
-def _with_publication(
-    variant: VariantFacts, waiting: Iterable[str], moment: RecordPosition
-) -> VariantFacts:
-    assert variant.draft is not None, "only a standing draft is published"
-    draft = variant.draft
-    return replace(
-        variant,
-        published=Publication(
+    variants: list[VariantFacts] = []
+    for variant in facts_before.variants:
+        evaluation, draft = decision.variants[variant.name], variant.draft
+        if not evaluation.publish:
+            variants.append(variant)
+            continue
+        assert draft is not None, "only a standing draft is published"
+        published = Publication(
             draft.revision,
             draft.digest,
             draft.tree,
             moment.now,
             last_evidence=moment.last_evidence,
-            waiting=frozenset(waiting),
-        ),
-        draft=None,
-        grant=None,
-    )
+            waiting=frozenset(evaluation.waiting),
+        )
+        variants.append(replace(variant, published=published, draft=None, grant=None))
+    return replace(facts_before, variants=tuple(variants), history=decision.history)

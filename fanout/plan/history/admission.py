@@ -61,20 +61,17 @@ def _find_decisions(
     publication: RecordedPublication, grant: GrantLine, records: Sequence[RecordEntry]
 ) -> list[RecordEntry]:
     """Return the decisions before a release that were about the draft, in record order."""
-    earlier = _list_earlier(grant, records)
+    names = [record.name for record in records]
+    if grant.records in names:
+        earlier = records[: names.index(grant.records) + 1]
+    else:
+        earlier = [record for record in records if record.at <= grant.at]
     withdrawn = {
         it.spec.withdraws
         for it in earlier
         if isinstance(it.spec, DecisionSpec) and it.action is Action.WITHDRAW
     }
     return [it for it in earlier if it.name not in withdrawn and _covers(it, publication, grant)]
-
-
-def _list_earlier(grant: GrantLine, records: Sequence[RecordEntry]) -> Sequence[RecordEntry]:
-    names = [record.name for record in records]
-    if grant.records in names:
-        return records[: names.index(grant.records) + 1]
-    return [record for record in records if record.at <= grant.at]
 
 
 def _covers(decision: RecordEntry, publication: RecordedPublication, grant: GrantLine) -> bool:

@@ -47,20 +47,18 @@ def merge_publications(
     by_variant: dict[str, list[RecordedPublication]] = {}
     for publication in (*recorded, *found):
         by_variant.setdefault(publication.variant, []).append(publication)
-    merged = [it for publications in by_variant.values() for it in _link(publications)]
+    merged: list[RecordedPublication] = []
+    for publications in by_variant.values():
+        linked: list[RecordedPublication] = []
+        for publication in sorted(publications, key=lambda it: it.line.at):
+            if linked and linked[-1].until is None:
+                linked[-1] = replace(linked[-1], until=publication.line.at)
+            if linked and publication.previous is None:
+                linked.append(replace(publication, previous=linked[-1].line))
+            else:
+                linked.append(publication)
+        merged += linked
     return tuple(sorted(merged, key=lambda it: (it.line.at, it.variant)))
-
-
-def _link(publications: Iterable[RecordedPublication]) -> list[RecordedPublication]:
-    linked: list[RecordedPublication] = []
-    for publication in sorted(publications, key=lambda it: it.line.at):
-        if linked and linked[-1].until is None:
-            linked[-1] = replace(linked[-1], until=publication.line.at)
-        if linked and publication.previous is None:
-            linked.append(replace(publication, previous=linked[-1].line))
-        else:
-            linked.append(publication)
-    return linked
 
 
 def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCommit:

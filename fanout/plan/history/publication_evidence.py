@@ -1,7 +1,6 @@
 """Approvals and evidence about a publication, as records, reviews and machine answers have them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 
 from fanout.api.publication_view import ApprovalView, EvidenceView
 from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
@@ -80,8 +79,12 @@ def list_evidence(
 
     `commits` are those of the branch, besides its own, at which the package was the same.
     """
-    line = publication.line
-    since = _earliest_answer(publication)
+    line, previous, grant = publication.line, publication.previous, publication.grant
+    # From then on answers about the revision are about this publication. Answers to `requires` come
+    # before it, so only an earlier publication of the same revision limits them.
+    since = previous.at if previous is not None else None
+    if previous is not None and previous.revision == line.revision:
+        since = grant.at if grant is not None else line.at
     by_revision = index.evidence.get((publication.stage, line.revision), ())
     by_commit = (
         it
@@ -98,15 +101,3 @@ def list_evidence(
     ]
     answered = [EvidenceView(it.check, it.verdict, it.at) for it in publication.answers]
     return tuple(sorted([*recorded, *answered], key=lambda it: it.at))
-
-
-def _earliest_answer(publication: RecordedPublication) -> datetime | None:
-    """Return the time from which answers about the revision are about this publication.
-
-    Answers to `requires` come before it, so only an earlier publication of the same revision
-    limits them. None: any time.
-    """
-    previous, grant = publication.previous, publication.grant
-    if previous is None or previous.revision != publication.line.revision:
-        return previous.at if previous is not None else None
-    return grant.at if grant is not None else publication.line.at

@@ -119,22 +119,20 @@ def _iterate_holds(evaluations: Mapping[str, VariantEvaluation]) -> Iterator[tup
 
 def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:
     """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
-    for (line, is_decided), paths in _group(_iterate_conflicts(drafts)).items():
-        key, _, sentence = line.partition(" ")
-        yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
-
-
-def _iterate_conflicts(
-    drafts: Iterable[_VariantDraft],
-) -> Iterator[tuple[tuple[str, bool], str]]:
+    conflicts: list[tuple[tuple[str, bool], str]] = []
     for variant, draft in drafts:
         if draft is None or draft.trailers.conflicts == NO_VALUE:
             continue
         disputes = parse_disputes(draft.trailers.conflicts)
         decided = {it.key for it in disputes if it.is_decided} | draft.settled_keys
         # Cut as in the message of the commit, from which the lines are read in later passes.
-        for line in limit_lines(rejected_lines_of_draft(draft)):
-            yield (line, line.partition(" ")[0] in decided), variant.spec.path
+        conflicts += [
+            ((line, line.partition(" ")[0] in decided), variant.spec.path)
+            for line in limit_lines(rejected_lines_of_draft(draft))
+        ]
+    for (line, is_decided), paths in _group(conflicts).items():
+        key, _, sentence = line.partition(" ")
+        yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
 
 
 def _iterate_upstreams(drafts: Iterable[_VariantDraft]) -> Iterator[RequestUpstream]:

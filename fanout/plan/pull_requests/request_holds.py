@@ -46,12 +46,15 @@ def hold_back_requests(
 
     Only variants that would be published otherwise get a hold.
     """
-    holds = {
-        variant.spec.name: hold
-        for variant in variants
-        if decision.variants[variant.spec.name].publish
-        and (hold := _find_hold(variant, inputs)) is not None
-    }
+    holds: dict[str, Hold] = {}
+    for variant in variants:
+        if decision.variants[variant.spec.name].publish:
+            state, ref = variant.observed.repository_state, variant.observed.draft_ref
+            draft = variant.observed.draft
+            head = draft.commit if draft is not None else ""
+            hold = find_request_hold(state, ref, head, variant.spec.repository, inputs)
+            if hold is not None:
+                holds[variant.spec.name] = hold
     if not holds:
         return ()
     return tuple(
@@ -70,14 +73,6 @@ def find_label_hold(facts: RequestFacts) -> Hold | None:
         f"its pull request {facts.request.number} has the label {HOLD_LABEL}; remove the label"
     )
     return Hold(Reason.REQUEST_HELD, sentence, who="the person who set the label")
-
-
-def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:
-    observed = variant.observed
-    head = observed.draft.commit if observed.draft is not None else ""
-    return find_request_hold(
-        observed.repository_state, observed.draft_ref, head, variant.spec.repository, inputs
-    )
 
 
 def find_request_hold(

@@ -4,7 +4,7 @@ The status says whether a record is on record, and whether it counts. Two write 
 after each pass the writer of statuses. Both build it here, so that they write the same bytes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -82,27 +82,16 @@ def build_record_status(
 
     `at`: since when, where the state does not tell. `effect`: of a record that a pass has seen.
     """
-    return {
-        "conditions": dump_views(_build_conditions(state, state.at or at, effect)),
-        **({"record": state.record} if state.record else {}),
-    }
-
-
-def _build_conditions(
-    state: RecordState, since: datetime, effect: RecordEffect | None
-) -> Iterator[Condition]:
-    recorded = Condition(
-        RECORDED,
-        status_of(is_true=bool(state.record)),
-        state.reason or RECORDED,
-        state.message,
-        since,
-    )
-    yield recorded
-    yield replace(recorded, type=READY)
+    since, is_recorded = state.at or at, status_of(is_true=bool(state.record))
+    recorded = Condition(RECORDED, is_recorded, state.reason or RECORDED, state.message, since)
+    conditions = [recorded, replace(recorded, type=READY)]
     if state.is_refused:
-        yield replace(recorded, type=STALLED, status=ConditionStatus.TRUE)
+        conditions.append(replace(recorded, type=STALLED, status=ConditionStatus.TRUE))
     if effect is not None:
         # No record tells when others took the effect away: since then at the latest.
         effective = status_of(is_true=effect.is_effective)
-        yield Condition(EFFECTIVE, effective, effect.reason, effect.message, since)
+        conditions.append(Condition(EFFECTIVE, effective, effect.reason, effect.message, since))
+    return {
+        "conditions": dump_views(conditions),
+        **({"record": state.record} if state.record else {}),
+    }

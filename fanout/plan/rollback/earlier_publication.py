@@ -104,16 +104,13 @@ def reverted_hold(
     """Return the hold of a reverted publication: restore it, or publish the draft."""
     remedy = "restore it (`git revert`)"
     if not reverted.is_other_package and reverted.pristine_tree is not None:
-        remedy += f", or publish the next draft over it: `{_promote_command(spec)}`"
+        subject = spec.name
+        if spec.policy:
+            subject = f"{spec.policy} --stage {spec.stage} --variant {spec.name}"
+        remedy += f", or publish the next draft over it: `fanout promote {subject} --reason WHY`"
     return Hold(
         Reason.EDITED_DOWNSTREAM,
         f"{location} {reverted.description}, and {published.revision} was published: it was"
         f" reverted; {remedy}",
         who=plan_wording.format_maintainers(spec.repository),
     )
-
-
-def _promote_command(spec: VariantSpec) -> str:
-    if not spec.policy:
-        return f"fanout promote {spec.name} --reason WHY"
-    return f"fanout promote {spec.policy} --stage {spec.stage} --variant {spec.name} --reason WHY"
