@@ -91,6 +91,14 @@ def format_draft_message(subject: str, trailers: DraftTrailers, body: str = "") 
     return f"{above}\n{trailers.as_paragraph()}"
 
 
+# Trailers that hold for all packages of a commit, and the fields that have them.
+SHARED_FIELDS = {
+    Trailer.INSTALL: "install",
+    Trailer.POLICY: "policy",
+    Trailer.STAGE: "stage",
+    Trailer.REVISION: "revision",
+    Trailer.COMMIT: "commit",
+}
 _PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
 
 

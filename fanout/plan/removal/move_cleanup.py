@@ -212,7 +212,13 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
-        branch = _find_removal_branch(abandoned)
+        # Of a pull request that removes the old package.
+        branches = (
+            draft.ref.removeprefix("refs/heads/")
+            for draft in abandoned.location.repository_state.removal_drafts.values()
+            if abandoned.location.path in draft.trees_by_path
+        )
+        branch = next(branches, "")
         request_hold = permission.request_holds.get(abandoned.left_place.place)
         if request_hold is not None:
             yield request_hold
@@ -236,17 +242,6 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         elif permission.is_ready and (window_hold := permission.window_hold) is not None:
             message = f"the former path {location} still exists: {window_hold.message}"
             yield replace(window_hold, message=message)
-
-
-def _find_removal_branch(abandoned: AbandonedLocation) -> str:
-    """Return the branch of a pull request that removes the old package; "" if there is none."""
-    location = abandoned.location
-    refs = (
-        draft.ref.removeprefix("refs/heads/")
-        for draft in location.repository_state.removal_drafts.values()
-        if location.path in draft.trees_by_path
-    )
-    return next(refs, "")
 
 
 def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:

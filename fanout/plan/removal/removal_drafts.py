@@ -184,17 +184,13 @@ def _plan_draft(
         plan = replace(plan, write=_append(draft, state, packages, statement))
     holds = [it.hold for it in packages if it.hold is not None]
     if not packages:
-        holds = [_all_restored_hold(repository)]
+        sentence = (
+            "every package that the branch removes was put back; close its pull request to keep"
+            " them"
+        )
+        actor = plan_wording.format_maintainers(repository)
+        holds = [Hold(Reason.EDITED_DOWNSTREAM, sentence, who=actor)]
     return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
-
-
-def _all_restored_hold(repository: str) -> Hold:
-    actor = plan_wording.format_maintainers(repository)
-    return Hold(
-        Reason.EDITED_DOWNSTREAM,
-        "every package that the branch removes was put back; close its pull request to keep them",
-        who=actor,
-    )
 
 
 def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
