@@ -143,15 +143,6 @@ def with_trailers(message: str, lines: Sequence[str]) -> str:
     return f"{text}\n{gap}" + "".join(f"{line}\n" for line in lines)
 
 
-def with_last_record(message: str, records: str) -> str:
-    """Return a publication's message with the newest record its release is based on.
-
-    A commit that names a record also shows that its release was recorded before it was
-    made.
-    """
-    return with_trailers(message, [f"{Trailer.RECORDS.value}: {records}"])
-
-
 def parse_last_record(message: str) -> str:
     """Parse the name of the record in the message of a publication, or "" without one."""
     for line in reversed(message.rstrip().splitlines()):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.actions import ActionSubject
 from fanout.plan.decided_variant import VariantStep
-from fanout.plan.draft_trailers import NO_VALUE, with_last_record, with_paragraph, with_trailers
+from fanout.plan.draft_trailers import NO_VALUE, with_paragraph, with_trailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
 from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -83,7 +83,8 @@ def build_publication_message(
     record_names = sorted({grant.records for grant in grants} - {"", NO_VALUE})
     # Names of records begin with their time, so the last in order is the newest.
     newest = record_names[-1] if record_names else grants[0].records
-    return with_last_record(message, newest) if newest else message
+    # A commit that names a record also shows that its release was recorded before it was made.
+    return with_trailers(message, [f"{Trailer.RECORDS}: {newest}"] if newest else ())
 
 
 def find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[GrantLine]:
@@ -113,18 +114,13 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
         for message in [build_publication_message(group, variants, plan, settings)]
         for first in variants
     }
-    return replace(
-        plan,
-        request_changes=tuple(
-            _with_message(change, messages.get((change.remote.key, change.head_ref), ""))
-            for change in plan.request_changes
-        ),
-    )
-
-
-def _with_message(change: RequestChange, message: str) -> RequestChange:
-    if change.merge is None:
-        return change
-    subject, _, body = message.partition("\n")
-    merge = replace(change.merge, subject=subject, body=body.strip("\n"))
-    return replace(change, merge=merge)
+    changes: list[RequestChange] = []
+    for change in plan.request_changes:
+        if change.merge is None:
+            changes.append(change)
+            continue
+        message = messages.get((change.remote.key, change.head_ref), "")
+        subject, _, body = message.partition("\n")
+        merge = replace(change.merge, subject=subject, body=body.strip("\n"))
+        changes.append(replace(change, merge=merge))
+    return replace(plan, request_changes=tuple(changes))

@@ -40,6 +40,9 @@ from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field, replace
 
+_RENDERING_STEPS = (VariantStep.WRITE, VariantStep.ADOPT)
+_PUBLISHING_STEPS = (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
+
 
 class _RepositoryWork(Value):
     """Pushes and commits planned for one repository."""
@@ -109,15 +112,7 @@ def _build_change(
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
     own_writes = [variant for variant in writes if not variant.observed.shares_draft]
-    # Drafts whose content is on the branch after this pass.
-    published = [
-        item.rendered.observed.draft
-        for item in work.steps
-        if item.rendered.observed.draft is not None
-        and item.step in (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
-        and not item.rendered.observed.keeps_draft
-    ]
-    withdrawn = _withdrawn_drafts(work)
+    published, withdrawn = _find_leaving_drafts(work)
     stage_drafts = plan_stage_drafts(
         state,
         [variant for variant in writes if variant.observed.shares_draft],
@@ -126,11 +121,7 @@ def _build_change(
         settings.install,
         appends=appends,
     )
-    rendered_variants = [
-        planned.rendered
-        for planned in steps
-        if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
-    ]
+    rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]
     # Removals are a second push, after the one that writes: a ref in both would lose the new
     # draft.
     removed = sorted(
@@ -140,29 +131,28 @@ def _build_change(
         | {plan.ref for plan in work.removal_drafts if plan.is_removed}
     )
     vendor = _build_vendor_commit(work, steps, settings.install)
-    tags = {
-        next_publication_tag(variant): state.head
-        for variant in _merged_by_hand(steps)
-        if state.pushes_tags
-    }
+    tagged = _merged_by_hand(steps) if state.pushes_tags else ()
+    tags = {next_publication_tag(variant): state.head for variant in tagged}
     cleanup = leaving(work.cleanup_items)
     merges = (*work.merges, *filter(None, [cleanup]), *build_removal_commits(work.removals))
     removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
     shared_writes = (*stage_drafts.writes, *removal_writes)
     if not (writes or shared_writes or removed or vendor or merges or tags):
         return None
-    # Renderings that no draft contains unchanged, since edits were merged.
-    pristine_trees = (
-        StoredTree(variant.rendering.entries, variant.rendering.tree)
-        for variant in rendered_variants
-        if variant.merged is not None and variant.rendering is not None
-    )
     change = RepositoryChange(
         remote=state.remote,
         identity=settings.identity,
         expected={},
         blobs=_collect_blobs(rendered_variants),
-        trees=(*pristine_trees, *stage_drafts.trees),
+        # No draft contains a rendering unchanged in which edits were merged.
+        trees=(
+            *(
+                StoredTree(it.rendering.entries, it.rendering.tree)
+                for it in rendered_variants
+                if it.merged is not None and it.rendering is not None
+            ),
+            *stage_drafts.trees,
+        ),
         drafts=tuple(_build_draft(it, settings, appends=appends) for it in own_writes),
         stage_drafts=shared_writes,
         branch=state.branch if merges else "",
@@ -176,16 +166,18 @@ def _build_change(
     return _with_expected_refs(change, state)
 
 
-def _withdrawn_drafts(work: _RepositoryWork) -> list[OpenDraft]:
-    """Return the drafts that go without having been published."""
-    drafts = [
-        item.rendered.observed.draft
-        for item in work.steps
-        if item.rendered.observed.draft is not None and item.step is VariantStep.REMOVE
-    ]
-    drafts += [item.open_draft for item in work.cleanup_items if item.open_draft is not None]
-    drafts += [draft for _, removal in work.removals for draft in removal.removed_drafts]
-    return drafts
+def _find_leaving_drafts(work: _RepositoryWork) -> tuple[list[OpenDraft], list[OpenDraft]]:
+    """Return the drafts whose content is on the branch after this pass, and those withdrawn."""
+    published: list[OpenDraft] = []
+    withdrawn = [it.open_draft for it in work.cleanup_items if it.open_draft is not None]
+    withdrawn += [draft for _, removal in work.removals for draft in removal.removed_drafts]
+    for item in work.steps:
+        draft, keeps = item.rendered.observed.draft, item.rendered.observed.keeps_draft
+        if draft is not None and item.step is VariantStep.REMOVE:
+            withdrawn.append(draft)
+        elif draft is not None and not keeps and item.step in _PUBLISHING_STEPS:
+            published.append(draft)
+    return published, withdrawn
 
 
 def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:

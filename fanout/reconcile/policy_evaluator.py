@@ -38,7 +38,7 @@ from fanout.plan.pull_requests.merged_drafts import (
     find_person_merges,
     judge_merges,
 )
-from fanout.plan.pull_requests.removal_reviews import RemovalReviews
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing

@@ -13,7 +13,7 @@ from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.removal_reviews import RemovalReviews
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace

@@ -6,7 +6,7 @@ context the newest counts, among those of the logins in `by`. (design-forges, "G
 for whose statuses a check of the pass waits are asked about.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
@@ -95,7 +95,14 @@ def read_commit_status(
         for status in forge.statuses.get(commit, ())
         if status.context == rule.context
     ]
-    accepted = [it for it in readings if _is_accepted(rule.by, forge.host, it.status.creator)]
+    # Creators whose statuses count, named by login, or by host and login.
+    names = {name.lower() for name in rule.by}
+    accepted = [
+        it
+        for it in readings
+        if not names
+        or names & {it.status.creator.lower(), _format_login(forge.host, it.status.creator)}
+    ]
     if not accepted:
         creators = f" by {format_names(rule.by)}" if rule.by else ""
         commits = " or ".join(map(_shorten_commit, source.commits))
@@ -114,12 +121,6 @@ def read_commit_status(
         end = "…" if len(description) > _MAX_DESCRIPTION else ""
         sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
     return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
-
-
-def _is_accepted(by: Collection[str], host: str, creator: str) -> bool:
-    """Return whether a creator's answer counts: named by login, or by host and login."""
-    names = {creator.lower(), _format_login(host, creator)}
-    return not by or any(name.lower() in names for name in by)
 
 
 def _format_login(host: str, login: str) -> str:

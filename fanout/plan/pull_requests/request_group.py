@@ -1,6 +1,6 @@
 """The variants of one pull request, as a pass leaves its branch."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
@@ -97,7 +97,10 @@ def _build_group(
         key=lambda step: step.rendered.spec.path,
     )
     is_written = any(_changes_branch(step) for step in steps)
-    hold = _find_hold(members, find_stray_paths(state, ref, steps))
+    # Packages on the branch whose variants the policy does not have any more.
+    paths = {draft.path for draft in state.drafts.values() if draft.ref == ref}
+    stray_paths = sorted(paths - {step.rendered.spec.path for step in steps})
+    hold = _find_hold(members, stray_paths)
     if ref in state.unmanaged_drafts:
         obstacles = (step.rendered.observed.obstacle for step in steps)
         hold = next((it for it in obstacles if it is not None), hold)
@@ -155,14 +158,6 @@ def group_orphaned(
                 is_orphaned=True,
                 line=lines.get((state.identity, ref)),
             )
-
-
-def find_stray_paths(
-    state: RepositoryState, head_ref: str, steps: Iterable[DecidedVariant]
-) -> tuple[str, ...]:
-    """Return the paths of packages on a branch whose variants the policy does not have any more."""
-    paths = {draft.path for draft in state.drafts.values() if draft.ref == head_ref}
-    return tuple(sorted(paths - {step.rendered.spec.path for step in steps}))
 
 
 def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:

@@ -1,7 +1,7 @@
 """Reader of removal drafts: the packages that a chain of commits takes off the branch."""
 
 from fanout.plan.observation.repository_state import RemovalDraft
-from fanout.plan.removal.removal_commit import parse_removal_commit
+from fanout.plan.removal.removal_drafts import parse_removal_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.commit_chain import read_chain
 
