@@ -33,7 +33,21 @@ class DeclinedRequest(Value, kw_only=True):
     is_closed: bool = True  # False: its branch was deleted, and the forge shows it open still
 
 
-class ObservedVariant(Value, kw_only=True):
+class VariantContext(Value, kw_only=True):
+    """Where a variant was and is to be, and what its policy, people and others make it do."""
+
+    may_adopt: bool = False  # its policy adopts existing packages
+    choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
+    previous: PreviousLocation | None = None  # other location of its published package
+    misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
+    abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
+    exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
+    wait_hold: Hold | None = None  # it waits for another variant
+    # Renderings before an interrupted push, or before a draft that replaced a merged one.
+    unfinished_push: PristineRenderings | None = None
+
+
+class ObservedVariant(VariantContext, kw_only=True):
     """One variant as its repository and its records show it, before a candidate is selected."""
 
     spec: VariantSpec
@@ -46,23 +60,14 @@ class ObservedVariant(Value, kw_only=True):
     keeps_draft: bool = False  # commits of people on it are not in what was merged by hand
     published: PublishedLine | None = None
     is_unrecorded: bool = False  # the publication was found in Git and is not on record yet
-    may_adopt: bool = False  # its policy adopts existing packages
     origin: UpstreamOrigin | None = None  # of the package that it adopts
     published_for_another: bool = False  # the publication at its path is of another variant
     tag: str = ""  # of an unrecorded publication that has a tag or is stated; full ref name
-    choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
-    previous: PreviousLocation | None = None  # other location of its published package
-    misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
-    abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
-    exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
-    wait_hold: Hold | None = None  # it waits for another variant
     reverted_publication: RevertedPublication | None = None  # its publication was reverted by hand
     has_lost_history: bool = False  # removed, and the branch lacks the commit that published it
     published_faults: tuple[InvalidInput, ...] = ()  # introduced by edits of the published package
     missing_tag: str = ""  # of the published revision, if upstream no longer has it
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
-    # Renderings before an interrupted push, or before a draft that replaced a merged one.
-    unfinished_push: PristineRenderings | None = None
     declined: DeclinedRequest | None = None  # counts for its revision alone
     obstacle: Hold | None = None  # prevents any draft, whatever the candidate
 

@@ -10,48 +10,35 @@ from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
-from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.moves.move_locations import (
-    AbandonedLocation,
-    MisplacedDraft,
-    PreviousLocation,
     location_author,
 )
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     OpenDraft,
-    PristineRenderings,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant, missing_branch_hold
+from fanout.plan.observed_variant import ObservedVariant, VariantContext, missing_branch_hold
 from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
 from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value, field, replace
+from fanout.values import field, replace
 
 
-class ObservationContext(Value, kw_only=True):
+class ObservationContext(VariantContext, kw_only=True):
     """Context of a variant beside its repository state and its recorded line."""
 
     install: str
     now: datetime
     collision_reasons: Mapping[PathOwner, str] = field(default_factory=dict)  # why not there
-    may_adopt: bool = False  # its policy lets it take over a package that is there already
-    choices: ConflictChoices = NO_CHOICES
-    previous: PreviousLocation | None = None
-    misplaced_drafts: tuple[MisplacedDraft, ...] = ()
-    abandoned: tuple[AbandonedLocation, ...] = ()
-    exchange_partners: frozenset[str] = frozenset()
     replaces_draft: bool = False  # the draft on its branch is one that another variant leaves
     # tree at the path that is known not to be a publication of it
     unpublished_tree: str | None = None
     move_hold: Hold | None = None  # what is in the way of a move
-    wait_hold: Hold | None = None  # for whom it has to wait
-    unfinished_push: PristineRenderings | None = None  # before a publication that is not whole
     # what is at its path was published for another, and is not its own
     taken_hold: Hold | None = None
     draft_per: DraftPer = DraftPer.VARIANT  # of its policy
@@ -310,12 +297,11 @@ def _occupied_path_hold(
         )
         return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
-        return Hold(
-            Reason.PATH_TAKEN,
+        sentence = (
             f"{location} holds a package that is not this variant's; choose another path or remove"
-            " it",
-            who=owner,
+            " it"
         )
+        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     if variant.is_unmanaged and not variant.may_adopt:
         if variant.draft is None:
             sentence = (

@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.plan.observation.observed_request import BranchFacts
-from fanout.plan.pull_requests.enforcement import check_enforcement
+from fanout.plan.pull_requests.other_requests import check_enforcement
 
 
 def rules(*contexts: str, protected: bool = True, push: bool = False) -> BranchFacts:

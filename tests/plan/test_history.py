@@ -13,6 +13,7 @@ from fanout.plan.history.admission import build_admission, find_admission, forma
 from fanout.plan.history.history_entry import (
     HistoryEntry,
     PublicationCommit,
+    group_by_stage,
     merge_publications,
     parse_publication_commit,
 )
@@ -21,7 +22,6 @@ from fanout.plan.history.recorded_publications import (
     StatusRevision,
     derive_history,
 )
-from fanout.plan.history.stage_revisions import group_by_stage
 from fanout.plan.observation.repository_state import Commit
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import PublishedLine

@@ -68,11 +68,27 @@ def find_requested_changes(
     variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
 ) -> tuple[ReviewFacts, ...]:
     """Return the changes that approvers request, one for each review and approval check."""
-    return tuple(
-        changes
-        for group, rule in _pair_with_rules(variants, stage_rules)
-        for changes in _find_group_changes(group, rule)
-    )
+    changes: list[ReviewFacts] = []
+    for group, rule in _pair_with_rules(variants, stage_rules):
+        for rejection in find_rejecting_reviews(group.host, group.facts, rule):
+            refused = tuple(
+                it.observed.spec.name
+                for it in group.packages
+                if _is_refused(group, it.observed, rejection)
+            )
+            if refused:
+                changes.append(
+                    ReviewFacts(
+                        at=rejection.at,
+                        by=rejection.by,
+                        stage=group.stage,
+                        check=rule.name,
+                        revision=group.revision,
+                        variants=refused,
+                        link=rejection.link,
+                    )
+                )
+    return tuple(changes)
 
 
 def find_standing_approvals(
@@ -190,25 +206,6 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
         ]
         if rewritten:
             yield _build_approval(group, rule, review, rewritten, set())
-
-
-def _find_group_changes(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ReviewFacts]:
-    for rejection in find_rejecting_reviews(group.host, group.facts, rule):
-        refused = tuple(
-            it.observed.spec.name
-            for it in group.packages
-            if _is_refused(group, it.observed, rejection)
-        )
-        if refused:
-            yield ReviewFacts(
-                at=rejection.at,
-                by=rejection.by,
-                stage=group.stage,
-                check=rule.name,
-                revision=group.revision,
-                variants=refused,
-                link=rejection.link,
-            )
 
 
 def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:

@@ -264,6 +264,13 @@ def _build_draft_facts(
     # candidate has no part in it.
     if upstream is not None and upstream.revision.name == draft.trailers.revision:
         authors |= {normalize_person(upstream.author)}
+    # Why it cannot be published in this pass even if it is released.
+    publish_hold = rendered.publish_hold if rendered is not None else None
+    if variant.declined is not None and variant.declined.revision == draft.trailers.revision:
+        publish_hold = declined_hold(variant, variant.declined)
+    elif not is_written:
+        sentence = "the draft of its stage includes it once it is released"
+        publish_hold = Hold(Reason.NO_DRAFT, sentence, DRAFTS_AWAITED)
     return DraftFacts(
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
@@ -282,25 +289,9 @@ def _build_draft_facts(
         written=draft_line.at
         if draft_line is not None and draft_line.digest == draft.trailers.digest
         else None,
-        publish_hold=_publish_hold(variant, draft, rendered),
+        publish_hold=publish_hold,
         release_hold=find_join_hold(variant, draft),
     )
-
-
-def _publish_hold(
-    observed: ObservedVariant, draft: OpenDraft, rendered: RenderedVariant | None
-) -> Hold | None:
-    """Return why the draft cannot be published in this pass even if it is released."""
-    declined = observed.declined
-    if declined is not None and declined.revision == draft.trailers.revision:
-        return declined_hold(observed, declined)
-    if not draft.commit:
-        return Hold(
-            Reason.NO_DRAFT,
-            "the draft of its stage includes it once it is released",
-            DRAFTS_AWAITED,
-        )
-    return rendered.publish_hold if rendered is not None else None
 
 
 def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> PolicyFacts:

@@ -127,41 +127,35 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     location = f"{spec.repository}:{spec.path}"
     namespace, variant = occupant.owner
     _, path = occupant.place
-    if namespace != spec.namespace:
-        return Hold(
-            Reason.PATH_TAKEN,
-            f"{location} is not free: {path} belongs to a variant in another namespace; choose"
-            " another path, or wait until it is free",
-            who=location_author(spec),
-        )
-    if variant == spec.name:
-        return Hold(
-            Reason.PATH_CHANGED,
-            f"{location} and the present path {path} are nested; move it to a third path first",
-            who=location_author(spec),
-        )
-    owner = f"variant {variant} ({occupant.policy})"
     policy = occupant.policy.partition("/")[2]
-    if occupant.is_undeclared:
-        return Hold(
-            Reason.PATH_TAKEN,
-            f"{location} is not free: {path} belongs to policy {occupant.policy}, which is not"
-            " declared; declare it again, or declare it without targets and run"
-            f" `fanout remove {policy} --all-gone --reason WHY`",
-            who=location_author(spec),
-        )
-    if occupant.is_leaving:
-        sentence = f"{location} is not free: {owner} leaves {path} when it is ready at its new path"
-    elif occupant.is_moving:
-        sentence = f"{location} is not free: {owner} has not moved from {path} yet"
-    else:
-        subject = f"{policy} {variant}" if policy else variant
+    owner = f"variant {variant} ({occupant.policy})"
+    if variant == spec.name and namespace == spec.namespace:
         sentence = (
-            f"{location} is not free: {path} belongs to {owner}, which has no target; run"
-            f" `fanout remove {subject} -n {namespace} --reason WHY`"
+            f"{location} and the present path {path} are nested; move it to a third path first"
         )
-    return Hold(
-        Reason.PATH_TAKEN,
-        sentence,
-        who=plan_wording.format_promoter(f"variant {variant}"),
-    )
+        return Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec))
+    who = location_author(spec)
+    if namespace != spec.namespace:
+        sentence = (
+            f"{path} belongs to a variant in another namespace; choose another path, or wait until"
+            " it is free"
+        )
+    elif occupant.is_undeclared:
+        sentence = (
+            f"{path} belongs to policy {occupant.policy}, which is not declared; declare it again,"
+            f" or declare it without targets and run `fanout remove {policy} --all-gone --reason"
+            " WHY`"
+        )
+    else:
+        who = plan_wording.format_promoter(f"variant {variant}")
+        if occupant.is_leaving:
+            sentence = f"{owner} leaves {path} when it is ready at its new path"
+        elif occupant.is_moving:
+            sentence = f"{owner} has not moved from {path} yet"
+        else:
+            subject = f"{policy} {variant}" if policy else variant
+            sentence = (
+                f"{path} belongs to {owner}, which has no target; run `fanout remove {subject} -n"
+                f" {namespace} --reason WHY`"
+            )
+    return Hold(Reason.PATH_TAKEN, f"{location} is not free: {sentence}", who=who)
