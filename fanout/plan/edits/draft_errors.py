@@ -71,7 +71,7 @@ def describe_outside_files(
         _draft_broken(
             f"the file is outside of {names}, and a publication would drop its change",
             "keep the change on a branch of its own, and take it back",
-            _where(path),
+            ErrorLocation(file=path),
         )
         for path in paths
     )
@@ -137,7 +137,7 @@ def _find_faults(
         if fault is not None:
             yield (path, mode, data), fault
     for path, problem in find_unportable_files(files):
-        yield (path, problem), _draft_broken(problem, "rename the file", _where(path))
+        yield (path, problem), _draft_broken(problem, "rename the file", ErrorLocation(file=path))
     if KPTFILE not in files:
         yield (
             (KPTFILE,),
@@ -167,7 +167,9 @@ def _file_fault(
     """
     if mode not in _REGULAR_MODES:
         return _draft_broken(
-            "is a symbolic link, which a package may not have", "use a file", _where(path)
+            "is a symbolic link, which a package may not have",
+            "use a file",
+            ErrorLocation(file=path),
         )
     # Both markers are required, in order: one such line alone can be legitimate
     # text.
@@ -175,7 +177,9 @@ def _file_fault(
     if marked is not None and _THEIRS.search(data, marked.end()):
         line = data.count(b"\n", 0, marked.start()) + 1
         problem = "the markers of a merge conflict were committed"
-        return _draft_broken(problem, "decide the conflict and remove them", _where(path, line))
+        return _draft_broken(
+            problem, "decide the conflict and remove them", ErrorLocation(file=path, line=line)
+        )
     if manifests is not None and is_manifest(path):
         try:
             manifests[path], value_count = _parse_manifest(data, path, counter.limit)
@@ -192,10 +196,6 @@ def _parse_manifest(data: bytes, path: str, max_values: int) -> tuple[Manifest, 
     """Return the file's manifest and its number of values. Raises InvalidInput beyond them."""
     counter = ValueCounter(max_values)
     return Manifest.parse(data, path, counter), counter.count
-
-
-def _where(path: str, line: int = 0) -> ErrorLocation:
-    return ErrorLocation(file=path, line=line)
 
 
 def _draft_broken(problem: str, remedy: str, where: ErrorLocation) -> InvalidInput:

@@ -7,7 +7,6 @@ for whose statuses a check of the pass waits are asked about.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check, CommitStatusCheck, Stage
@@ -15,7 +14,7 @@ from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.observed_request import CommitStatus, StatusState
+from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import VariantLine
@@ -40,11 +39,6 @@ class StatusSource(Value):
     forge: ForgeState | None  # None: the repository has none
     commits: tuple[str, ...] = ()
     missing: str = ""
-
-
-class _StatusAtCommit(NamedTuple):
-    status: CommitStatus
-    commit: str
 
 
 def find_draft_source(variant: ObservedVariant) -> StatusSource:
@@ -90,7 +84,7 @@ def read_commit_status(
     if source.missing:
         return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
     readings = [
-        _StatusAtCommit(status, commit)
+        (status, commit)
         for commit in source.commits
         for status in forge.statuses.get(commit, ())
         if status.context == rule.context
@@ -98,25 +92,21 @@ def read_commit_status(
     # Creators whose statuses count, named by login, or by host and login.
     names = {name.lower() for name in rule.by}
     accepted = [
-        it
-        for it in readings
-        if not names
-        or names & {it.status.creator.lower(), _format_login(forge.host, it.status.creator)}
+        (status, commit)
+        for status, commit in readings
+        if not names or names & {status.creator.lower(), _format_login(forge.host, status.creator)}
     ]
     if not accepted:
         creators = f" by {format_names(rule.by)}" if rule.by else ""
-        commits = " or ".join(map(_shorten_commit, source.commits))
+        commits = " or ".join(it[:12] for it in source.commits)
         sentence = f"there is no status {rule.context}{creators} at {commits}"
         if readings:
-            ignored = {_format_login(forge.host, it.status.creator) for it in readings}
+            ignored = {_format_login(forge.host, status.creator) for status, _ in readings}
             sentence += f"; that of {format_names(ignored)} is ignored"
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
-    status, commit = max(accepted, key=lambda it: it.status.instant)
+    status, commit = max(accepted, key=lambda it: it[0].instant)
     creator = _format_login(forge.host, status.creator)
-    sentence = (
-        f"status {status.context} at {_shorten_commit(commit)} is {status.state.value}, by"
-        f" {creator}"
-    )
+    sentence = f"status {status.context} at {commit[:12]} is {status.state.value}, by {creator}"
     if description := " ".join(status.description.split()):
         end = "…" if len(description) > _MAX_DESCRIPTION else ""
         sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
@@ -125,10 +115,6 @@ def read_commit_status(
 
 def _format_login(host: str, login: str) -> str:
     return f"{host}/{login}".lower()
-
-
-def _shorten_commit(commit: str) -> str:
-    return commit[:12]
 
 
 class StatusSubject(Value, kw_only=True):

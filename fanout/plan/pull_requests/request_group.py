@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
 from fanout.plan import plan_wording
 from fanout.plan.actions import RepositorySubject
-from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.decided_variant import RELEASED_STATES, DecidedVariant, VariantStep
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
@@ -15,8 +14,6 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-
-_RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
 
 
 class RequestGroup(RepositorySubject, kw_only=True):
@@ -188,7 +185,7 @@ def _is_member(step: DecidedVariant, *, is_open: bool) -> bool:
             VariantStep.KEEP,
             VariantStep.MERGE,
         )
-    is_released = evaluation is not None and evaluation.state in _RELEASED
+    is_released = evaluation is not None and evaluation.state in RELEASED_STATES
     return is_present and (is_open or is_released or observed.shares_draft)
 
 

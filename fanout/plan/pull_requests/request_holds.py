@@ -1,4 +1,4 @@
-"""Holds of drafts that the gates let through, and whose pull request cannot be merged yet.
+"""Settings of pull requests, and holds of drafts whose request cannot be merged yet.
 
 And of variants that would join a pull request which is ready, or which anybody approved.
 """
@@ -6,7 +6,7 @@ And of variants that would join a pull request which is ready, or which anybody 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.promotion_policy import MergeMethod
+from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -21,13 +21,32 @@ from fanout.plan.pull_requests.declined_requests import (
     describe_declined,
     is_closed_by_person,
 )
-from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, replace
 
 HOLD_LABEL = "fanout/hold"
 _REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
+
+
+class RequestSettings(Value):
+    """Settings of the pull requests of one policy: how they are opened and merged, and labels."""
+
+    merge: MergeMethod = MergeMethod.DIRECT
+    style: MergeStyle = MergeStyle.MERGE
+    opens_as_draft: bool = True
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+    def choose_style(self, state: RepositoryState, head_ref: str) -> MergeStyle:
+        """Return the style in which the request of a branch is merged.
+
+        A forge that rebases leaves out commits with several parents, and what they change. A
+        squash has the whole branch, and a history as straight.
+        """
+        draft = state.drafts.get(head_ref) or state.removal_drafts.get(head_ref)
+        has_joints = draft is not None and draft.has_joints
+        return MergeStyle.SQUASH if has_joints and self.style is MergeStyle.REBASE else self.style
 
 
 class RequestHoldInputs(Value):
@@ -166,3 +185,21 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     )
     actor = plan_wording.format_maintainers(variant.spec.repository)
     return Hold(Reason.REQUEST_OPEN, sentence, actor)
+
+
+def read_request_settings(promotions: Sequence[PromotionPolicy]) -> RequestSettings:
+    """Return the settings of a policy, from the PromotionPolicies that govern it.
+
+    `pullRequest` is that of the first one by name that has it. People merge where any says so.
+    """
+    by_name = sorted(promotions, key=lambda promotion: promotion.metadata.name)
+    settings = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
+    request = next(settings, PullRequest())
+    is_manual = any(it.spec.merge is MergeMethod.MANUAL for it in promotions)
+    return RequestSettings(
+        merge=MergeMethod.MANUAL if is_manual else MergeMethod.DIRECT,
+        style=request.merge_style,
+        opens_as_draft=request.draft,
+        labels=tuple(request.labels),
+        reviewers=tuple(request.reviewers),
+    )

@@ -14,14 +14,13 @@ from fanout.plan.observation.observed_request import (
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_holds import find_label_hold
+from fanout.plan.pull_requests.request_holds import RequestSettings, find_label_hold
 from fanout.plan.pull_requests.request_marker import (
     RequestText,
     build_request_text,
     needs_update,
     replace_own_text,
 )
-from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.selection.ref_names import install_of
 from fanout.values import Value, replace
 

@@ -10,12 +10,13 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Action
 from fanout.api.record_objects import ApprovalSpec
 from fanout.plan.actions import ActionKind, PlanAction
-from fanout.plan.observation.record_trace import RecordTrace, format_trace
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
+    RecordTrace,
     RepositoryChange,
     RepositoryState,
+    format_trace,
 )
 from fanout.plan.records.policy_records import RecordEntry, RecordsKey
 from fanout.selection.ref_names import record_traces_ref

@@ -391,27 +391,19 @@ def build_removal_commits(
     for variant_removal, removal in removals:
         if removal.removes_package and not removal.awaits_request:
             removals_by_owner.setdefault(removal.owner, []).append((variant_removal, removal))
-    return tuple(
-        _build_removal_commit(removals_by_owner[owner]) for owner in sorted(removals_by_owner)
-    )
-
-
-def _build_removal_commit(
-    removals: Sequence[tuple[VariantRemoval, PackageRemoval]],
-) -> PublicationMerge:
-    removals = sorted(removals, key=lambda pair: pair[1].path)
-    package_removals = [removal for _, removal in removals]
-    reason = "Its target is gone." if len(package_removals) == 1 else "Their targets are gone."
-    times = [int(variant_removal.first_due.timestamp()) for variant_removal, _ in removals]
-    times += [
-        removal.repository_state.head_time
-        for removal in package_removals
-        if removal.repository_state is not None
-    ]
-    paths = tuple(removal.path for removal in package_removals)
-    return PublicationMerge(
-        drafts=(),
-        message=removal_message(package_removals, reason),
-        timestamp=max(times),
-        dropped_paths=paths,
-    )
+    commits: list[PublicationMerge] = []
+    for _, pairs in sorted(removals_by_owner.items()):
+        times = [int(variant_removal.first_due.timestamp()) for variant_removal, _ in pairs]
+        packages = sorted((it for _, it in pairs), key=lambda it: it.path)
+        states = (it.repository_state for it in packages)
+        times += [state.head_time for state in states if state is not None]
+        reason = "Its target is gone." if len(packages) == 1 else "Their targets are gone."
+        commits.append(
+            PublicationMerge(
+                drafts=(),
+                message=removal_message(packages, reason),
+                timestamp=max(times),
+                dropped_paths=tuple(removal.path for removal in packages),
+            )
+        )
+    return tuple(commits)

@@ -10,7 +10,8 @@ from itertools import groupby
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation
+from fanout.plan.decided_variant import RELEASED_STATES
 from fanout.plan.draft_messages import build_draft_trailers, draft_subject, new_conflict_lines
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph
@@ -218,9 +219,6 @@ def _staying_package(draft: OpenDraft) -> _Package:
     )
 
 
-_RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
-
-
 def hold_back_stage_drafts(
     variants: Sequence[RenderedVariant], decision: PolicyEvaluation
 ) -> tuple[RenderedVariant, ...]:
@@ -239,19 +237,26 @@ def hold_back_stage_drafts(
             and variant.observed.draft is not None
             and variant.draft_content is None
         )
-        if is_written and (evaluation.state in _RELEASED or has_forge):
+        if is_written and (evaluation.state in RELEASED_STATES or has_forge):
             members.setdefault(_draft_key(variant), []).append(evaluation)
-    waiting = {
-        key: first
-        for key, evaluations in members.items()
-        if any(it.publish for it in evaluations)
-        and (first := next((it for it in evaluations if not it.publish), None)) is not None
-    }
-    if not waiting:
+    holds: dict[tuple[str, str], Hold] = {}
+    for key, evaluations in members.items():
+        # The first variant of the draft that cannot be published yet.
+        other = next((it for it in evaluations if not it.publish), None)
+        if other is not None and any(it.publish for it in evaluations):
+            first = other.holds[0] if other.holds else None
+            reason = f": {first.message}" if first is not None and first.message else ""
+            holds[key] = Hold(
+                Reason.STAGE_DRAFT_PENDING,
+                f"{other.name} in the same draft cannot be published yet{reason}",
+                who=first.who if first is not None else "",
+                until=first.until if first is not None else None,
+            )
+    if not holds:
         return ()
     return tuple(
-        replace(variant, publish_hold=_pending_hold(waiting[_draft_key(variant)]))
-        if _draft_key(variant) in waiting and decision.variants[variant.spec.name].publish
+        replace(variant, publish_hold=holds[_draft_key(variant)])
+        if _draft_key(variant) in holds and decision.variants[variant.spec.name].publish
         else variant
         for variant in variants
     )
@@ -259,15 +264,3 @@ def hold_back_stage_drafts(
 
 def _draft_key(variant: RenderedVariant) -> tuple[str, str]:
     return variant.observed.repository_state.identity, variant.observed.draft_ref
-
-
-def _pending_hold(other: VariantEvaluation) -> Hold:
-    """Return the hold on the first variant of the draft that cannot be published yet."""
-    first = other.holds[0] if other.holds else None
-    reason = f": {first.message}" if first is not None and first.message else ""
-    return Hold(
-        Reason.STAGE_DRAFT_PENDING,
-        f"{other.name} in the same draft cannot be published yet{reason}",
-        who=first.who if first is not None else "",
-        until=first.until if first is not None else None,
-    )
