@@ -34,7 +34,7 @@ class DeclinedRequest(Value, kw_only=True):
 
 
 class VariantContext(Value, kw_only=True):
-    """Where a variant was and is to be, and what its policy, people and others make it do."""
+    """Context of a variant: its places, choices about it, and what others make it wait for."""
 
     may_adopt: bool = False  # its policy adopts existing packages
     choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
