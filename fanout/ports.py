@@ -15,7 +15,7 @@ from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.plan.history.status_revision import StatusRevision
+from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ChangedPaths,

@@ -22,11 +22,11 @@ computed one by one. Its instants are whole seconds since 1970.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import pairwise
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
@@ -101,12 +101,18 @@ def parse_schedule(text: str) -> CronSchedule:
         remedy = "write minute, hour, day-of-month, month, day-of-week, such as '*/15 8-16 * * 1-5'"
         raise _refusal(text, problem, remedy)
     parts = [
-        _normalize_field(text, field, part.lower())
+        # A leading star stays, as cron gives it a meaning.
+        ",".join(_normalize_element(text, field, element) for element in part.lower().split(","))
         for field, part in zip(FIELDS, fields, strict=True)
     ]
     # Normalized, so that equal schedules share memoized times whatever their spelling.
     line = " ".join(parts)
-    _check_fires(text, line)
+    try:
+        next(CronSim(line, LONG_BEFORE))
+    except (StopIteration, CronSimError):
+        # One such as February 30 would be waited for in silence.
+        problem = "it never fires: none of its months has that day"
+        raise _refusal(text, problem, "change day-of-month or month") from None
     return CronSchedule(text, line, not (parts[0].startswith("*") or parts[1].startswith("*")))
 
 
@@ -126,14 +132,6 @@ def _expand_macro(text: str) -> str:
     return word
 
 
-def _normalize_field(text: str, field: CronField, part: str) -> str:
-    """Normalize one field: names become numbers.
-
-    A leading star stays, as cron gives it a meaning.
-    """
-    return ",".join(_normalize_element(text, field, element) for element in part.split(","))
-
-
 def _normalize_element(text: str, field: CronField, element: str) -> str:
     """Normalize one element: a star, a number or a range, with an optional step."""
     _refuse_other_crons(text, field, element)
@@ -143,7 +141,12 @@ def _normalize_element(text: str, field: CronField, element: str) -> str:
             f"write numbers from {field.low} to {field.high}, ranges, lists or steps like '*/2'"
         )
         raise _refusal(text, f"{field.name}: cannot read {element!r}", remedy)
-    step = _parse_step(text, field, match["step"])
+    step = ""
+    if (written := match["step"]) is not None:
+        if not _NUMBER.fullmatch(written) or int(written) == 0:
+            problem = f"{field.name}: the step is {written!r}"
+            raise _refusal(text, problem, "write a number from 1 upward")
+        step = f"/{int(written)}"
     if match["star"]:
         return f"*{step}"
     low = _parse_number(text, field, match["low"])
@@ -175,14 +178,6 @@ def _suggest_unwrapped(field: CronField, low: int, high: int) -> str:
     head = f"{low}-{_highest_number(field)}" if low < _highest_number(field) else str(low)
     tail = f"{field.low}-{high}" if high > field.low else str(high)
     return f"write '{head},{tail}'"
-
-
-def _parse_step(text: str, field: CronField, step: str | None) -> str:
-    if step is None:
-        return ""
-    if not _NUMBER.fullmatch(step) or int(step) == 0:
-        raise _refusal(text, f"{field.name}: the step is {step!r}", "write a number from 1 upward")
-    return f"/{int(step)}"
 
 
 def _parse_number(text: str, field: CronField, word: str) -> int:
@@ -235,18 +230,6 @@ def _suggest_for_sign(sign: str, field: CronField, element: str) -> str:
             )
 
 
-def _check_fires(text: str, line: str) -> None:
-    """Refuse a schedule that never fires, such as February 30.
-
-    It would be waited for in silence.
-    """
-    try:
-        next(CronSim(line, LONG_BEFORE))
-    except (StopIteration, CronSimError):
-        problem = "it never fires: none of its months has that day"
-        raise _refusal(text, problem, "change day-of-month or month") from None
-
-
 def _refusal(text: str, problem: str, remedy: str) -> InvalidInput:
     return InvalidInput(f"schedule {text!r}: {problem}", reason=REASON, remedy=remedy)
 
@@ -260,7 +243,11 @@ def next_fire(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> dateti
     """Return the first instant after `after` (aware) at which the schedule fires, in UTC."""
     after = after.astimezone(UTC)
     if schedule.by_wall_clock:
-        return _next_by_wall_clock(schedule, zone, after)
+        for wall in CronSim(schedule.line, wall_time(zone, after)):
+            instant = instant_of(zone, wall)
+            if instant > after:  # otherwise `after` is the second of two equal wall times
+                return instant
+        raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
     return _next_by_elapsed_time(schedule, zone, after)
 
 
@@ -268,7 +255,11 @@ def list_fires(
     schedule: CronSchedule, zone: ZoneInfo, after: datetime, count: int
 ) -> list[datetime]:
     """List the first `count` fire times after `after`, in order, in UTC."""
-    return list(islice(_all_fires(schedule, zone, after), count))
+    fires: list[datetime] = []
+    while len(fires) < count:
+        after = next_fire(schedule, zone, after)
+        fires.append(after)
+    return fires
 
 
 def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datetime | None:
@@ -295,20 +286,6 @@ def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datet
     return latest
 
 
-def _all_fires(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
-    while True:
-        after = next_fire(schedule, zone, after)
-        yield after
-
-
-def _next_by_wall_clock(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
-    for wall in CronSim(schedule.line, wall_time(zone, after)):
-        instant = instant_of(zone, wall)
-        if instant > after:  # otherwise `after` is the second of two equal wall times
-            return instant
-    raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
-
-
 def _next_by_elapsed_time(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
     """Search from one change of the clock to the next: between them a wall time is unique.
 
@@ -328,15 +305,10 @@ def _next_by_elapsed_time(schedule: CronSchedule, zone: ZoneInfo, after: datetim
                 return instant
             after = max(search_end, instant - ANY_JUMP)
             continue
-        if (at_change := _fire_at_change(schedule, zone, change)) is not None:
-            return at_change
+        wall = wall_time(zone, change)
+        if next(CronSim(schedule.line, wall - SECOND)) == wall:
+            return change
         after = change
-
-
-def _fire_at_change(schedule: CronSchedule, zone: ZoneInfo, change: datetime) -> datetime | None:
-    """Return the instant of the change if the schedule fires at that wall time."""
-    wall = wall_time(zone, change)
-    return change if next(CronSim(schedule.line, wall - SECOND)) == wall else None
 
 
 DAY = 24 * 3600

@@ -103,8 +103,9 @@ class RecurringWindow:
 
         None: the calendar ends. A span that goes on for more than five years has no end.
         """
-        partial = self._memoized(instant)
-        if partial is None:
+        place = bisect_right(self._partial_spans, instant, key=_span_since) - 1
+        partial = self._partial_spans[place] if place >= 0 else None
+        if partial is None or partial.end <= instant:
             partial = self._search(instant)
             if partial is None:
                 return None
@@ -114,13 +115,6 @@ class RecurringWindow:
         return WindowSpan(
             partial.start, partial.end if partial.complete and partial.end <= limit else None
         )
-
-    def _memoized(self, instant: int) -> _PartialSpan | None:
-        """Return the memoized span that is the answer, or None."""
-        place = bisect_right(self._partial_spans, instant, key=_span_since) - 1
-        if place < 0 or self._partial_spans[place].end <= instant:
-            return None
-        return self._partial_spans[place]
 
     def _memoize(self, partial: _PartialSpan) -> None:
         # Passes ask for instants near now, so old spans are dropped.
@@ -293,16 +287,27 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
         closes, cause = _closes_at(calendars, at)
         if cause is None:
             return WindowState(True, None, "publication is open")
+        subject, verb = ("a denied time", "begins") if cause.denies else ("an allowed time", "ends")
         return WindowState(
             True,
             _to_datetime(closes),
-            _open_until_sentence(cause),
+            f"publication is open until {subject}{_owner_clause(cause)} {verb}:"
+            f" {cause.window_names}",
             cause.calendar,
             cause.window_names,
         )
     opens_at = _to_datetime(_opens_at(calendars, at))
+    if closed.denies:
+        clause = f"by a denied time{_owner_clause(closed)}"
+    else:
+        times = "times" if len(closed.windows) > 1 else "time"
+        clause = f"outside of the allowed {times}{_owner_clause(closed)}"
     return WindowState(
-        False, opens_at, _closed_sentence(closed), closed.calendar, closed.window_names
+        False,
+        opens_at,
+        f"publication is closed {clause}: {closed.window_names}",
+        closed.calendar,
+        closed.window_names,
     )
 
 
@@ -460,22 +465,6 @@ def _allowed_to(windows: Sequence[RecurringWindow], at: int) -> tuple[int, Recur
                 at, last_window, covered = span.end, window, True
                 steps_left -= 1
     return None if last_window is None or at > limit else (at, last_window)
-
-
-def _closed_sentence(cause: _ClosureCause) -> str:
-    """Format why publication is closed."""
-    if cause.denies:
-        clause = f"by a denied time{_owner_clause(cause)}"
-    else:
-        times = "times" if len(cause.windows) > 1 else "time"
-        clause = f"outside of the allowed {times}{_owner_clause(cause)}"
-    return f"publication is closed {clause}: {cause.window_names}"
-
-
-def _open_until_sentence(cause: _ClosureCause) -> str:
-    """Format until when publication is open."""
-    subject, verb = ("a denied time", "begins") if cause.denies else ("an allowed time", "ends")
-    return f"publication is open until {subject}{_owner_clause(cause)} {verb}: {cause.window_names}"
 
 
 def _owner_clause(cause: _ClosureCause) -> str:

@@ -73,17 +73,12 @@ def first_change(zone: ZoneInfo, start: datetime, end: datetime) -> datetime | N
     while low < end:
         high = min(low + PROBE, end)
         if offset_at(zone, high) != offset:
-            return _bisect(zone, low, high)
+            while high - low > SECOND:
+                middle = low + (high - low) // (2 * SECOND) * SECOND
+                if offset_at(zone, middle) == offset:
+                    low = middle
+                else:
+                    high = middle
+            return high
         low = high
     return None
-
-
-def _bisect(zone: ZoneInfo, low: datetime, high: datetime) -> datetime:
-    offset = offset_at(zone, low)
-    while high - low > SECOND:
-        middle = low + (high - low) // (2 * SECOND) * SECOND
-        if offset_at(zone, middle) == offset:
-            low = middle
-        else:
-            high = middle
-    return high

@@ -42,7 +42,7 @@ from fanout.cluster.status_history import read_status_revisions
 from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.package.tree_ids import blob_id
-from fanout.plan.history.status_revision import StatusRevision
+from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.policy_records import (
     LostBranch,

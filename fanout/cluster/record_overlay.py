@@ -17,7 +17,7 @@ from fanout.cluster.policy_state_files import (
     parse_groups,
 )
 from fanout.errors import Bug
-from fanout.plan.history.status_revision import StatusRevision
+from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import (
     PolicyRecords,

@@ -14,7 +14,7 @@ from fanout.cluster.policy_state_files import (
 )
 from fanout.errors import InvalidInput
 from fanout.package.tree_ids import TreeEntry
-from fanout.plan.history.status_revision import StatusRevision
+from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.repository_state import Commit
 from fanout.ports import ObjectReader
 

@@ -1,6 +1,6 @@
 """Assembly of declared objects from what a front end has read, with checks among the objects."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from fanout.api.field_errors import FieldError, find_similar_name
@@ -52,6 +52,13 @@ def assemble_declared(
             for item, error in cross_check(items, unusable)
         ),
     ]
+    # Repositories that cannot be used and would be, or would hold, a target.
+    failures = list(read.unusable)
+    for key, positions in sorted(unusable_positions.items()):
+        if key.kind == Repository.__name__ or key.kind not in KINDS:  # which may be misspelled
+            namespaces = _find_allowed_namespaces(key, positions)
+            kind = own_kind(Repository)
+            failures += [DeclarationFailure(key.identity, kind, it) for it in namespaces]
     return replace(
         read,
         repositories=_select_kind(Repository, items),
@@ -59,21 +66,13 @@ def assemble_declared(
         variants=_select_kind(PackageVariant, items),
         promotions=_select_kind(PromotionPolicy, items),
         scenarios=_select_kind(Scenario, items),
-        faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
+        faults=tuple(
+            sorted(dict.fromkeys(findings), key=lambda it: (it.where.file, it.where.line))
+        ),
         left_out=tuple(left_out),
-        unusable=(*read.unusable, *_describe_repositories(unusable_positions)),
+        unusable=tuple(failures),
         positions={key: position for key, (_, position) in own_objects.items()},
     )
-
-
-def _describe_repositories(
-    left_out: Mapping[ObjectKey, Sequence[ObjectPosition]],
-) -> Iterator[DeclarationFailure]:
-    """Describe the Repositories that cannot be used and would be, or would hold, a target."""
-    for key, positions in sorted(left_out.items()):
-        if key.kind == Repository.__name__ or key.kind not in KINDS:  # which may be misspelled
-            for namespace in _find_allowed_namespaces(key, positions):
-                yield DeclarationFailure(key.identity, own_kind(Repository), namespace)
 
 
 def _find_allowed_namespaces(key: ObjectKey, positions: Iterable[ObjectPosition]) -> Sequence[str]:
@@ -103,7 +102,3 @@ def build_finding(identity: str, position: ObjectPosition, error: FieldError) ->
 
 def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
     return tuple(item for item in items if isinstance(item, kind))
-
-
-def _sort_key(finding: Finding) -> tuple[str, int]:
-    return finding.where.file, finding.where.line

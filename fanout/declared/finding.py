@@ -44,18 +44,15 @@ def group_findings(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(_similarity_key(finding), []).append(finding)
+        kind, _, name = finding.where.object.partition("/")
+        problem = _FILE_AND_LINE.sub("", finding.problem)
+        if name:
+            problem = problem.replace(name, "")
+        key = kind, finding.where.field, problem, finding.remedy, finding.severity
+        groups.setdefault(key, []).append(finding)
     for first, *similar in groups.values():
         if len(similar) < MAX_SEPARATE:
             yield from ((finding, str(finding)) for finding in (first, *similar))
             continue
         positions = ", ".join(str(replace(it.where, field="")) for it in similar[:_SHOWN_POSITIONS])
         yield first, f"{first} (and {len(similar):,} more, at {positions}, …)"
-
-
-def _similarity_key(finding: Finding) -> tuple[str, ...]:
-    kind, _, name = finding.where.object.partition("/")
-    problem = _FILE_AND_LINE.sub("", finding.problem)
-    if name:
-        problem = problem.replace(name, "")
-    return kind, finding.where.field, problem, finding.remedy, finding.severity

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import KINDS
-from fanout.api.object_meta import GROUP, KRMObject
+from fanout.api.object_meta import KRMObject
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.variant_spec import Object
@@ -32,11 +32,6 @@ class ObjectKey(NamedTuple):
     def may_be(self, kind: type[KRMObject]) -> bool:
         """Return whether an object meant for fanout is of this kind; a misspelled one may be."""
         return self.kind == kind.__name__ or self.kind not in KINDS
-
-
-def own_key(item: KRMObject) -> ObjectKey:
-    """Return the key of an object of fanout."""
-    return ObjectKey(GROUP, item.kind, item.metadata.namespace, item.metadata.name)
 
 
 class ObjectPosition(Protocol):

@@ -11,8 +11,7 @@ from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
 from fanout.errors import InvalidInput
 from fanout.forge.forge_http import ForgeHttp, HostAccess, HttpLimits
 from fanout.forge.gitea import GiteaForge
-from fanout.plan.observation.observed_request import RepositoryName
-from fanout.plan.observation.repository_location import locate_repository
+from fanout.plan.observation.observed_request import RepositoryName, locate_repository
 from fanout.plan.pull_requests.call_limits import HostLimits, limits_of_host
 from fanout.ports import Credentials, Forge
 from fanout.telemetry.event_counters import EventCounters

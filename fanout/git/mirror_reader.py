@@ -389,7 +389,8 @@ def _decode_name(name: bytes, parent: str) -> str:
         return name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"a file name in {escape_unprintable(parent) or _ROOT_DIRECTORY} is not valid UTF-8: {name!r}",
+            f"a file name in {escape_unprintable(parent) or _ROOT_DIRECTORY} is not valid UTF-8:"
+            f" {name!r}",
             reason="UnreadableName",
             remedy="rename the file",
         ) from error

@@ -13,9 +13,9 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
 from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure, own_kind
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey, own_key
+from fanout.declared.object_key import ObjectKey
 from fanout.declared.required_kinds import (
     KindReference,
     RequiredKind,
@@ -138,7 +138,7 @@ class ApiInventory:
             *declared.variants,
         ]
         for declaration in declarations:
-            key = own_key(declaration)
+            key = key_of(declaration)
             previous = self._injected.get(key, frozenset())
             added = frozenset(injected.get(key, ())) - previous
             if added and any(find_open_injectors(declaration)):

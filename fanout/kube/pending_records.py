@@ -19,8 +19,14 @@ from fanout.kube.api_connection import (
     NotServed,
 )
 from fanout.kube.object_watch import ObjectWatch
-from fanout.plan.records.record_conditions import RECORDED, STALLED, build_record_status
-from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
+from fanout.plan.records.record_listing import (
+    RECORDED,
+    STALLED,
+    RecordListing,
+    RecordObject,
+    RecordState,
+    build_record_status,
+)
 from fanout.plan.written_objects import ObjectName
 from fanout.telemetry.error_isolation import run_isolated
 

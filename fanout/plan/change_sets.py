@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.removal.move_cleanup import CleanupItem
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval
+from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.repository_changes import next_publication_tag
 from fanout.values import Value, replace
 
@@ -107,14 +105,27 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
             yield _step_part(plan, step)
     for item in plan.cleanup.items:
         if _is_at(item.state, remote):
-            yield _cleanup_part(plan, item)
+            yield _Part(
+                {(plan.namespace, item.spec.name)},
+                {("path", item.path), *_shared_drafts([item.open_draft])},
+                {item.state.branch} if item.removes_package else set(),
+                item.removes_package,
+            )
     for variant_removal in plan.cleanup.removals:
         for removal in variant_removal.package_removals:
-            if removal.repository_state is not None and _is_at(removal.repository_state, remote):
-                yield _removal_part(plan, removal, removal.repository_state)
+            state = removal.repository_state
+            if state is not None and _is_at(state, remote):
+                removes = removal.removes_package and not removal.awaits_request
+                yield _Part(
+                    {(plan.namespace, removal.variant)},
+                    {("path", removal.path), *_shared_drafts(removal.removed_drafts)},
+                    {state.branch} if removes else set(),
+                    removes,
+                )
     for draft_plan in plan.cleanup.removal_drafts:
         if _is_at(draft_plan.state, remote) and (draft_plan.write or draft_plan.is_removed):
-            yield _removal_draft_part(plan, draft_plan)
+            paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
+            yield _Part({(plan.namespace, draft_plan.ref)}, paths, {draft_plan.ref})
 
 
 def _step_part(plan: PolicyPlan, step: DecidedVariant) -> _Part:
@@ -135,30 +146,6 @@ def _step_part(plan: PolicyPlan, step: DecidedVariant) -> _Part:
         part.publishes = True
         part.refs |= {next_publication_tag(variant)} if state.pushes_tags else set()
     return part
-
-
-def _cleanup_part(plan: PolicyPlan, item: CleanupItem) -> _Part:
-    return _Part(
-        {(plan.namespace, item.spec.name)},
-        {("path", item.path), *_shared_drafts([item.open_draft])},
-        {item.state.branch} if item.removes_package else set(),
-        item.removes_package,
-    )
-
-
-def _removal_part(plan: PolicyPlan, removal: PackageRemoval, state: RepositoryState) -> _Part:
-    is_pushed = removal.removes_package and not removal.awaits_request
-    return _Part(
-        {(plan.namespace, removal.variant)},
-        {("path", removal.path), *_shared_drafts(removal.removed_drafts)},
-        {state.branch} if is_pushed else set(),
-        is_pushed,
-    )
-
-
-def _removal_draft_part(plan: PolicyPlan, draft_plan: RemovalDraftPlan) -> _Part:
-    paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
-    return _Part({(plan.namespace, draft_plan.ref)}, paths, {draft_plan.ref})
 
 
 def _shared_drafts(drafts: Sequence[OpenDraft | None]) -> set[_Token]:

@@ -20,6 +20,7 @@ class VariantStep(StrEnum):
     REMOVE = "remove"  # remove an obsolete draft
 
 
+RELEASED_STATES = (VariantState.RELEASED, VariantState.PROPOSED)
 _StepRelease = tuple[VariantStep, bool]  # step of a variant, and whether it is released
 
 
@@ -91,7 +92,7 @@ def _choose_shared_step(
     Only what is released is in a draft of a stage. A package with edits does not leave: its
     branch is the only place that has them. Nor does one leave a draft that edits have broken.
     """
-    draft, is_released = variant.observed.draft, decision.state in _RELEASED
+    draft, is_released = variant.observed.draft, decision.state in RELEASED_STATES
     is_due = variant.draft_content is not None
     if is_due and is_released and (publish or not decision.release):
         return VariantStep.WRITE, decision.release
@@ -100,6 +101,3 @@ def _choose_shared_step(
     if may_leave and (is_due or not is_released):
         return VariantStep.REMOVE, False
     return None
-
-
-_RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)

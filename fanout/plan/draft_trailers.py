@@ -91,6 +91,14 @@ def format_draft_message(subject: str, trailers: DraftTrailers, body: str = "") 
     return f"{above}\n{trailers.as_paragraph()}"
 
 
+# Trailers that hold for all packages of a commit, and the fields that have them.
+SHARED_FIELDS = {
+    Trailer.INSTALL: "install",
+    Trailer.POLICY: "policy",
+    Trailer.STAGE: "stage",
+    Trailer.REVISION: "revision",
+    Trailer.COMMIT: "commit",
+}
 _PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
 
 
@@ -133,15 +141,6 @@ def with_trailers(message: str, lines: Sequence[str]) -> str:
     has_trailers = head and all(_TRAILER.match(line) for line in last.split("\n"))
     gap = "" if has_trailers else "\n"
     return f"{text}\n{gap}" + "".join(f"{line}\n" for line in lines)
-
-
-def with_last_record(message: str, records: str) -> str:
-    """Return a publication's message with the newest record its release is based on.
-
-    A commit that names a record also shows that its release was recorded before it was
-    made.
-    """
-    return with_trailers(message, [f"{Trailer.RECORDS.value}: {records}"])
 
 
 def parse_last_record(message: str) -> str:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.selected_variant import SelectedVariant
@@ -69,6 +70,8 @@ def find_due_drafts(
         return DueDrafts(names)
     own_drafts = (it for it in due_variants if not it.observed.shares_draft)
     postponed = frozenset(it.spec.name for it in limit.rank(own_drafts)[limit.number :])
-    sentence = plan_wording.describe_postponed_draft(limit.number)
+    sentence = (
+        f"its policy has written {pluralize(limit.number, 'draft')} in this round (draftsPerRound)"
+    )
     hold = Hold(Reason.NO_DRAFT, sentence, plan_wording.NEXT_RUN)
     return DueDrafts(names - postponed, postponed, hold)

@@ -120,7 +120,9 @@ class EvaluationBudget:
         """Note that the text exceeded a limit; return its failure."""
         # What is known to be costly ends nothing for the others.
         if text != self._retry:
-            self._end = self._end or f"{_quote(text)} exceeded a limit: {problem}"
+            line = " ".join(text.split())
+            shown = line if len(line) <= _MAX_QUOTED else f"{line[: _MAX_QUOTED - 1]}…"
+            self._end = self._end or f"{shown} exceeded a limit: {problem}"
             excesses = self.namespace.known if self._is_known else self.namespace.new
             excesses.append(self.owner)
         if self.now is None:
@@ -163,8 +165,3 @@ class EvaluationBudget:
 def draw(name: str, now: datetime | None) -> bytes:
     """Return the place of a name in an order that is another one at each instant."""
     return sha256(f"{name} {now}".encode()).digest()
-
-
-def _quote(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_QUOTED else f"{line[: _MAX_QUOTED - 1]}…"

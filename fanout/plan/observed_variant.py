@@ -33,7 +33,21 @@ class DeclinedRequest(Value, kw_only=True):
     is_closed: bool = True  # False: its branch was deleted, and the forge shows it open still
 
 
-class ObservedVariant(Value, kw_only=True):
+class VariantContext(Value, kw_only=True):
+    """Context of a variant: its places, choices about it, and what others make it wait for."""
+
+    may_adopt: bool = False  # its policy adopts existing packages
+    choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
+    previous: PreviousLocation | None = None  # other location of its published package
+    misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
+    abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
+    exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
+    wait_hold: Hold | None = None  # it waits for another variant
+    # Renderings before an interrupted push, or before a draft that replaced a merged one.
+    unfinished_push: PristineRenderings | None = None
+
+
+class ObservedVariant(VariantContext, kw_only=True):
     """One variant as its repository and its records show it, before a candidate is selected."""
 
     spec: VariantSpec
@@ -46,23 +60,14 @@ class ObservedVariant(Value, kw_only=True):
     keeps_draft: bool = False  # commits of people on it are not in what was merged by hand
     published: PublishedLine | None = None
     is_unrecorded: bool = False  # the publication was found in Git and is not on record yet
-    may_adopt: bool = False  # its policy adopts existing packages
     origin: UpstreamOrigin | None = None  # of the package that it adopts
     published_for_another: bool = False  # the publication at its path is of another variant
     tag: str = ""  # of an unrecorded publication that has a tag or is stated; full ref name
-    choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
-    previous: PreviousLocation | None = None  # other location of its published package
-    misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
-    abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
-    exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
-    wait_hold: Hold | None = None  # it waits for another variant
     reverted_publication: RevertedPublication | None = None  # its publication was reverted by hand
     has_lost_history: bool = False  # removed, and the branch lacks the commit that published it
     published_faults: tuple[InvalidInput, ...] = ()  # introduced by edits of the published package
     missing_tag: str = ""  # of the published revision, if upstream no longer has it
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
-    # Renderings before an interrupted push, or before a draft that replaced a merged one.
-    unfinished_push: PristineRenderings | None = None
     declined: DeclinedRequest | None = None  # counts for its revision alone
     obstacle: Hold | None = None  # prevents any draft, whatever the candidate
 
@@ -257,21 +262,34 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     if not variant.is_removed_by_hand:
         return None
     spec = variant.spec
-    remedy = plan_wording.REMOVED_VARIANT_REMEDY
+    remedy = "remove the PackageVariant"
     if spec.policy:
-        remedy = plan_wording.format_target_remedy(spec.policy, spec.name)
+        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
     home = variant.package_location
     state, location = home.repository_state, f"{home.repository}:{home.path}"
     if not state.head:
         return missing_branch_hold(state, home.repository)
-    if variant.has_lost_history and variant.published is not None:
-        return _lost_history_hold(variant, variant.published)
-    if variant.published is None:
+    published = variant.published
+    if variant.has_lost_history and published is not None:
+        branch = state.branch.removeprefix("refs/heads/")
+        remedy = (
+            f"put the branch back, or run `git restore --source {published.tag} -- {home.path}` on"
+            " it and push"
+            if published.tag and state.refs.get(f"refs/tags/{published.tag}") == published.merge
+            else "push the earlier history to it again"
+        )
+        return Hold(
+            Reason.BRANCH_REWRITTEN,
+            f"branch {branch} of {home.repository} was rewritten or replaced: it lacks commit"
+            f" {published.merge[:12]}, which published {home.path}; {remedy}",
+            who=plan_wording.format_maintainers(home.repository),
+        )
+    if published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
-        remedy = plan_wording.format_rendering_remedy(spec.path, branch)
+        remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
     return Hold(
         Reason.EDITED_DOWNSTREAM,
-        plan_wording.describe_manual_removal(location, remedy),
+        f"{location} was removed from the branch by hand; restore it (`git revert`) or {remedy}",
         who=plan_wording.format_maintainers(spec.repository),
     )
 
@@ -284,30 +302,17 @@ def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
         for ref in state.refs
         if ref.startswith("refs/heads/") and not ref.startswith(own)
     )
-    return Hold(
-        Reason.BRANCH_MISSING,
-        plan_wording.describe_missing_branch(
-            repository, state.branch.removeprefix("refs/heads/"), state.default_branch, others
-        ),
-        who=plan_wording.format_maintainers(repository),
-    )
-
-
-def _lost_history_hold(variant: ObservedVariant, published: PublishedLine) -> Hold:
-    home = variant.package_location
-    refs = home.repository_state.refs
-    is_tagged = refs.get(f"refs/tags/{published.tag}") == published.merge
-    return Hold(
-        Reason.BRANCH_REWRITTEN,
-        plan_wording.describe_lost_history(
-            home.repository,
-            home.repository_state.branch.removeprefix("refs/heads/"),
-            home.path,
-            published.merge[:12],
-            published.tag if is_tagged else "",
-        ),
-        who=plan_wording.format_maintainers(home.repository),
-    )
+    branch = state.branch.removeprefix("refs/heads/")
+    missing = f"repository {repository} has no branch {branch}"
+    remedy = f"set spec.branch of the Repository, or create {branch} again"
+    if state.default_branch:
+        sentence = f"{missing}; its default branch is {state.default_branch}: {remedy}"
+    elif others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        sentence = f"{missing}, but {', '.join(others[:3])}{more}: {remedy}"
+    else:
+        sentence = f"{missing}; push a first commit to it"
+    return Hold(Reason.BRANCH_MISSING, sentence, who=plan_wording.format_maintainers(repository))
 
 
 def _replaced_package_hold(variant: ObservedVariant) -> Hold | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, Plan, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_messages import find_release_draft
@@ -75,21 +74,35 @@ def plan_policy(
     for removal_draft in cleanup.removal_drafts:
         actions += removal_draft_actions(removal_draft)
     record_action = build_record_action(namespace, name, steps)
-    actions += _repository_actions(record_action, cleanup)
+    # Repositories that are forgotten or rediscovered.
+    details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]
+    details += ["that its records start empty"] if cleanup.rediscovered else []
+    actions += [replace(record_action, detail=detail) for detail in details]
     # A repository stays on record until nothing of the policy is left in it:
     # otherwise drafts would be forgotten when the targets change to another
     # repository.
+    written = {
+        planned.rendered.observed.repository_state.identity
+        for planned in steps
+        if planned.step is VariantStep.WRITE
+    }
     draft_repositories = (
-        recorded.draft_repositories | _written_repositories(steps) | cleanup.rediscovered
+        recorded.draft_repositories | written | cleanup.rediscovered
     ) - cleanup.emptied
     # A package that a pull request takes off the branch is removed when the branch is without it.
     due = (it for it in cleanup.removals if not it.awaits_request)
     removed = {**recorded.removed, **{it.variant: it.first_due for it in due}}
+    # The commit of every revision in use, to detect tags that move (design §1).
+    used_revisions = {
+        planned.rendered.selected.revision: planned.rendered.selected.upstream_commit
+        for planned in steps
+        if planned.step in (VariantStep.WRITE, VariantStep.PUBLISH, VariantStep.ADOPT)
+    }
     planned_status = replace(
         recorded,
         variants=lines,
         history=history,
-        revisions={**recorded.revisions, **_used_revisions(steps)},
+        revisions={**recorded.revisions, **used_revisions},
         draft_repositories=draft_repositories,
         removed=removed,
     )
@@ -224,25 +237,6 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
-def _answer_details(
-    variant: RenderedVariant, recorded: VariantLine, line: VariantLine
-) -> list[str]:
-    """Return the details of record actions for machine answers that are new or do not count."""
-    name = variant.spec.name
-    answered = {(it.check, it.digest) for it in line.answers}
-    details = [
-        plan_wording.describe_answer(it.check, name, it.verdict.value)
-        for it in line.answers
-        if it not in recorded.answers
-    ]
-    details += [
-        plan_wording.describe_dropped_answer(it.check, name)
-        for it in recorded.answers
-        if (it.check, it.digest) not in answered
-    ]
-    return details
-
-
 def _line_actions(
     variant: RenderedVariant, recorded: VariantLine, line: VariantLine
 ) -> list[PlanAction]:
@@ -250,21 +244,31 @@ def _line_actions(
 
     A stage that is not on record yet is no difference; it is written when anything else is.
     """
-    details, name = _answer_details(variant, recorded, line), variant.spec.name
+    name = variant.spec.name
+    answered = {(it.check, it.digest) for it in line.answers}
+    details = [
+        f"that check {it.check} of {name} has {it.verdict.value}"
+        for it in line.answers
+        if it not in recorded.answers
+    ]
+    details += [
+        f"that check {it.check} of {name} must be answered again"
+        for it in recorded.answers
+        if (it.check, it.digest) not in answered
+    ]
     published = variant.observed.status_line.published
     if published is not None and _is_recovered(published, recorded.published):
-        details.append(
-            plan_wording.describe_recovered_publication(
-                name, published.revision, has_tag=bool(published.tag)
-            )
-        )
+        witness = "its tag" if published.tag else "the vendor branch"
+        details.append(f"that {name} is published at {published.revision}, as {witness} shows")
     if line.place != recorded.place:
         location = f"{variant.spec.repository}:{variant.spec.path}"
-        details.append(plan_wording.describe_new_location(name, location, recorded.path))
+        details.append(f"that {name} is at {location}, no longer at {recorded.path}")
     if line.orphan != recorded.orphan:
-        details.append(plan_wording.describe_deletion_policy(name))
+        details.append(f"the deletionPolicy of {name}")
     if recorded.stage not in ("", line.stage):
-        details.append(plan_wording.describe_new_stage(name, line.stage))
+        details.append(
+            f"that {name} is in {f'stage {line.stage}' if line.stage else 'no stage'} now"
+        )
     return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
 
 
@@ -423,28 +427,24 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
     variant, step = planned.rendered, planned.step
     actions = [_build_action(ActionKind.RELEASE, variant)] if planned.release else []
     if step in _ACTION_KINDS:
-        actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(planned)))
+        reason = ""
+        if step is VariantStep.REMOVE and variant.selected.is_in_force:
+            reason = "what it proposes is published already"
+        elif step is VariantStep.REMOVE:
+            reason = "it is not released any more"
+        actions.append(_build_action(_ACTION_KINDS[step], variant, reason))
     if variant.observed.is_unrecorded and variant.observed.published is not None:
-        revision = variant.observed.published.revision
-        detail = plan_wording.describe_publication(variant.spec.name, revision)
+        detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     elif step is VariantStep.ADOPT:
         revision = variant.selected.revision
-        detail = plan_wording.describe_unchanged_package(variant.spec.name, revision)
+        detail = f"that {variant.spec.name} is at {revision} with its present inputs already"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     has_merged_draft = variant.observed.draft is not None and not variant.observed.keeps_draft
     if has_merged_draft and step in (VariantStep.SETTLE, VariantStep.ADOPT):
-        detail = plan_wording.CONTENT_PUBLISHED
+        detail = "its content is on the branch"
         actions.append(_build_action(ActionKind.REMOVE_DRAFT, variant, detail))
     return actions
-
-
-def _removal_reason(planned: DecidedVariant) -> str:
-    if planned.step is not VariantStep.REMOVE:
-        return ""
-    if planned.rendered.selected.is_in_force:
-        return plan_wording.DRAFT_PUBLISHED
-    return plan_wording.NOT_RELEASED
 
 
 def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:
@@ -468,28 +468,6 @@ def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") 
     )
 
 
-def _repository_actions(record_action: PlanAction, cleanup: PolicyCleanup) -> list[PlanAction]:
-    """Return record actions for repositories that are forgotten or rediscovered."""
-    details = [plan_wording.describe_emptied_repository(it) for it in sorted(cleanup.emptied)]
-    details += [plan_wording.EMPTY_RECORDS] if cleanup.rediscovered else []
-    return [replace(record_action, detail=detail) for detail in details]
-
-
-def _used_revisions(steps: Sequence[DecidedVariant]) -> dict[str, str]:
-    """Return the commit of every revision in use, to detect tags that move (design §1)."""
-    return {
-        planned.rendered.selected.revision: planned.rendered.selected.upstream_commit
-        for planned in steps
-        if planned.step in (VariantStep.WRITE, VariantStep.PUBLISH, VariantStep.ADOPT)
-    }
-
-
-def _written_repositories(steps: Sequence[DecidedVariant]) -> set[str]:
-    """Return the identities of the repositories to which drafts are written."""
-    writes = (planned.rendered for planned in steps if planned.step is VariantStep.WRITE)
-    return {variant.observed.repository_state.identity for variant in writes}
-
-
 def _verdict_actions(
     record_action: PlanAction, recorded: RecordedStatus, planned: RecordedStatus
 ) -> list[PlanAction]:
@@ -507,8 +485,10 @@ def _verdict_actions(
         subject = f"variant {record_action.variant}" if record_action.variant else f"stage {stage}"
         is_passed = present is not None and present.passed is not None
         is_past = present is not None and present.left is not None
-        detail = plan_wording.describe_verdict(
-            subject, revision, is_passed=is_passed, is_past=is_past
+        detail = (
+            f"that {subject} has {'moved on from' if is_past else 'passed'} {revision}"
+            if is_passed
+            else f"that {subject} does not pass {revision} any more"
         )
         stage_name = "" if record_action.variant else stage
         actions.append(replace(record_action, stage=stage_name, revision=revision, detail=detail))

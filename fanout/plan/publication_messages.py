@@ -1,18 +1,19 @@
-"""Messages of the commits that publish: who is published together, and what the commit says."""
+"""Messages of commits that publish or merge: who is published together, what the commit says."""
 
 from collections.abc import Mapping, Sequence
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.actions import ActionSubject
 from fanout.plan.decided_variant import VariantStep
-from fanout.plan.draft_trailers import NO_VALUE, with_last_record, with_paragraph, with_trailers
+from fanout.plan.draft_trailers import NO_VALUE, with_paragraph, with_trailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
 from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import Value, field
+from fanout.values import Value, field, replace
 
 
 class PublicationGroup(ActionSubject, kw_only=True):
@@ -64,28 +65,26 @@ def build_publication_message(
     settings: CommitSettings,
 ) -> str:
     """Build the message of the commit that publishes a group of variants."""
-    message = with_paragraph(
-        settings.messages.get(group) or _default_message(group, variants),
-        conflict_paragraph(_rejected_lines(variants)),
-    )
-    message = with_trailers(message, _list_approvals(variants, plan))
+    message = settings.messages.get(group) or _format_message(group, variants)
+    rejected_lines = [
+        f"{variant.spec.path}: {line}" if len(variants) > 1 else line
+        for variant in variants
+        if variant.observed.draft is not None
+        for line in rejected_lines_of_draft(variant.observed.draft)
+    ]
+    message = with_paragraph(message, conflict_paragraph(rejected_lines))
+    if variants[0].observed.repository_state.forge is not None:
+        # Approvals by reviews are observed, and on record nowhere else.
+        names = {variant.spec.name for variant in variants}
+        evaluations = (it.evaluation for it in plan.steps if it.rendered.spec.name in names)
+        trailers = build_approval_trailers(it for it in evaluations if it is not None)
+        message = with_trailers(message, trailers)
     grants = find_grants(variants, plan)
     record_names = sorted({grant.records for grant in grants} - {"", NO_VALUE})
     # Names of records begin with their time, so the last in order is the newest.
     newest = record_names[-1] if record_names else grants[0].records
-    return with_last_record(message, newest) if newest else message
-
-
-def _list_approvals(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> tuple[str, ...]:
-    """Return the trailers about whose approvals counted, where reviews are approvals.
-
-    Those are observed, and on record nowhere else.
-    """
-    if variants[0].observed.repository_state.forge is None:
-        return ()
-    names = {variant.spec.name for variant in variants}
-    evaluations = (it.evaluation for it in plan.steps if it.rendered.spec.name in names)
-    return build_approval_trailers(it for it in evaluations if it is not None)
+    # A commit that names a record also shows that its release was recorded before it was made.
+    return with_trailers(message, [f"{Trailer.RECORDS}: {newest}"] if newest else ())
 
 
 def find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[GrantLine]:
@@ -94,32 +93,34 @@ def find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[G
     return [grant for grant in released if grant is not None]
 
 
-def _rejected_lines(variants: Sequence[RenderedVariant]) -> list[str]:
-    """Return the values rejected in the drafts, with paths if there are several."""
-    return [
-        f"{variant.spec.path}: {line}" if len(variants) > 1 else line
-        for variant in variants
-        if variant.observed.draft is not None
-        for line in rejected_lines_of_draft(variant.observed.draft)
-    ]
+def _format_message(group: PublicationGroup, variants: Sequence[RenderedVariant]) -> str:
+    """Format the message of a publication without a commitTemplate."""
+    paths = [variant.spec.path for variant in variants]
+    subject = paths[0] if len(paths) == 1 else f"{len(paths)} variants"
+    stage_phrase = f" of stage {group.stage}" if group.stage else ""
+    revision = ", ".join(sorted({variant.selected.revision for variant in variants}))
+    listed = "".join(f"* {path}\n" for path in paths)
+    policy = f"{Trailer.POLICY.value}: {group.namespace}/{variants[0].spec.policy}"
+    return f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{policy}\n"
 
 
-def _default_message(group: PublicationGroup, variants: Sequence[RenderedVariant]) -> str:
-    """Return the message of a publication without a commitTemplate."""
-    return _format_message(
-        f"{group.namespace}/{variants[0].spec.policy}",
-        group.stage,
-        ", ".join(sorted({variant.selected.revision for variant in variants})),
-        [variant.spec.path for variant in variants],
-    )
-
-
-def _format_message(policy: str, stage: str, revision: str, variants: list[str]) -> str:
-    """Format the message of a publication: its variants, stage, revision and policy."""
-    subject = variants[0] if len(variants) == 1 else f"{len(variants)} variants"
-    stage_phrase = f" of stage {stage}" if stage else ""
-    listed = "".join(f"* {variant}\n" for variant in variants)
-    return (
-        f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{Trailer.POLICY.value}:"
-        f" {policy}\n"
-    )
+def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPlan:
+    """Return the plan with the messages of its merges: those of a publication without a forge."""
+    if not any(change.merge for change in plan.request_changes):
+        return plan
+    messages = {
+        (first.observed.repository_state.remote.key, first.observed.draft_ref): message
+        for group, variants in group_publications([plan]).items()
+        for message in [build_publication_message(group, variants, plan, settings)]
+        for first in variants
+    }
+    changes: list[RequestChange] = []
+    for change in plan.request_changes:
+        if change.merge is None:
+            changes.append(change)
+            continue
+        message = messages.get((change.remote.key, change.head_ref), "")
+        subject, _, body = message.partition("\n")
+        merge = replace(change.merge, subject=subject, body=body.strip("\n"))
+        changes.append(replace(change, merge=merge))
+    return replace(plan, request_changes=tuple(changes))

@@ -9,7 +9,7 @@ where a squash, a rebase or a missing tag left no trailers on the branch.
 from collections.abc import Iterable, Mapping
 
 from fanout.api.commit_trailers import Trailer
-from fanout.plan.draft_trailers import DraftTrailers, format_package, parse_package
+from fanout.plan.draft_trailers import SHARED_FIELDS, DraftTrailers, format_package, parse_package
 from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.values import Value
 
@@ -45,7 +45,7 @@ def format_vendor_message(
     """Return the message of a vendor commit with its statements; see `VendorMessage`."""
     lines: list[str] = []
     shared_lines: dict[Trailer, str] = {}
-    for statement in sorted(statements, key=_sort_key):
+    for statement in sorted(statements, key=lambda it: (*_shared_values(it).values(), it.path)):
         # A line holds for all packages that follow, until another one with the same key.
         for key, value in _shared_values(statement).items():
             if shared_lines.get(key) != value:
@@ -58,22 +58,9 @@ def format_vendor_message(
     return "\n".join([message, *lines, ""]) if lines else message
 
 
-def _sort_key(statement: PublicationStatement) -> tuple[str, ...]:
-    return (*_shared_values(statement).values(), statement.path)
-
-
 def _shared_values(statement: PublicationStatement) -> dict[Trailer, str]:
-    values = {key: getattr(statement.trailers, name) for key, name in _SHARED_FIELDS.items()}
+    values = {key: getattr(statement.trailers, name) for key, name in SHARED_FIELDS.items()}
     return {**values, Trailer.MERGE: statement.merge}
-
-
-_SHARED_FIELDS = {
-    Trailer.INSTALL: "install",
-    Trailer.POLICY: "policy",
-    Trailer.STAGE: "stage",
-    Trailer.REVISION: "revision",
-    Trailer.COMMIT: "commit",
-}
 
 
 def parse_vendor_message(message: str) -> VendorMessage:
@@ -84,14 +71,14 @@ def parse_vendor_message(message: str) -> VendorMessage:
     previous = ""
     for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
         key, _, value = line.partition(": ")
-        if key in (*_SHARED_FIELDS, Trailer.MERGE):
+        if key in (*SHARED_FIELDS, Trailer.MERGE):
             shared[key] = value
         elif key == Trailer.PACKAGE:
             package = parse_package(value)
         elif key == Trailer.TAG and package is not None:
             path, number = package[0], parse_publication_number(value, package[0])
-            if len(shared) > len(_SHARED_FIELDS) and number:
-                fields = {name: shared[it] for it, name in _SHARED_FIELDS.items()}
+            if len(shared) > len(SHARED_FIELDS) and number:
+                fields = {name: shared[it] for it, name in SHARED_FIELDS.items()}
                 statements.append(
                     PublicationStatement(
                         path=path,

@@ -15,7 +15,6 @@ from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.stage_holds import group_holds
-from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_status import RefusedPushLine
@@ -92,7 +91,15 @@ def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], names
     if len(kept) == len(error.words):
         return str(error)
     problem = error.problem.partition(": ")[0]
-    words = " / ".join((" / ".join(kept)[:_MAX_WORDS], plan_wording.OTHER_WORDS))
+    words = " / ".join(
+        (
+            " / ".join(kept)[:_MAX_WORDS],
+            (
+                "its other words are about objects of other namespaces; administrators find them"
+                " in the log"
+            ),
+        )
+    )
     hidden = FanoutError(f"{problem}: {words}", remedy=error.remedy, where=error.where)
     return str(hidden)
 
@@ -131,7 +138,7 @@ def note_refusal(
 
 def describe_refusal(line: RefusedPushLine) -> str:
     """Describe a refused push: the words of the server, and since when it refuses."""
-    return plan_wording.describe_refused_push(line.message, format_instant(line.at))
+    return f"{line.message}; refused since {format_instant(line.at)}"
 
 
 def find_standing(
@@ -164,7 +171,9 @@ def with_standing(plan: PolicyPlan, standing: RefusedPushes) -> PolicyPlan:
         return plan
     action = build_record_action(plan.namespace, plan.name, plan.steps)
     ended = sorted(plan.planned.refused_pushes.keys() - standing.keys())
-    actions = (replace(action, detail=plan_wording.describe_ended_refusal(it)) for it in ended)
+    actions = (
+        replace(action, detail=f"that no refused push about {it} is due any more") for it in ended
+    )
     planned = replace(plan.planned, refused_pushes=standing)
     return replace(plan, actions=(*plan.actions, *actions), planned=planned)
 
@@ -183,7 +192,9 @@ def show_refusals(
         name: Hold(
             Reason.PUSH_REFUSED,
             describe_refusal(line),
-            plan_wording.format_server_administrators(repositories.get(name, "")),
+            f"the administrators of the Git server of {repositories[name]}"
+            if repositories.get(name)
+            else "the administrators of the Git server",
             line.at,
         )
         for name, line in sorted(lines.items())
@@ -196,16 +207,16 @@ def show_refusals(
     for name, stage in decision.stages.items():
         members = [it for it in variants.values() if it.stage == name]
         refused = _group([it for it in members if it.name in holds], holds)
+        if not refused:
+            stages[name] = stage
+            continue
         states = Counter(it.state for it in members)
-        reasons = {hold.reason for it in members for hold in it.holds}
-        stages[name] = (
-            replace(
-                stage,
-                holds=(*refused, *(it for it in stage.holds if _is_left(it, reasons))),
-                counts={state: states[state] for state in VariantState if state in states},
-            )
-            if refused
-            else stage
+        # Of the holds that end with a push, those stay that a variant of the stage still has.
+        ended = _SWEEP_REASONS - {hold.reason for it in members for hold in it.holds}
+        stages[name] = replace(
+            stage,
+            holds=(*refused, *(it for it in stage.holds if it.reason not in ended)),
+            counts={state: states[state] for state in VariantState if state in states},
         )
     without_target = (
         VariantEvaluation(name, "", "", VariantState.HELD, holds=(hold,))
@@ -227,8 +238,3 @@ def _with_refusal(variant: VariantEvaluation, hold: Hold) -> VariantEvaluation:
 def _group(variants: Iterable[VariantEvaluation], holds: Mapping[str, Hold]) -> list[Hold]:
     """Return one hold for the refusals of several variants."""
     return group_holds(replace(it, holds=(holds[it.name],)) for it in variants)
-
-
-def _is_left(hold: Hold, reasons: Collection[str]) -> bool:
-    """Return whether a variant of the stage still has a hold of the reason, or never had one."""
-    return hold.reason not in _SWEEP_REASONS or hold.reason in reasons

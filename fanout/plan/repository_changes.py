@@ -10,11 +10,7 @@ from fanout.plan.draft_messages import (
     new_conflict_lines,
     replaced_drafts,
 )
-from fanout.plan.draft_trailers import (
-    NO_VALUE,
-    DraftTrailers,
-    format_draft_message,
-)
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, format_draft_message
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     DraftCommit,
@@ -29,7 +25,6 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import (
     CommitSettings,
-    PublicationGroup,
     build_publication_message,
     find_grants,
     group_publications,
@@ -42,13 +37,11 @@ from fanout.plan.removal.removal_drafts import RemovalDraftPlan, list_removal_wr
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
-from fanout.selection.ref_names import (
-    drafts_prefix,
-    parse_publication_number,
-    tag_ref,
-    vendor_ref,
-)
+from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field, replace
+
+_RENDERING_STEPS = (VariantStep.WRITE, VariantStep.ADOPT)
+_PUBLISHING_STEPS = (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
 
 
 class _RepositoryWork(Value):
@@ -97,7 +90,13 @@ def build_changes(
             continue
         plan = by_name[key.namespace, key.policy]
         work_by_repository[key.repository].merges.append(
-            _build_merge(key, variants, plan, settings)
+            PublicationMerge(
+                drafts=tuple(_build_merged_draft(variant) for variant in variants),
+                message=build_publication_message(key, variants, plan, settings),
+                # The time of the release and not of the push: a pass repeated after an
+                # interruption makes the same commit.
+                timestamp=max(int(grant.at.timestamp()) for grant in find_grants(variants, plan)),
+            )
         )
     all_changes = (
         _build_change(work_by_repository[repository], settings, appends=appends)
@@ -113,7 +112,7 @@ def _build_change(
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
     own_writes = [variant for variant in writes if not variant.observed.shares_draft]
-    published, withdrawn = _published_drafts(work), _withdrawn_drafts(work)
+    published, withdrawn = _find_leaving_drafts(work)
     stage_drafts = plan_stage_drafts(
         state,
         [variant for variant in writes if variant.observed.shares_draft],
@@ -122,11 +121,7 @@ def _build_change(
         settings.install,
         appends=appends,
     )
-    rendered_variants = [
-        planned.rendered
-        for planned in steps
-        if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
-    ]
+    rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]
     # Removals are a second push, after the one that writes: a ref in both would lose the new
     # draft.
     removed = sorted(
@@ -136,11 +131,8 @@ def _build_change(
         | {plan.ref for plan in work.removal_drafts if plan.is_removed}
     )
     vendor = _build_vendor_commit(work, steps, settings.install)
-    tags = {
-        next_publication_tag(variant): state.head
-        for variant in _merged_by_hand(steps)
-        if state.pushes_tags
-    }
+    tagged = _merged_by_hand(steps) if state.pushes_tags else ()
+    tags = {next_publication_tag(variant): state.head for variant in tagged}
     cleanup = leaving(work.cleanup_items)
     merges = (*work.merges, *filter(None, [cleanup]), *build_removal_commits(work.removals))
     removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
@@ -152,7 +144,15 @@ def _build_change(
         identity=settings.identity,
         expected={},
         blobs=_collect_blobs(rendered_variants),
-        trees=(*_pristine_trees(rendered_variants), *stage_drafts.trees),
+        # No draft contains a rendering unchanged in which edits were merged.
+        trees=(
+            *(
+                StoredTree(it.rendering.entries, it.rendering.tree)
+                for it in rendered_variants
+                if it.merged is not None and it.rendering is not None
+            ),
+            *stage_drafts.trees,
+        ),
         drafts=tuple(_build_draft(it, settings, appends=appends) for it in own_writes),
         stage_drafts=shared_writes,
         branch=state.branch if merges else "",
@@ -166,27 +166,18 @@ def _build_change(
     return _with_expected_refs(change, state)
 
 
-def _published_drafts(work: _RepositoryWork) -> list[OpenDraft]:
-    """Return the drafts whose content is on the branch after this pass."""
-    return [
-        item.rendered.observed.draft
-        for item in work.steps
-        if item.rendered.observed.draft is not None
-        and item.step in (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
-        and not item.rendered.observed.keeps_draft
-    ]
-
-
-def _withdrawn_drafts(work: _RepositoryWork) -> list[OpenDraft]:
-    """Return the drafts that go without having been published."""
-    drafts = [
-        item.rendered.observed.draft
-        for item in work.steps
-        if item.rendered.observed.draft is not None and item.step is VariantStep.REMOVE
-    ]
-    drafts += [item.open_draft for item in work.cleanup_items if item.open_draft is not None]
-    drafts += [draft for _, removal in work.removals for draft in removal.removed_drafts]
-    return drafts
+def _find_leaving_drafts(work: _RepositoryWork) -> tuple[list[OpenDraft], list[OpenDraft]]:
+    """Return the drafts whose content is on the branch after this pass, and those withdrawn."""
+    published: list[OpenDraft] = []
+    withdrawn = [it.open_draft for it in work.cleanup_items if it.open_draft is not None]
+    withdrawn += [draft for _, removal in work.removals for draft in removal.removed_drafts]
+    for item in work.steps:
+        draft, keeps = item.rendered.observed.draft, item.rendered.observed.keeps_draft
+        if draft is not None and item.step is VariantStep.REMOVE:
+            withdrawn.append(draft)
+        elif draft is not None and not keeps and item.step in _PUBLISHING_STEPS:
+            published.append(draft)
+    return published, withdrawn
 
 
 def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:
@@ -260,30 +251,6 @@ def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
         if variant.merged is not None:
             blobs.add(variant.merged.content.blobs)
     return blobs
-
-
-def _pristine_trees(rendered_variants: Iterable[RenderedVariant]) -> tuple[StoredTree, ...]:
-    """Return the renderings that no draft contains unchanged, since edits were merged."""
-    return tuple(
-        StoredTree(variant.rendering.entries, variant.rendering.tree)
-        for variant in rendered_variants
-        if variant.merged is not None and variant.rendering is not None
-    )
-
-
-def _build_merge(
-    group: PublicationGroup,
-    variants: Sequence[RenderedVariant],
-    plan: PolicyPlan,
-    settings: CommitSettings,
-) -> PublicationMerge:
-    return PublicationMerge(
-        drafts=tuple(_build_merged_draft(variant) for variant in variants),
-        message=build_publication_message(group, variants, plan, settings),
-        # The time of the release and not of the push: a pass repeated after an
-        # interruption makes the same commit.
-        timestamp=max(int(grant.at.timestamp()) for grant in find_grants(variants, plan)),
-    )
 
 
 def _build_merged_draft(variant: RenderedVariant) -> MergedDraft:
@@ -377,7 +344,9 @@ def _build_vendor_commit(
     # commit.
     put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
-    drop += _obsolete_renderings(work)
+    drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
+    paths = {path for draft in drafts for path in draft.trees_by_path}
+    drop += [f"published/{path}" for path in sorted(paths & work.state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)
     if not put and not drop and not statements:
         return None
@@ -391,13 +360,6 @@ def _build_vendor_commit(
         statements=statements,
         last_statements=state.last_statements,
     )
-
-
-def _obsolete_renderings(work: _RepositoryWork) -> list[str]:
-    """Return the directories of renderings whose packages were removed by a pull request."""
-    drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
-    paths = {path for draft in drafts for path in draft.trees_by_path}
-    return [f"published/{path}" for path in sorted(paths & work.state.obsolete_renderings)]
 
 
 def _state_publications(

@@ -128,11 +128,11 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
         return None
     observed, spec = variant.observed, variant.observed.spec
     if observed.lacks_base and not observed.is_unmanaged:
+        state = "has another rendering of it" if observed.vendored_tree else "lacks it"
         return Hold(
             Reason.BASE_MISSING,
-            plan_wording.describe_missing_base(
-                f"{spec.repository}:{spec.path}", has_other=bool(observed.vendored_tree)
-            ),
+            f"{spec.repository}:{spec.path} has edits and the vendor branch {state}; restore that"
+            " branch, or set adoptionPolicy: AdoptExisting to use its upstreamLock as base",
             who=plan_wording.format_maintainers(spec.repository),
         )
     if variant.inputs.missing_injections:
@@ -142,7 +142,7 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
         )
         return Hold(
             Reason.REQUIRED_INJECTION_MISSING,
-            plan_wording.describe_missing_injections(f"{spec.repository}:{spec.path}", missing),
-            who=plan_wording.OWNER_OF_OBJECTS,
+            f"{spec.repository}:{spec.path}: nothing to inject: {missing}",
+            who="the owner of the cluster objects",
         )
     return None

@@ -10,48 +10,35 @@ from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
-from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.moves.move_locations import (
-    AbandonedLocation,
-    MisplacedDraft,
-    PreviousLocation,
     location_author,
 )
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     OpenDraft,
-    PristineRenderings,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant, missing_branch_hold
+from fanout.plan.observed_variant import ObservedVariant, VariantContext, missing_branch_hold
 from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
 from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value, field, replace
+from fanout.values import field, replace
 
 
-class ObservationContext(Value, kw_only=True):
+class ObservationContext(VariantContext, kw_only=True):
     """Context of a variant beside its repository state and its recorded line."""
 
     install: str
     now: datetime
     collision_reasons: Mapping[PathOwner, str] = field(default_factory=dict)  # why not there
-    may_adopt: bool = False  # its policy lets it take over a package that is there already
-    choices: ConflictChoices = NO_CHOICES
-    previous: PreviousLocation | None = None
-    misplaced_drafts: tuple[MisplacedDraft, ...] = ()
-    abandoned: tuple[AbandonedLocation, ...] = ()
-    exchange_partners: frozenset[str] = frozenset()
     replaces_draft: bool = False  # the draft on its branch is one that another variant leaves
     # tree at the path that is known not to be a publication of it
     unpublished_tree: str | None = None
     move_hold: Hold | None = None  # what is in the way of a move
-    wait_hold: Hold | None = None  # for whom it has to wait
-    unfinished_push: PristineRenderings | None = None  # before a publication that is not whole
     # what is at its path was published for another, and is not its own
     taken_hold: Hold | None = None
     draft_per: DraftPer = DraftPer.VARIANT  # of its policy
@@ -179,22 +166,20 @@ def with_waiting_decisions(
         return tuple(variants)
     ages = RevisionAges(revisions)
     publishes = [it for it in decisions if it.spec.action is Action.PUBLISH]
-    return tuple(_with_waiting(it, publishes, ages) for it in variants)
-
-
-def _with_waiting(
-    variant: ObservedVariant, publishes: Iterable[DecisionFacts], ages: RevisionAges
-) -> ObservedVariant:
-    published, before = variant.published, variant.status_line.published
-    if not variant.is_unrecorded or published is None:
-        return variant
-    waiting = tuple(
-        it.name
-        for it in publishes
-        if ages.is_older(published.revision, it.revision)
-        and (before is None or before.at <= it.at or it.name in before.waiting)
-    )
-    return replace(variant, published=replace(published, waiting=waiting))
+    observed: list[ObservedVariant] = []
+    for variant in variants:
+        published, before = variant.published, variant.status_line.published
+        if not variant.is_unrecorded or published is None:
+            observed.append(variant)
+            continue
+        waiting = tuple(
+            it.name
+            for it in publishes
+            if ages.is_older(published.revision, it.revision)
+            and (before is None or before.at <= it.at or it.name in before.waiting)
+        )
+        observed.append(replace(variant, published=replace(published, waiting=waiting)))
+    return tuple(observed)
 
 
 def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -> bool:
@@ -242,7 +227,7 @@ def _was_present_before(variant: ObservedVariant, context: ObservationContext) -
 def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     """Return the hold of a variant whose repository could not be read."""
     if failure.reason == Reason.INTERNAL_ERROR:
-        return Hold(failure.reason, str(failure), who=plan_wording.OPERATOR)
+        return Hold(failure.reason, str(failure), who="the operator of fanout")
     return Hold(Reason.REPOSITORY_UNAVAILABLE, str(failure), who=owner)
 
 
@@ -265,15 +250,15 @@ def _find_obstacle(
     if variant.path_state.problem:
         return Hold(
             Reason.INVALID_PATH,
-            plan_wording.describe_invalid_path(location, variant.path_state.problem),
+            f"{location}: {variant.path_state.problem}; remove it from the branch or change"
+            " downstream.package",
             who=owner,
         )
     if spec.path in state.other_installations:
         return Hold(
             Reason.OTHER_INSTALLATION,
-            plan_wording.describe_other_installation(
-                location, state.other_installations[spec.path]
-            ),
+            f"{location} has a draft of installation {state.other_installations[spec.path]}; one"
+            " installation owns a path",
             who=plan_wording.ADMINISTRATOR,
         )
     # The path of a variant that waits is occupied by the variant it waits for,
@@ -303,27 +288,34 @@ def _occupied_path_hold(
         occupant is not None and not context.replaces_draft
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
-        other = unmanaged.variant if unmanaged is not None else ""
         sentence = (
-            plan_wording.describe_copied_draft(ref, spec.name, other)
-            if other
-            else plan_wording.describe_foreign_draft(ref, spec.name)
+            f"branch {ref} has the draft of variant {unmanaged.variant}, and none of {spec.name};"
+            " rename or delete it to have the draft written again"
+            if unmanaged is not None and unmanaged.variant
+            else f"branch {ref} has commits of others and no draft of {spec.name}; rename or delete"
+            " it"
         )
         return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
-        return Hold(
-            Reason.PATH_TAKEN,
-            plan_wording.describe_other_package(location),
-            who=owner,
+        sentence = (
+            f"{location} holds a package that is not this variant's; choose another path or remove"
+            " it"
         )
+        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     if variant.is_unmanaged and not variant.may_adopt:
-        return Hold(
-            Reason.PATH_TAKEN,
-            plan_wording.describe_unmanaged_package(location)
-            if variant.draft is None and variant.drafted_rendering is None
-            else plan_wording.describe_unmerged_package(
-                location, variant.draft.ref.removeprefix("refs/heads/") if variant.draft else ""
-            ),
-            who=owner,
-        )
+        if variant.draft is None and variant.drafted_rendering is None:
+            sentence = (
+                f"{location} holds a package that fanout did not write; set adoptionPolicy:"
+                " AdoptExisting, choose another path or remove it"
+            )
+        else:
+            merge = ""  # its branch was deleted
+            if variant.draft is not None:
+                branch = variant.draft.ref.removeprefix("refs/heads/")
+                merge = f"if it is, merge branch {branch} with a merge commit, else "
+            sentence = (
+                f"{location} holds a package that is not known to be from its draft;"
+                f" {merge}set adoptionPolicy: AdoptExisting or choose another path"
+            )
+        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
     return None

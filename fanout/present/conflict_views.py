@@ -7,7 +7,7 @@ from typing import Literal
 from fanout.api.conflict_view import ConflictView, ConflictViewSpec, ConflictViewStatus
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.plan.draft_messages import find_release_draft
-from fanout.plan.edits.conflict_outcome import (
+from fanout.plan.edits.merge_disputes import (
     ConflictOutcome,
     read_draft_outcomes,
     read_published_outcomes,

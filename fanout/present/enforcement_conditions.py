@@ -8,7 +8,7 @@ from fanout.api.view_base import ConditionStatus
 from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.enforcement import (
+from fanout.plan.pull_requests.other_requests import (
     Enforcement,
     check_enforcement,
 )

@@ -13,9 +13,8 @@ from fanout.api.publication_view import (
     StageRevisionStatus,
     StageRevisionView,
 )
-from fanout.plan.history.history_entry import HistoryEntry
+from fanout.plan.history.history_entry import HistoryEntry, StageRevision
 from fanout.plan.history.recorded_publications import RecordedPublication
-from fanout.plan.history.stage_revisions import StageRevision
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.ref_names import parse_publication_number
 

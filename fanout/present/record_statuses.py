@@ -12,8 +12,7 @@ from fanout.gates.approval_index import find_revoked
 from fanout.gates.record_effect import RecordEffect, RecordEvaluator, effect_of_status
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.plan.records.record_conditions import build_record_status
-from fanout.plan.records.record_listing import RecordState
+from fanout.plan.records.record_listing import RecordState, build_record_status
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.reconcile.pass_results import PolicyResult
 

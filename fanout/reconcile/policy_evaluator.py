@@ -29,8 +29,7 @@ from fanout.plan.gates.variant_facts import (
     build_preliminary_facts,
     facts_after_pass,
 )
-from fanout.plan.observation.record_trace import RecordTrace
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.declined_requests import mark_declined
@@ -39,9 +38,12 @@ from fanout.plan.pull_requests.merged_drafts import (
     find_person_merges,
     judge_merges,
 )
-from fanout.plan.pull_requests.removal_reviews import RemovalReviews
-from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
-from fanout.plan.pull_requests.request_settings import read_request_settings
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
+from fanout.plan.pull_requests.request_holds import (
+    RequestHoldInputs,
+    hold_back_requests,
+    read_request_settings,
+)
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
 from fanout.plan.records.policy_records import (
     active_records,
@@ -69,7 +71,7 @@ from fanout.plan.removal.removal_drafts import (
     plan_removal_drafts,
 )
 from fanout.plan.rendered_variant import without_candidate
-from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
+from fanout.plan.stage_drafts.stage_draft_plan import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.git_repository import Repository
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import group_findings
-from fanout.declared.object_key import ObjectKey, own_key
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -20,8 +20,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
-from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.merge_messages import with_merge_messages
+from fanout.plan.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
@@ -177,7 +176,7 @@ class Reconciler:
         """Return group and kind of what the upstream packages of the planned policies inject."""
         policies = (it.resolved_policy for it in pass_plan.policies)
         return {
-            own_key(it.declaration): self._packages.list_injected_kinds(
+            key_of(it.declaration): self._packages.list_injected_kinds(
                 it.upstream, it.upstream_spec.package
             )
             for it in policies

@@ -30,7 +30,7 @@ from fanout.api.scenario import (
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.scenario_rules import compute_publication_time
 from fanout.gates.gate_facts import CheckReading, DraftFacts, Publication
-from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.gates.gate_rules import ApprovalRule, CheckRule
 from fanout.plan.records.policy_records import RecordEntry, RecordSpec
 from fanout.scenarios.scenario_world import ScenarioAnswer, ScenarioVariant, ScenarioWorld
 from fanout.selection.label_selector import MatchableSelector, matches
@@ -93,17 +93,13 @@ class ScenarioTimeline:
     def _instant(self, when: Any) -> datetime:
         return self._spec.resolve_instant(when)
 
-    def _find_group(self, stated: StatedVariant) -> int:
-        """Return the variant's rollout group in its stage; without a group it is the last."""
-        groups = self._groups.get(stated.stage, ())
-        matching = (i for i, selector in enumerate(groups) if matches(selector, stated.labels))
-        return next(matching, len(groups))
-
     def _add_variant(
         self, world: ScenarioWorld, name: str, stated: StatedVariant, now: datetime
     ) -> Iterator[TimedChange]:
+        groups = self._groups.get(stated.stage, ())
+        matching = (i for i, selector in enumerate(groups) if matches(selector, stated.labels))
         variant = ScenarioVariant(
-            name=name, stated=stated, group=self._find_group(stated), offline=stated.offline
+            name=name, stated=stated, group=next(matching, len(groups)), offline=stated.offline
         )
         variant.stated_draft = stated.draft
         variant.removed = self._instant(stated.removed) if stated.removed is not None else None
@@ -149,8 +145,11 @@ class ScenarioTimeline:
 
     def _apply_answer(self, scenario_answer: ScenarioAnswer, world: ScenarioWorld) -> None:
         variant = world.variants.get(scenario_answer.variant)
-        rule = _stage_rule(world, variant.stated.stage) if variant is not None else None
-        if variant is None or rule is None:
+        if variant is None:
+            return
+        stage = variant.stated.stage
+        rule = next((it for it in world.setting.rules if it.name == stage), None)
+        if rule is None:
             return
         for check in rule.verification:
             if scenario_answer.check in ("", check.name) and variant.published is not None:
@@ -256,10 +255,6 @@ def _build_answer(
         message=stated.message,
         observed_revision=stated.seen or "",
     )
-
-
-def _stage_rule(world: ScenarioWorld, stage: str) -> StageRule | None:
-    return next((rule for rule in world.setting.rules if rule.name == stage), None)
 
 
 def _apply_publication(

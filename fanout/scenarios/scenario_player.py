@@ -4,7 +4,7 @@ A pass is made whenever something is stated to happen and whenever the gate engi
 that something can change, as in a running sweep (design §6; §3, "Level-based").
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -130,7 +130,10 @@ class _ScenarioRun:
             if not (advances and has_effect):
                 break
         self._requeue_at = played.decision.next
-        self._is_finished = _is_complete(played.decision)
+        stages, variants = played.decision.stages.values(), played.decision.variants.values()
+        self._is_finished = not any(it.queued for it in stages) and all(
+            it.state in _FINAL_STATES for it in variants
+        )
 
     def _make_pass(self, at: datetime, carries_out: bool) -> PlayedPass:
         """Make the pass at an instant, repeated until its history is on record."""
@@ -161,41 +164,32 @@ class _ScenarioRun:
         """Carry out what the gates allow; return whether there was anything to do."""
         decision = played.decision
         published = self._world.carry_out(decision, played.at)
-        if self._spec.advance is not None:
-            self._schedule_verification(published, played.at)
-        return bool(published) or any(variant.release for variant in decision.variants.values())
-
-    def _schedule_verification(self, published: Sequence[str], at: datetime) -> None:
         advance = self._spec.advance
-        assert advance is not None
-        for name in published:
-            variant = self._world.variants[name]
-            delay = variant.stated.ready_after or advance.ready_after or timedelta(0)
-            change = self._timeline.verification_change(variant, at + delay)
-            if delay:
-                heappush(self._queue, self._queue_entry(change))
-            else:
-                change[1](self._world)
+        if advance is not None:
+            for name in published:
+                variant = self._world.variants[name]
+                delay = variant.stated.ready_after or advance.ready_after or timedelta(0)
+                change = self._timeline.verification_change(variant, played.at + delay)
+                if delay:
+                    heappush(self._queue, self._queue_entry(change))
+                else:
+                    change[1](self._world)
+        return bool(published) or any(variant.release for variant in decision.variants.values())
 
     def _next_instant(self) -> datetime | None:
         """Return the next instant at which something happens, or None at the end."""
         requeue_at = self._requeue_at
         next_change = self._queue[0][0] if self._queue else None
-        if (
-            requeue_at is not None
-            and (next_change is None or requeue_at < next_change)
-            and self._is_worth_waiting(requeue_at)
-        ):
-            return requeue_at
+        if requeue_at is not None and (next_change is None or requeue_at < next_change):
+            # A timer matters after `now` only if the scenario advances by itself.
+            advances = self._spec.advance is not None and not self._is_finished
+            if (
+                requeue_at <= self._now
+                or requeue_at < max(self._requested)
+                or (advances and requeue_at <= self._until)
+            ):
+                return requeue_at
         return None if next_change is None or next_change > self._until else next_change
-
-    def _is_worth_waiting(self, requeue_at: datetime) -> bool:
-        """Return whether a timer matters: after `now` only if the scenario advances by itself."""
-        if requeue_at <= self._now or requeue_at < max(self._requested):
-            return True
-        return (
-            self._spec.advance is not None and requeue_at <= self._until and not self._is_finished
-        )
 
     def _queue_entry(self, change: TimedChange) -> tuple[datetime, int, ScenarioChange | None]:
         return change[0], next(self._sequence), change[1]
@@ -211,10 +205,3 @@ class _ScenarioRun:
             )
             for past in self._spec.history
         }
-
-
-def _is_complete(decision: PolicyEvaluation) -> bool:
-    """Return whether everything is ready at the newest revision."""
-    return not any(stage.queued for stage in decision.stages.values()) and all(
-        variant.state in _FINAL_STATES for variant in decision.variants.values()
-    )

@@ -5,11 +5,7 @@ from typing import Any
 
 from fanout.api.object_meta import ObjectMeta
 from fanout.api.package_variant import RevisionRule, Upstream
-from fanout.api.promotion_policy import (
-    AutoPromotion,
-    PromotionPolicy,
-    PromotionPolicySpec,
-)
+from fanout.api.promotion_policy import AutoPromotion, PromotionPolicy, PromotionPolicySpec
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
 from fanout.calendar.publication_calendar import PublicationCalendar
@@ -61,24 +57,18 @@ def find_policy(
         auto_promotion=AutoPromotion(stages=("*",))
     )
     own_metadata = ObjectMeta(name=meta.name, namespace=meta.namespace)
-    return ScenarioPolicy(
-        _build_policy(scenario, own_metadata),
-        (PromotionPolicy(metadata=own_metadata, spec=promotion_spec),),
-    )
-
-
-def _build_policy(scenario: Scenario, meta: ObjectMeta) -> UpstreamPolicy:
-    """Build a policy of the stated stages; no gate reads its upstream or its targets."""
-    return UpstreamPolicy(
-        metadata=meta,
-        spec=UpstreamPolicySpec(
-            upstream=Upstream(
-                repository="stated", package="stated", revision=RevisionRule(latest=True)
-            ),
-            targets=(TargetEntry(),),
-            stages=scenario.spec.stages,
-            in_flight=scenario.spec.in_flight or InFlight.SUPERSEDE,
+    policy_spec = UpstreamPolicySpec(
+        # No gate reads upstream or targets.
+        upstream=Upstream(
+            repository="stated", package="stated", revision=RevisionRule(latest=True)
         ),
+        targets=(TargetEntry(),),
+        stages=spec.stages,
+        in_flight=spec.in_flight or InFlight.SUPERSEDE,
+    )
+    return ScenarioPolicy(
+        UpstreamPolicy(metadata=own_metadata, spec=policy_spec),
+        (PromotionPolicy(metadata=own_metadata, spec=promotion_spec),),
     )
 
 

@@ -13,8 +13,7 @@ import structlog
 
 from fanout.errors import Denied, FanoutError, InvalidInput
 from fanout.forge.signatures import find_signatures, is_signed
-from fanout.plan.observation.observed_request import RepositoryName
-from fanout.plan.observation.repository_location import locate_repository
+from fanout.plan.observation.observed_request import RepositoryName, locate_repository
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.telemetry.event_counters import EventCounters, EventName

@@ -6,7 +6,7 @@ from fanout.api.fanout_configuration import ForgeHost
 from fanout.errors import InvalidInput
 from fanout.forge.forge_hosts import ForgeHosts
 from fanout.forge.gitea import GiteaForge
-from fanout.plan.observation.repository_location import locate_repository
+from fanout.plan.observation.observed_request import locate_repository
 from fanout.ports import (
     BranchReader,
     ClosingReader,

@@ -5,8 +5,6 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
-from fanout.plan import plan_wording
-
 pytestmark = pytest.mark.forge
 
 HEAD = "drafts/default/_stages/default.monitoring/dev"
@@ -47,8 +45,8 @@ def head(fleet: ForgeFleet, branch: str) -> str:
 
 
 def missing(check: str, context: str, *commits: str, ignored: str = "") -> str:
-    places = [it[:12] for it in commits]
-    return f"check {check}: {plan_wording.describe_missing_status(context, 'bob', places, ignored)}"
+    sentence = f"there is no status {context} by bob at {' or '.join(it[:12] for it in commits)}"
+    return f"check {check}: {sentence}{f'; that of {ignored} is ignored' if ignored else ''}"
 
 
 def test_statuses_before_and_after_the_merge(fleet):
@@ -58,7 +56,7 @@ def test_statuses_before_and_after_the_merge(fleet):
     fleet.status("edge", draft, "ci/test", by="ann")
     assert told(fleet) == missing("ci", "ci/test", draft, ignored=f"{host}/ann")
     fleet.status("edge", draft, "ci/test", "pending", by="bob")
-    sentence = plan_wording.describe_status("ci/test", draft[:12], "pending", f"{host}/bob", "")
+    sentence = f"status ci/test at {draft[:12]} is pending, by {host}/bob"
     assert told(fleet) == f"check ci: {sentence}"
     assert fleet.only_request("edge")["draft"]
     fleet.status("edge", draft, "ci/test", by="bob")
@@ -80,8 +78,7 @@ def test_a_failure_after_the_merge(fleet):
     sweep(fleet, 2)
     merge = head(fleet, "main")
     fleet.status("edge", merge, "ci/deploy", "failure", by="bob")
-    creator = f"{fleet.gitea.host}/bob"
-    sentence = plan_wording.describe_status("ci/deploy", merge[:12], "failure", creator, "")
+    sentence = f"status ci/deploy at {merge[:12]} is failure, by {fleet.gitea.host}/bob"
     assert told(fleet) == f"check deployed failed: {sentence}"
 
 

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fanout.api.object_meta import GROUP
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.object_key import own_key
+from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_listing import ListedKind
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
@@ -179,7 +178,7 @@ def test_an_open_injector_with_a_version_reads_that_version():
     server.types += infra_types("Health", "v1", "v1beta1")
     inventory = ApiInventory(server)
     [web] = inventory.read().policies
-    injected = {own_key(web): [CLUSTER, HEALTH]}
+    injected = {key_of(web): [CLUSTER, HEALTH]}
     assert inventory.require(injected)
     objects = inventory.read().objects
     for kind in (CLUSTER, HEALTH):

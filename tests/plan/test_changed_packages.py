@@ -2,7 +2,6 @@
 
 import pytest
 
-from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.request_change import RequestStatus
 from fanout.plan.pull_requests.other_requests import build_other_status, find_changed_packages
@@ -38,10 +37,14 @@ def test_packages_that_a_request_changes(changed: list[str], owned: list[str], p
 @pytest.mark.parametrize(
     ("packages", "state", "sentence"),
     [
-        ((), StatusState.SUCCESS, plan_wording.NO_PACKAGE_CHANGED),
-        (("a",), StatusState.FAILURE, plan_wording.describe_changed_packages("a", 0)),
-        (("",), StatusState.FAILURE, plan_wording.describe_changed_packages("/", 0)),
-        (("a", "b", "c"), StatusState.FAILURE, plan_wording.describe_changed_packages("a", 2)),
+        ((), StatusState.SUCCESS, "it changes no package that fanout manages"),
+        (("a",), StatusState.FAILURE, "it changes a package that fanout manages: a"),
+        (("",), StatusState.FAILURE, "it changes a package that fanout manages: /"),
+        (
+            ("a", "b", "c"),
+            StatusState.FAILURE,
+            "it changes packages that fanout manages: a and 2 more",
+        ),
     ],
     ids=["none", "one", "the repository", "several"],
 )

@@ -12,8 +12,7 @@ from fanout.package.merge.merge_conflicts import (
     MergeSide,
     build_conflict,
 )
-from fanout.plan.edits.conflict_outcome import read_published_outcomes
-from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines
+from fanout.plan.edits.merge_disputes import limit_lines, read_published_outcomes, rejected_lines
 
 KEY = "24b2ed6034347caa"
 REPLICAS = "a.yaml: Deployment/web: spec.replicas: upstream 3 stands, local 5 not taken (base 2)"

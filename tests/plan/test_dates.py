@@ -10,7 +10,6 @@ from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.record_objects import DecisionSpec, EvidenceSpec
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.gates.timestamps import is_from_the_future
-from fanout.plan import plan_wording
 from fanout.plan.evidence.record_times import (
     correct_status,
     effective_records,
@@ -134,7 +133,7 @@ def test_what_lies_ahead_stays_on_record_as_it_is():
     assert plan.recorded is AHEAD
     assert plan.planned == replace(AHEAD, revisions={"v1": "c"}, noticed_at={LATER: NOW})
     assert [str(action.detail) for action in plan.actions] == [
-        plan_wording.describe_early_status("2026-03-02T19:00:00Z")
+        "that the status of 2026-03-02T19:00:00Z is dated in the future"
     ]
 
 

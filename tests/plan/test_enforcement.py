@@ -2,9 +2,8 @@
 
 import pytest
 
-from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import BranchFacts
-from fanout.plan.pull_requests.enforcement import check_enforcement
+from fanout.plan.pull_requests.other_requests import check_enforcement
 
 
 def rules(*contexts: str, protected: bool = True, push: bool = False) -> BranchFacts:
@@ -18,15 +17,19 @@ def rules(*contexts: str, protected: bool = True, push: bool = False) -> BranchF
     )
 
 
-UNREQUIRED = plan_wording.describe_unrequired_status
-REQUIRED = plan_wording.describe_required_status
+UNREQUIRED = (
+    "the branch main does not require the status {}; add it to the statuses that its protection"
+    " requires"
+)
+REQUIRED = "the branch main requires the status {}"
 
 
 @pytest.mark.parametrize(
-    ("facts", "context", "status", "describe"),
+    ("facts", "context", "status", "sentence"),
     [
         (rules(protected=False, push=True), "fanout", "True",
-         plan_wording.describe_unprotected_branch),
+         ("the branch main is not protected: who may write to the repository can merge and push"
+         " without the status {}")),
         (rules(), "fanout", "True", UNREQUIRED),
         (rules("ci"), "fanout", "True", UNREQUIRED),
         (rules("fanout"), "fanout", "False", REQUIRED),
@@ -35,17 +38,20 @@ REQUIRED = plan_wording.describe_required_status
         (rules("fanout"), "fanout/two", "True", UNREQUIRED),
         (rules("Fanout"), "fanout", "True", UNREQUIRED),
         (rules("fan[o]ut", "fanout"), "fanout", "False", REQUIRED),
-        (rules("fanout", push=True), "fanout", "Unknown", plan_wording.describe_allowed_push),
+        (rules("fanout", push=True), "fanout", "Unknown",
+         ("the branch main requires the status {} for merging, but fanout's account, and perhaps"
+         " others, may push to it; forbid pushes to it")),
     ],
 )  # fmt: skip
-def test_rules_that_require_the_status_or_not(facts, context, status, describe):
+def test_rules_that_require_the_status_or_not(facts, context, status, sentence):
     enforcement = check_enforcement("main", context, facts)
-    assert (enforcement.not_enforced, enforcement.message) == (status, describe("main", context))
+    assert (enforcement.not_enforced, enforcement.message) == (status, sentence.format(context))
 
 
 def test_patterns_that_fanout_cannot_compare():
     enforcement = check_enforcement("main", "fanout", rules("fan[o]ut", "ci"))
     assert enforcement.not_enforced == "Unknown"
-    assert enforcement.message == plan_wording.describe_required_patterns(
-        "main", "fanout", ["ci", "fan[o]ut"]
+    assert enforcement.message == (
+        "the branch main requires statuses by patterns (ci, fan[o]ut); add the status fanout by its"
+        " name"
     )

@@ -11,14 +11,12 @@ from fanout.plan.observation.repository_state import (
     RemovalDraft,
     RepositoryState,
 )
-from fanout.plan.removal.removal_commit import (
-    RemovalCommit,
-    format_removal_commit,
-    parse_removal_commit,
-)
 from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
+    RemovalCommit,
     RemovalDraftOwner,
+    format_removal_commit,
+    parse_removal_commit,
     plan_removal_drafts,
 )
 from fanout.plan.stage_drafts.stage_commit import parse_stage_commit

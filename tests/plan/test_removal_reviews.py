@@ -11,10 +11,9 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts
-from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.removal_reviews import RemovalReviews
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace
@@ -28,7 +27,7 @@ PROD = StageRule("prod", requires=(RULE,))
 REJECTED = "changes requested"
 COMMAND = "fanout resume monitoring --stage prod --reason WHY"
 LINK = request().request.url
-A = plan_wording.describe_requested_removal("sites/a")
+A = "to remove sites/a"
 # Of the reviewed commits: `c1` removes a, `c2` removes another package.
 TREES = {"c1": {"sites/b": "tree-b"}, "c2": {"sites/a": "tree-a"}}
 
@@ -62,14 +61,14 @@ ON_RECORD = RequestLine(
     number=7, state="closed", url=LINK, declined={"sites/a": "tree-a"}, closed=at(5),
     closed_by=f"{HOST}/ann",
 )  # fmt: skip
-BY_ANN = plan_wording.describe_closed_request(A, 7, LINK, f"{HOST}/ann", COMMAND)
+BY_ANN = f"{HOST}/ann closed pull request 7 ({LINK}) {A}; reopen it or run `{COMMAND}`"
 CLOSINGS = [
     ("as the forge shows it", {"facts": closed()}, BY_ANN),
     ("as it is on record", {"line": ON_RECORD}, BY_ANN),
     ("by nobody that the forge names", {"facts": closed("")},
-     plan_wording.describe_closed_request(A, 7, LINK, "", COMMAND)),
+     f"a person closed pull request 7 ({LINK}) {A}; reopen it or run `{COMMAND}`"),
     ("by a deletion of the branch", {"facts": request(), "present": False},
-     plan_wording.describe_lost_branch(A, 7, LINK, COMMAND)),
+     f"a person deleted the branch of pull request 7 ({LINK}) {A}; run `{COMMAND}`"),
     ("by fanout it is none", {"facts": closed("fanout")}, ""),
     ("after a merge it is none", {"facts": closed("", RequestState.MERGED)}, ""),
     ("of one that is open again it is none", {"facts": request(), "line": ON_RECORD}, ""),

@@ -77,11 +77,11 @@ def test_a_status_of_a_draft(statuses, by, verdict, creator):
     assert reading.verdict == verdict
     assert reading.observed_revision == (commit_id("c1") if creator else "")
     ignored = [f"{HOST}/{it.creator}" for it in statuses if it.context == "ci/test" and by]
+    missing = f"there is no status ci/test{' by ' if by else ''}{''.join(by)} at {C1}"
+    missing += f"; that of {''.join(ignored)} is ignored" if ignored else ""
     state = next((it.state for it in statuses if it.creator.lower() == creator), "")
     assert reading.message == (
-        plan_wording.describe_status("ci/test", C1, state, f"{HOST}/{creator}", "")
-        if creator
-        else plan_wording.describe_missing_status("ci/test", "".join(by), [C1], "".join(ignored))
+        f"status ci/test at {C1} is {state}, by {HOST}/{creator}" if creator else missing
     )
 
 
@@ -96,19 +96,20 @@ def test_the_description_of_a_status_is_one_short_line():
 
 MISSING = [
     ("a repository without a forge", drafted("a", None),
-     plan_wording.describe_missing_forge("edge")),
+     ("Repository edge has no forge, so statuses of commits cannot be read; let the pipeline run"
+     " `fanout report` instead")),
     ("a forge that did not answer",
      drafted("a", ForgeState(host=HOST, failure=Unavailable("no answer in 30s"))),
-     plan_wording.describe_unread_forge(HOST, "no answer in 30s")),
+     f"{HOST} could not be read: no answer in 30s"),
     ("a draft without a request", drafted("a", forge()), plan_wording.REQUEST_NOT_OPEN),
     ("a status of a commit that is not the head", draft_with(status(), commit="c0"),
-     plan_wording.describe_missing_status("ci/test", "", [C1], "")),
+     f"there is no status ci/test at {C1}"),
     ("a status of the commit that was pushed before",
      draft_with(status(), facts=request(head="c2")),
-     plan_wording.describe_missing_status("ci/test", "", [commit_id("c2")[:12]], "")),
+     f"there is no status ci/test at {commit_id('c2')[:12]}"),
     ("a publication whose commit is not known",
      published("a", forge(statuses={"h1": [status()]}), merge="", head_tree="tree-b"),
-     plan_wording.PUBLICATION_UNKNOWN),
+     "the commit of the publication is not known"),
 ]  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def test_a_status_of_a_publication(statuses, head_tree, verdict, seen):
     assert reading.verdict is verdict
     assert reading.observed_revision == (commit_id(seen) if seen else "")
     if verdict is PENDING and head_tree is None:
-        assert reading.message == plan_wording.describe_missing_status("ci/test", "", [M1, H1], "")
+        assert reading.message == f"there is no status ci/test at {M1} or {H1}"
 
 
 STATUSES = st.lists(

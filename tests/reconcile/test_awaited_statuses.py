@@ -7,12 +7,12 @@ from reconcile.builders import EDGE_URL, NOW, open_draft, parsed, repository_sta
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer
-from fanout.plan.observation.repository_state import PathState, repository_identity
-from fanout.plan.pull_requests.awaited_statuses import (
+from fanout.plan.evidence.status_readings import (
     StatusSubject,
     find_awaited_commits,
     has_status_checks,
 )
+from fanout.plan.observation.repository_state import PathState, repository_identity
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.values import replace
 

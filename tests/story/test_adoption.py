@@ -7,8 +7,6 @@ from companies import company
 from fleet import PACKAGE, POLICY, Fleet
 from killing import killer
 
-from fanout.plan import plan_wording
-
 ANN = ("--reason", "looks right", "--by", "Ann <ann@example.com>")
 AMS, BER = "sites/ams", "sites/ber"
 DEPLOYMENT = f"{AMS}/deployment.yaml"
@@ -217,9 +215,14 @@ def another_package(fleet: Fleet) -> None:
 
 
 FAULTS = [
-    ("no Kptfile", no_kptfile, "AdoptionBaseMissing", plan_wording.KPTFILE_MISSING),
-    ("no upstreamLock", no_lock, "AdoptionBaseMissing", plan_wording.LOCK_MISSING),
-    ("a lock without a commit", no_commit, "AdoptionBaseMissing", plan_wording.LOCK_INCOMPLETE),
+    ("no Kptfile", no_kptfile, "AdoptionBaseMissing", "the package has no Kptfile"),
+    ("no upstreamLock", no_lock, "AdoptionBaseMissing", "the Kptfile has no upstreamLock"),
+    (
+        "a lock without a commit",
+        no_commit,
+        "AdoptionBaseMissing",
+        "the upstreamLock of the Kptfile lacks a repo, a directory or the ID of a commit",
+    ),
     (
         "a commit that upstream does not have",
         lost_commit,

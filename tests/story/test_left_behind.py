@@ -5,8 +5,6 @@ from pathlib import Path
 from companies import company
 from fleet import Fleet
 
-from fanout.plan import plan_wording
-
 ANN = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
 
 
@@ -57,7 +55,7 @@ def test_a_draft_that_a_person_removed_is_forgotten_by_the_next_sweep(fleet: Fle
     fleet.repos["core"].git("update-ref", "-d", "refs/heads/drafts/default/sites/ber/monitoring")
     assert gone(fleet) == []
     [done] = fleet.sweep("-o", "json").json["outcomes"]
-    assert done["detail"].startswith(plan_wording.describe_emptied_repository(""))
+    assert done["detail"].startswith("that nothing of it is left in ")
     assert fleet.counted()["listings"] == 3
 
 

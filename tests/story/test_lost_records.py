@@ -8,12 +8,10 @@ from companies import company
 from fleet import PACKAGE, POLICY, Fleet
 from rewinding import BOOK, moved
 
-from fanout.plan import plan_wording
-
 BY = ("--by", "Ann <ann@example.com>")
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
-NOTHING_LEFT = plan_wording.describe_removed_variant(
-    "monitoring-ams-047978a1d8", "", has_package=False
+NOTHING_LEFT = (
+    "that monitoring-ams-047978a1d8 is gone with its target; nothing of it is on a branch"
 )
 FREEZE = ("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", *BY)
 

@@ -19,8 +19,6 @@ from moving import (
     verified,
 )
 
-from fanout.plan import plan_wording
-
 
 @company
 def fleet(root: Path) -> Fleet:
@@ -119,7 +117,10 @@ def test_somebody_else_s_package_at_the_new_place_stays(fleet: Fleet):
     place(fleet, "ams", NEW)
     assert fleet.later(minutes=1).sweep().code == 3
     location = f"edge:{NEW}"
-    assert fleet.condition(NEW) == ("PathTaken", plan_wording.describe_other_package(location))
+    sentence = (
+        f"{location} holds a package that is not this variant's; choose another path or remove it"
+    )
+    assert fleet.condition(NEW) == ("PathTaken", sentence)
     assert edge.file("main", f"{NEW}/notes.txt") == "mine\n"
     assert AMS in packages(fleet)
     edge.commit("main", {f"{NEW}/notes.txt": None})
@@ -148,7 +149,7 @@ def test_a_place_inside_or_around_the_old_one_is_held(tmp_path: Path, _, path):
     fleet.settle()
     place(fleet, "ams", path)
     assert fleet.later(minutes=1).sweep().code == 3
-    nested = plan_wording.describe_nested_move(f"edge:{path}", AMS)
+    nested = f"edge:{path} and the present path {AMS} are nested; move it to a third path first"
     assert fleet.condition(path) == ("PathChanged", nested)
     assert packages(fleet) == {AMS}
 

@@ -11,8 +11,6 @@ from killing import killer
 from moving import POLICY as MOVING
 from moving import edit, place
 
-from fanout.plan import plan_wording
-
 AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
 REMOVAL = "drafts/default/_removals/default.monitoring/dev"
 RENDERED = "fanout/default/rendered"
@@ -386,7 +384,7 @@ def test_a_branch_of_others_at_its_name_is_left_alone(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     assert head(fleet, REMOVAL) == foreign
-    foreign_branch = plan_wording.describe_foreign_removal(REMOVAL, "edge")
+    foreign_branch = f"branch {REMOVAL} of edge has nothing but commits of others; rename or"
     assert any(foreign_branch in it for it in target_messages(fleet))
     done = fleet.run("remove", "monitoring", name, *WHY)
     assert done.code != 0
@@ -413,7 +411,7 @@ def moved(root: Path) -> Fleet:
 def test_what_a_move_leaves_goes_by_the_branch(moved: Fleet):
     main = head(moved, "main")
     sweep(moved)
-    requested = plan_wording.describe_requested_cleanup(f"edge:{AMS}", REMOVAL)
+    requested = f"edge:{AMS} goes with the pull request of {REMOVAL}"
     assert requested in moved.sweep().err
     assert head(moved, "main") == main
     assert packages(moved) - packages(moved, REMOVAL) == {AMS}

@@ -5,8 +5,6 @@ from pathlib import Path
 from companies import company
 from fleet import Fleet
 
-from fanout.plan import plan_wording
-
 AMS = "sites/ams"
 
 
@@ -36,7 +34,7 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet):
     assert fleet.states() == {AMS: "Held", "sites/ber": "Ready", "sites/cph": "Ready"}
     reason, sentence = fleet.condition(AMS)
     assert reason == "EditedDownstream"
-    assert sentence.startswith(plan_wording.describe_manual_removal("edge:sites/ams", ""))
+    assert sentence.startswith("edge:sites/ams was removed from the branch by hand; restore it")
     assert "git revert" in sentence
     assert "fanout remove monitoring monitoring-" in sentence
     told = fleet.run("diff", AMS)

@@ -9,7 +9,6 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
-from fanout.plan import plan_wording
 from fanout.reconcile import reconcile_wording as wording
 
 pytestmark = pytest.mark.forge
@@ -175,8 +174,10 @@ RESUME = "fanout resume monitoring --stage dev --reason WHY"
 
 
 def closed_by_ann(fleet: ForgeFleet, variant: str) -> str:
-    who, url = f"{fleet.gitea.host}/ann", page(fleet, 1)
-    return plan_wording.describe_closed_request(f"of {variant} at v1", 1, url, who, RESUME)
+    return (
+        f"{fleet.gitea.host}/ann closed pull request 1 ({page(fleet, 1)}) of {variant} at v1;"
+        f" reopen it or run `{RESUME}`"
+    )
 
 
 def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: ForgeFleet):
@@ -208,7 +209,10 @@ def test_a_request_whose_branch_is_deleted_says_so(fleet: ForgeFleet):
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
     assert reason == "RequestClosed"
     assert sentence in (
-        plan_wording.describe_lost_branch(f"of {name} at v1", 1, page(fleet, 1), RESUME),
+        (
+            f"a person deleted the branch of pull request 1 ({page(fleet, 1)}) of {name} at v1; run"
+            f" `{RESUME}`"
+        ),
         closed_by_ann(fleet, name),
     )
 
@@ -227,7 +231,10 @@ def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, kn
     if not known:
         shutil.rmtree(fleet.root / fleet.state / "forges")
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
-    changed = plan_wording.describe_changed_base(1, page(fleet, 1), "trunk", "main")
+    changed = (
+        f"its pull request 1 ({page(fleet, 1)}) is to branch trunk, not to main; the next sweep"
+        " sets it back"
+    )
     assert (reason, sentence) == ("RequestPending", changed)
     assert "to branch main" in fleet.run("plan").out
     swept = fleet.sweep("-o", "json")

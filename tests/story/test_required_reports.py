@@ -6,7 +6,6 @@ from companies import company
 from fleet import Fleet
 
 from fanout.gates import gate_wording
-from fanout.plan import plan_wording
 
 PLAIN = "{name: dev, verification: [{name: e2e, report: {}}]}"
 SCANNED = "{name: dev, requires: [{name: scan, report: {}}]}"
@@ -77,7 +76,7 @@ def test_a_draft_that_nobody_put_on_record_counts_from_when_it_is_seen(tmp_path:
     assert "draft/" not in status_lines(fleet)
     require_scan(fleet)
     fleet.later(minutes=10)
-    assert plan_wording.describe_first_seen("monitoring-ams-047978a1d8") in fleet.plan().out
+    assert "when the draft of monitoring-ams-047978a1d8 was first seen" in fleet.plan().out
     fleet.sweep()
     assert "draft/monitoring-ams" in status_lines(fleet)
     fleet.later(minutes=10)

@@ -22,8 +22,6 @@ from returning import (
     withdrawn,
 )
 
-from fanout.plan import plan_wording
-
 
 @company
 def fleet(root: Path) -> Fleet:
@@ -171,7 +169,7 @@ def test_a_variant_that_never_had_the_revision_is_held_and_the_others_go(fleet: 
     fleet.site("dan", "prod", "core")
     fleet.later(minutes=5).settle()
     told = rollback(fleet, "--revision", "v1")
-    never = plan_wording.describe_unpublished_revision("core:sites/dan", "v1")
+    never = "core:sites/dan was never published at v1; choose a published revision"
     assert never in told.err
     assert fleet.published() == {BER: "v1", CPH: "v1", "sites/dan": "v2"}
     assert fleet.condition("sites/dan")[0] == "NeverPublished"
@@ -188,7 +186,10 @@ def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):
     branch, edge = f"drafts/default/{BER}/monitoring", fleet.repos["edge"]
     edge.commit(branch, {FILE: edge.file(branch, FILE) + "# a fix\n"})
     told = rollback(fleet, "--revision", "v1")
-    assert plan_wording.describe_edited_draft(branch, "v3", "v1") in told.err
+    assert (
+        f"branch {branch} has people's commits on a draft of v3, which a rollback to v1 would drop;"
+        " save them in another branch and remove this one"
+    ) in told.err
     assert fleet.published() == {BER: "v2", CPH: "v1"}
     assert fleet.condition(BER)[0] == "DraftEdited"
     assert edge.file(branch, FILE).endswith("# a fix\n")

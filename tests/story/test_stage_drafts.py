@@ -13,7 +13,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fanout.git.mirror_store import MirrorStore
-from fanout.plan import plan_wording
 
 DEV = "_stages/default.monitoring/dev"
 STAGES = """\
@@ -477,7 +476,9 @@ def test_a_variant_leaves_whose_path_another_installation_drafts(tmp_path: Path)
         two.sweep()
     reason, sentence = two.condition("sites/ams")
     assert reason == "OtherInstallation"
-    assert sentence == plan_wording.describe_other_installation("edge:sites/ams", "default")
+    assert sentence == (
+        "edge:sites/ams has a draft of installation default; one installation owns a path"
+    )
     assert two.states()["sites/ber"] == "Released"
     written = set(two.repos["edge"].files(f"drafts/two/{DEV}"))
     assert {path.rpartition("/")[0] for path in written} == {"", "sites/ber"}

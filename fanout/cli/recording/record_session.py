@@ -34,8 +34,7 @@ from fanout.cli.terminal import print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import ApprovalRule
-from fanout.plan.observation.record_trace import RecordTrace
-from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.observation.repository_state import CommitIdentity, RecordTrace
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.trace_changes import find_due_traces
 from fanout.reconcile.execution.trace_execution import write_traces

@@ -20,8 +20,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.plan.history.history_entry import HistoryEntry
-from fanout.plan.history.stage_revisions import StageRevision, group_by_stage
+from fanout.plan.history.history_entry import HistoryEntry, StageRevision, group_by_stage
 from fanout.present.history_views import HistoryViews
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.pass_results import PolicyResult

@@ -30,7 +30,6 @@ from fanout.package.merge.clone_matching import (
 )
 from fanout.package.merge.merge_units import MergeUnit, object_identity
 from fanout.pending_inputs import Responses
-from fanout.plan import plan_wording
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles
 from fanout.plan.observation.repository_state import Remote
 from fanout.values import Value
@@ -39,6 +38,10 @@ from fanout.variants.package_preparation import refuse_errors
 from fanout.variants.package_rendering import render_package
 from fanout.variants.render_model import RenderLimits
 
+ADOPTION_LOCK_REMEDY = (
+    "write upstreamLock into its Kptfile as kpt does (git: repo, directory, ref and commit of the"
+    " revision that it came from) and commit it"
+)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LOCK = ("upstreamLock", "git")
 # Fields that describe a clone; upstream's own Kptfile has other values there, or none.
@@ -59,13 +62,15 @@ def parse_upstream_lock(kptfile: bytes | None, file: str) -> UpstreamLock:
     Raises InvalidInput, with the file, if there is no lock or it does not name a commit id.
     """
     if kptfile is None:
-        raise _base_missing(plan_wording.KPTFILE_MISSING, file)
+        raise _base_missing("the package has no Kptfile", file)
     value = find_kptfile(Manifest.parse(kptfile, file)).value
     fields = [get_value(value, (*_LOCK, name)) for name in ("repo", "directory", "commit")]
     if get_value(value, _LOCK) is MISSING:
-        raise _base_missing(plan_wording.LOCK_MISSING, file)
+        raise _base_missing("the Kptfile has no upstreamLock", file)
     if not all(isinstance(text, str) for text in fields) or not _COMMIT.fullmatch(fields[2]):
-        raise _base_missing(plan_wording.LOCK_INCOMPLETE, file)
+        raise _base_missing(
+            "the upstreamLock of the Kptfile lacks a repo, a directory or the ID of a commit", file
+        )
     ref = get_value(value, (*_LOCK, "ref"))
     repo, directory, commit = fields
     return UpstreamLock(repo, directory, commit, ref if isinstance(ref, str) else "")
@@ -75,7 +80,7 @@ def _base_missing(problem: str, file: str) -> InvalidInput:
     return InvalidInput(
         problem,
         reason=Reason.ADOPTION_BASE_MISSING,
-        remedy=plan_wording.ADOPTION_LOCK_REMEDY,
+        remedy=ADOPTION_LOCK_REMEDY,
         where=ErrorLocation(file=file),
     )
 
@@ -150,7 +155,12 @@ def _build_forms(
     raw: PackageFiles, local: PackageFiles, limits: RenderLimits, answers: Responses
 ) -> _CloneForms:
     rendered, problem = _render_raw(raw, _with_clone_context(raw, local), limits, answers)
-    clone_configuration = _clone_configuration(local)
+    # The clone's Kptfiles, and the files that configure their functions.
+    clone_configuration = {path: local[path] for path in _kptfile_contents(local)}
+    for path, (_, data) in list(clone_configuration.items()):
+        for name in _config_paths(path, data):
+            if name in local and name != CONTEXT:
+                clone_configuration[name] = local[name]
     # The clone's pipeline is upstream's, so it need not run a second time.
     if all(raw.get(path) == content for path, content in clone_configuration.items()):
         return _CloneForms(raw, rendered, rendered, problem)
@@ -165,16 +175,6 @@ def _with_clone_context(raw: PackageFiles, local: PackageFiles) -> PackageFiles:
     The context says which clone it is; it is no edit.
     """
     return {**raw, CONTEXT: local[CONTEXT]} if CONTEXT in local else raw
-
-
-def _clone_configuration(local: PackageFiles) -> PackageFiles:
-    """Return the clone's Kptfiles and the files that configure their functions."""
-    configuration = {path: local[path] for path in _kptfile_contents(local)}
-    for path, (_, data) in list(configuration.items()):
-        for name in _config_paths(path, data):
-            if name in local and name != CONTEXT:
-                configuration[name] = local[name]
-    return configuration
 
 
 def _config_paths(path: str, data: bytes) -> Iterator[str]:
@@ -232,7 +232,9 @@ def _refuse_renamed(local: PackageFiles, forms: _CloneForms) -> None:
     local_identities = {identity for _, identity in find_identities(local)}
     for unit in differences.removed:
         if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
-            raise _object_refused(unit, plan_wording.RENAMED_BY_PIPELINE)
+            raise _object_refused(
+                unit, "the pipeline of the package gives this object another name"
+            )
 
 
 def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForms) -> None:
@@ -250,9 +252,15 @@ def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForm
         if differences.removed and _unit_identities(unit) & upstream_identities
     ]
     if renamed:
-        raise _object_refused(renamed[0], plan_wording.RENAMED_IN_CLONE)
+        raise _object_refused(
+            renamed[0],
+            "the object is from upstream, but its name does not match the rest of the clone",
+        )
     if forms.problem is not None and differences.removed and differences.added:
-        problem = plan_wording.describe_hidden_names(forms.problem)
+        problem = (
+            "the object may be from upstream under another name; the pipeline that would show it"
+            f" cannot run: {forms.problem}"
+        )
         raise _object_refused(differences.added[0], problem)
 
 
@@ -265,6 +273,10 @@ def _object_refused(unit: MergeUnit, problem: str) -> InvalidInput:
     return InvalidInput(
         problem,
         reason=Reason.ADOPTION_BASE_MISSING,
-        remedy=plan_wording.ADOPTION_RENDER_REMEDY,
+        remedy=(
+            "render the package with the pipeline that it has upstream at its upstreamLock (as"
+            " `kpt fn render` does), or give the objects the names that they have then, and commit"
+            " it"
+        ),
         where=where,
     )

@@ -7,7 +7,7 @@ are not the editor's.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -75,7 +75,7 @@ def describe_outside_files(
         _draft_broken(
             f"the file is outside of {names}, and {effect}",
             "keep the change on a branch of its own, and take it back",
-            _where(path),
+            ErrorLocation(file=path),
         )
         for path in paths
     )
@@ -83,11 +83,13 @@ def describe_outside_files(
 
 def build_faults_hold(faults: Sequence[InvalidInput], ref: str, repository: str) -> Hold:
     """Build the hold of a draft that edits have broken: it is neither published nor rewritten."""
-    first, *more = faults
+    first, *others = faults
+    more = f" (and {len(others)} more)" if others else ""
     branch = ref.removeprefix("refs/heads/")
     return Hold(
         Reason.DRAFT_BROKEN,
-        plan_wording.describe_draft_faults(with_remedy(first), branch, len(more)),
+        f"{with_remedy(first)} on branch {branch}{more}, or remove the branch to have the draft"
+        " rewritten",
         who=plan_wording.format_maintainers(repository),
     )
 
@@ -152,13 +154,21 @@ def _find_faults(
         if fault is not None:
             yield (path, mode, data), fault
     for path, problem in find_unportable_files(files):
-        yield (path, problem), _draft_broken(problem, "rename the file", _where(path))
+        yield (path, problem), _draft_broken(problem, "rename the file", ErrorLocation(file=path))
     if KPTFILE not in files:
         yield (
             (KPTFILE,),
             _draft_broken("there is no Kptfile", "put it back", ErrorLocation(file=KPTFILE)),
         )
-    yield from _kptfile_faults(manifests)
+    for path, manifest in manifests.items():
+        if path.rpartition("/")[2] != KPTFILE:
+            continue
+        try:
+            faults = list(find_kptfile_problems(find_kptfile(manifest)))
+        except InvalidInput as error:
+            faults = [error]
+        for kptfile_fault in faults:
+            yield (path, kptfile_fault.where.field, kptfile_fault.problem), kptfile_fault
     for duplicate in find_duplicates(manifests, files):
         if not duplicate.is_build_input:
             yield ("twice", duplicate.package, duplicate.where.object), duplicate.error
@@ -174,7 +184,9 @@ def _file_fault(
     """
     if mode not in _REGULAR_MODES:
         return _draft_broken(
-            "is a symbolic link, which a package may not have", "use a file", _where(path)
+            "is a symbolic link, which a package may not have",
+            "use a file",
+            ErrorLocation(file=path),
         )
     # Both markers are required, in order: one such line alone can be legitimate
     # text.
@@ -182,7 +194,9 @@ def _file_fault(
     if marked is not None and _THEIRS.search(data, marked.end()):
         line = data.count(b"\n", 0, marked.start()) + 1
         problem = "the markers of a merge conflict were committed"
-        return _draft_broken(problem, "decide the conflict and remove them", _where(path, line))
+        return _draft_broken(
+            problem, "decide the conflict and remove them", ErrorLocation(file=path, line=line)
+        )
     if manifests is not None and is_manifest(path):
         try:
             manifests[path], value_count = _parse_manifest(data, path, counter.limit)
@@ -199,22 +213,6 @@ def _parse_manifest(data: bytes, path: str, max_values: int) -> tuple[Manifest, 
     """Return the file's manifest and its number of values. Raises InvalidInput beyond them."""
     counter = ValueCounter(max_values)
     return Manifest.parse(data, path, counter), counter.count
-
-
-def _kptfile_faults(manifests: Mapping[str, Manifest]) -> Iterator[_KeyedFault]:
-    for path, manifest in manifests.items():
-        if path.rpartition("/")[2] != KPTFILE:
-            continue
-        try:
-            faults = list(find_kptfile_problems(find_kptfile(manifest)))
-        except InvalidInput as error:
-            faults = [error]
-        for fault in faults:
-            yield (path, fault.where.field, fault.problem), fault
-
-
-def _where(path: str, line: int = 0) -> ErrorLocation:
-    return ErrorLocation(file=path, line=line)
 
 
 def _draft_broken(problem: str, remedy: str, where: ErrorLocation) -> InvalidInput:

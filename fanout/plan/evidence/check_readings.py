@@ -31,6 +31,7 @@ RESPONSE_VARIABLES: Mapping[str, str] = {
     CheckMethod.HTTP: "response",
 }
 _COMMIT = re.compile(r"(?:.*[@:/])?([0-9a-f]{40})", re.DOTALL)
+_NO_TEXT = "yields no text"
 _MAX_REVISION = 128  # characters of an observed revision
 _INDEX = re.compile(r"\bresult\s*\[")
 _MAX_QUOTED = 120  # characters of quoted foreign text in a message
@@ -93,7 +94,7 @@ def _build_probe(
     check = _machine_check_of(due_check)
     for text, value in values.items():
         if not isinstance(value, str) or not value:
-            problem = _expression_problem(text, value, plan_wording.NO_TEXT)
+            problem = _expression_problem(text, value, _NO_TEXT)
             return CheckProbe(due_check.check.method.value, ProbeFailure(problem))
     match check:
         case ObjectCheck():
@@ -104,12 +105,19 @@ def _build_probe(
             query = check.query or values[check.query_expr or ""]
             secret = check.secret_ref.name if check.secret_ref else ""
             return _validate_probe(
-                plan_wording.format_query(address),
+                f"the query to {address}",
                 ProbeQuery(url=address, query=query, secret=secret),
             )
         case HttpCheck():
             url = check.url or values[check.url_expr or ""]
-            return _validate_probe(url.partition("?")[0], _build_http_probe(check, url))
+            query = ProbeQuery(
+                url=url,
+                method=check.method.value,
+                headers=tuple(sorted(check.headers.items())),
+                body="" if check.body is None else json.dumps(check.body, sort_keys=True),
+                secret=check.secret_ref.name if check.secret_ref else "",
+            )
+            return _validate_probe(url.partition("?")[0], query)
 
 
 def _machine_check_of(due_check: DueCheck) -> MachineCheck:
@@ -130,7 +138,7 @@ def _find_object(
             object_name = f"{candidate_namespace}/{name}" if candidate_namespace else name
             return CheckProbe(f"{check.kind} {object_name}", ProbeResponse(observed_object))
     title = f"{check.kind} {namespaces[0]}/{name}"
-    return CheckProbe(title, ProbeFailure(plan_wording.describe_missing_object(title)))
+    return CheckProbe(title, ProbeFailure(f"there is no {title}"))
 
 
 def _list_probe_expressions(due_check: DueCheck) -> list[str]:
@@ -143,16 +151,6 @@ def _list_probe_expressions(due_check: DueCheck) -> list[str]:
         case HttpCheck() as check:
             texts = [check.url_expr]
     return list(dict.fromkeys(filter(None, texts)))
-
-
-def _build_http_probe(check: HttpCheck, url: str) -> ProbeQuery:
-    return ProbeQuery(
-        url=url,
-        method=check.method.value,
-        headers=tuple(sorted(check.headers.items())),
-        body="" if check.body is None else json.dumps(check.body, sort_keys=True),
-        secret=check.secret_ref.name if check.secret_ref else "",
-    )
 
 
 def _validate_probe(subject: str, probe: ProbeQuery) -> CheckProbe:
@@ -180,7 +178,10 @@ def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
         return ""
     texts = (machine_check.cel, machine_check.observed_revision or "")
     if any(_INDEX.search(text) for text in texts):
-        return plan_wording.describe_series_index(series)
+        return (
+            f"the query yields {series} series in arbitrary order, so an index selects any of them;"
+            " aggregate in the query, or use result.all(...)"
+        )
     return ""
 
 
@@ -196,18 +197,17 @@ def build_reading(
     machine_check = _machine_check_of(due_check)
     if machine_check.observed_revision is not None and not (isinstance(observed, str) and observed):
         problem = _expression_problem(
-            machine_check.observed_revision, observed, plan_wording.NO_TEXT, response.note
+            machine_check.observed_revision, observed, _NO_TEXT, response.note
         )
-        return pending_reading(due_check, plan_wording.describe_unknown_revision(subject, problem))
+        return pending_reading(due_check, f"{subject}: the observed revision is unknown: {problem}")
     if not isinstance(outcome, bool):
         problem = _expression_problem(
-            machine_check.cel, outcome, plan_wording.NOT_BOOLEAN, response.note
+            machine_check.cel, outcome, "is neither true nor false", response.note
         )
         return pending_reading(due_check, f"{subject}: {problem}")
-    message = "" if outcome else _ready_message(response.value)
-    sentence = plan_wording.describe_outcome(
-        subject, _shorten(machine_check.cel), message, is_true=outcome
-    )
+    sentence = f"{subject}: {_shorten(machine_check.cel)} is {'true' if outcome else 'false'}"
+    if not outcome and (message := _ready_message(response.value)):
+        sentence += f"; its Ready condition says: {message}"
     verdict = Verdict.PASSED if outcome else Verdict.FAILED
     commit = parse_commit(observed) if isinstance(observed, str) else ""
     # A controller that applies a draft branch reports the draft's commit, which

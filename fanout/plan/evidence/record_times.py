@@ -22,7 +22,6 @@ from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.timestamps import is_from_the_future
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
@@ -107,14 +106,12 @@ def restore_recorded_times(
     if status is recorded and seen_ahead == recorded.records_ahead:
         return plan
     record_action = build_record_action(plan.namespace, plan.name, plan.steps)
-    details = [
-        plan_wording.describe_early_record(name)
-        for name in sorted(seen_ahead - recorded.records_ahead)
-    ]
-    details += [
-        plan_wording.describe_early_status(format_instant(at))
+    early = sorted(seen_ahead - recorded.records_ahead)
+    early += [
+        f"the status of {format_instant(at)}"
         for at in sorted(status.noticed_at.keys() - recorded.noticed_at.keys())
     ]
+    details = (f"that {subject} is dated in the future" for subject in early)
     # Actions are ordered by kind, and records are the last kind.
     actions = (*plan.actions, *(replace(record_action, detail=detail) for detail in details))
     planned = replace(
@@ -241,7 +238,7 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
                     namespace=plan.namespace,
                     policy=plan.name,
                     stage=variant.spec.stage,
-                    detail=plan_wording.describe_first_seen(name),
+                    detail=f"when the draft of {name} was first seen",
                 )
             )
     if draft_lines == recorded_lines:

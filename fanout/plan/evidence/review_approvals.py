@@ -68,11 +68,27 @@ def find_requested_changes(
     variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
 ) -> tuple[ReviewFacts, ...]:
     """Return the changes that approvers request, one for each review and approval check."""
-    return tuple(
-        changes
-        for group, rule in _pair_with_rules(variants, stage_rules)
-        for changes in _find_group_changes(group, rule)
-    )
+    changes: list[ReviewFacts] = []
+    for group, rule in _pair_with_rules(variants, stage_rules):
+        for rejection in find_rejecting_reviews(group.host, group.facts, rule):
+            refused = tuple(
+                it.observed.spec.name
+                for it in group.packages
+                if _is_refused(group, it.observed, rejection)
+            )
+            if refused:
+                changes.append(
+                    ReviewFacts(
+                        at=rejection.at,
+                        by=rejection.by,
+                        stage=group.stage,
+                        check=rule.name,
+                        revision=group.revision,
+                        variants=refused,
+                        link=rejection.link,
+                    )
+                )
+    return tuple(changes)
 
 
 def find_standing_approvals(
@@ -153,7 +169,16 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
         state = variant.repository_state
         if state.forge is None or not state.forge.requests:
             continue
-        package = _find_package(variant)
+        draft, published = variant.draft, variant.published
+        package = None
+        # The branch of a request that a person has merged may be gone, and may be ahead of the
+        # merge.
+        if variant.is_unrecorded and published is not None:
+            package = _ReviewedPackage(
+                variant, variant.draft_ref, published.revision, published.tree
+            )
+        elif draft is not None and draft.tree is not None:
+            package = _ReviewedPackage(variant, draft.ref, draft.trailers.revision, draft.tree)
         if package is not None and package.ref in state.forge.requests:
             forges[state.identity, package.ref] = state.forge
             key = (state.identity, package.ref, variant.spec.stage, package.revision)
@@ -162,17 +187,6 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
         forge = forges[identity, ref]
         facts = forge.requests[ref]
         yield _ReviewedGroup(forge.host, facts, stage, revision, tuple(group_packages))
-
-
-def _find_package(variant: ObservedVariant) -> _ReviewedPackage | None:
-    # The branch of a request that a person has merged may be gone, and may be ahead of the merge.
-    if variant.is_unrecorded and variant.published is not None:
-        published = variant.published
-        return _ReviewedPackage(variant, variant.draft_ref, published.revision, published.tree)
-    draft = variant.draft
-    if draft is None or draft.tree is None:
-        return None
-    return _ReviewedPackage(variant, draft.ref, draft.trailers.revision, draft.tree)
 
 
 def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ApprovalFacts]:
@@ -192,25 +206,6 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
         ]
         if rewritten:
             yield _build_approval(group, rule, review, rewritten, set())
-
-
-def _find_group_changes(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ReviewFacts]:
-    for rejection in find_rejecting_reviews(group.host, group.facts, rule):
-        refused = tuple(
-            it.observed.spec.name
-            for it in group.packages
-            if _is_refused(group, it.observed, rejection)
-        )
-        if refused:
-            yield ReviewFacts(
-                at=rejection.at,
-                by=rejection.by,
-                stage=group.stage,
-                check=rule.name,
-                revision=group.revision,
-                variants=refused,
-                link=rejection.link,
-            )
 
 
 def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:

@@ -2,20 +2,24 @@
 
 A status is about a commit, and counts for the package at the path in it: before publication at the
 head of the pull request, afterwards at the merge commit and at the head of the branch. Of one
-context the newest counts, among those of the logins in `by`. (design-forges, "Gates")
+context the newest counts, among those of the logins in `by`. (design-forges, "Gates") Only commits
+for whose statuses a check of the pass waits are asked about.
 """
 
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.stages import Check, CommitStatusCheck
+from fanout.api.stages import Check, CommitStatusCheck, Stage
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.observed_request import CommitStatus, StatusState
+from fanout.plan.observation.observed_request import StatusState
+from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import VariantLine
+from fanout.plan.stage_drafts.draft_location import find_draft
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
 _VERDICTS = {
@@ -35,11 +39,6 @@ class StatusSource(Value):
     forge: ForgeState | None  # None: the repository has none
     commits: tuple[str, ...] = ()
     missing: str = ""
-
-
-class _StatusAtCommit(NamedTuple):
-    status: CommitStatus
-    commit: str
 
 
 def find_draft_source(variant: ObservedVariant) -> StatusSource:
@@ -64,7 +63,7 @@ def find_publication_source(variant: ObservedVariant) -> StatusSource:
     return StatusSource(
         state.forge,
         known_commits,
-        missing="" if known_commits else plan_wording.PUBLICATION_UNKNOWN,
+        missing="" if known_commits else "the commit of the publication is not known",
     )
 
 
@@ -74,54 +73,102 @@ def read_commit_status(
     """Return the reading of a commitStatus check; `repository` is the name of its Repository."""
     forge = source.forge
     if forge is None:
-        sentence = plan_wording.describe_missing_forge(repository)
+        sentence = (
+            f"Repository {repository} has no forge, so statuses of commits cannot be read; let the"
+            " pipeline run `fanout report` instead"
+        )
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if forge.failure is not None:
-        sentence = plan_wording.describe_unread_forge(forge.host, forge.failure)
+        sentence = f"{forge.host or 'the forge'} could not be read: {forge.failure}"
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if source.missing:
         return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
     readings = [
-        _StatusAtCommit(status, commit)
+        (status, commit)
         for commit in source.commits
         for status in forge.statuses.get(commit, ())
         if status.context == rule.context
     ]
-    accepted = [it for it in readings if _is_accepted(rule.by, forge.host, it.status.creator)]
+    # Creators whose statuses count, named by login, or by host and login.
+    names = {name.lower() for name in rule.by}
+    accepted = [
+        (status, commit)
+        for status, commit in readings
+        if not names or names & {status.creator.lower(), _format_login(forge.host, status.creator)}
+    ]
     if not accepted:
-        ignored = {_format_login(forge.host, it.status.creator) for it in readings}
-        sentence = plan_wording.describe_missing_status(
-            rule.context,
-            format_names(rule.by),
-            map(_shorten_commit, source.commits),
-            format_names(ignored),
-        )
+        creators = f" by {format_names(rule.by)}" if rule.by else ""
+        commits = " or ".join(it[:12] for it in source.commits)
+        sentence = f"there is no status {rule.context}{creators} at {commits}"
+        if readings:
+            ignored = {_format_login(forge.host, status.creator) for status, _ in readings}
+            sentence += f"; that of {format_names(ignored)} is ignored"
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
-    status, commit = max(accepted, key=lambda it: it.status.instant)
-    return CheckReading(
-        check.name, digest, _VERDICTS[status.state], _format_status(forge, status, commit), commit
-    )
-
-
-def _is_accepted(by: Collection[str], host: str, creator: str) -> bool:
-    """Return whether a creator's answer counts: named by login, or by host and login."""
-    names = {creator.lower(), _format_login(host, creator)}
-    return not by or any(name.lower() in names for name in by)
+    status, commit = max(accepted, key=lambda it: it[0].instant)
+    creator = _format_login(forge.host, status.creator)
+    sentence = f"status {status.context} at {commit[:12]} is {status.state.value}, by {creator}"
+    if description := " ".join(status.description.split()):
+        end = "…" if len(description) > _MAX_DESCRIPTION else ""
+        sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
+    return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
 
 
 def _format_login(host: str, login: str) -> str:
     return f"{host}/{login}".lower()
 
 
-def _format_status(forge: ForgeState, status: CommitStatus, commit: str) -> str:
-    description = " ".join(status.description.split())
-    if len(description) > _MAX_DESCRIPTION:
-        description = f"{description[:_MAX_DESCRIPTION]}…"
-    creator = _format_login(forge.host, status.creator)
-    return plan_wording.describe_status(
-        status.context, _shorten_commit(commit), status.state.value, creator, description
-    )
+class StatusSubject(Value, kw_only=True):
+    """A variant whose stage has checks of commit statuses."""
+
+    spec: VariantSpec
+    stage: Stage
+    status_line: VariantLine | None = None
 
 
-def _shorten_commit(commit: str) -> str:
-    return commit[:12]
+def has_status_checks(stage: Stage) -> bool:
+    """Return whether the stage has any check that a commit status answers."""
+    return bool(_status_checks(stage.verification) or _status_checks(stage.requires))
+
+
+def find_awaited_commits(
+    subjects: Iterable[StatusSubject],
+    state: RepositoryState,
+    open_heads: Mapping[str, str],
+    install: str,
+) -> frozenset[str]:
+    """Return the commits of one repository at which a check waits for a status.
+
+    `open_heads` are the observed heads of open requests, by full ref. What a draft requires is
+    asked until it is merged. What was published is asked at its merge and at the head of the
+    branch, until its checks have passed on record; only `failed` withdraws a recorded answer, and
+    what has passed by a status of that very commit stays so.
+    """
+    commits: set[str] = set()
+    for subject in subjects:
+        if _status_checks(subject.stage.requires):
+            draft = find_draft(subject.spec, state, install)
+            if draft is not None and open_heads.get(draft.ref) == draft.commit:
+                commits.add(draft.commit)
+        commits |= set(_verified_commits(subject, state))
+    return frozenset(commits - {""})
+
+
+def _verified_commits(subject: StatusSubject, state: RepositoryState) -> Iterator[str]:
+    line = subject.status_line
+    if line is None or line.published is None or line.place != (state.identity, subject.spec.path):
+        return
+    passed = {
+        it.check
+        for it in line.answers
+        if it.digest == line.published.digest and it.verdict is Verdict.PASSED
+    }
+    if passed >= {it.name for it in _status_checks(subject.stage.verification)}:
+        return
+    yield line.published.merge
+    # A status of the branch's head is about this package only while it is there.
+    if state.path_states.get(line.path, EMPTY_PATH).tree == line.published.tree:
+        yield state.head
+
+
+def _status_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
+    return tuple(it for it in checks if it.commit_status is not None)

@@ -133,15 +133,11 @@ def _status_outside_gates(
     if entry.name in active_names:
         if is_from_the_future(entry.at, now):
             return DecisionStatus.AHEAD
-        is_active = entry.action is Action.RESOLVE or _awaits_removal(entry, unremoved)
+        is_active = entry.action is Action.RESOLVE
+        if entry.action is Action.CONFIRM_REMOVAL:
+            # Active until a sweep has made the removal.
+            times = (unremoved[name] for name in entry.spec.variants if name in unremoved)
+            is_active = any(published is None or published <= entry.at for published in times)
         return DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
     is_withdrawal = entry.action is Action.WITHDRAW
     return DecisionStatus.APPLIED if is_withdrawal else DecisionStatus.WITHDRAWN
-
-
-def _awaits_removal(entry: RecordEntry, unremoved: Mapping[str, datetime | None]) -> bool:
-    """Return whether the entry confirms a removal that no sweep has made yet."""
-    if entry.action is not Action.CONFIRM_REMOVAL:
-        return False
-    publication_times = (unremoved[name] for name in entry.spec.variants if name in unremoved)
-    return any(published is None or published <= entry.at for published in publication_times)

@@ -19,7 +19,15 @@ def build_calendars(promotions: Iterable[PromotionPolicy]) -> tuple[PublicationC
 
     A window without a time zone takes its policy's, which is UTC by default (design §7).
     """
-    return tuple(_build_calendar(promotion) for promotion in promotions if promotion.spec.windows)
+    return tuple(
+        PublicationCalendar(
+            it.metadata.name,
+            allow=tuple(_build_period(w.allow, it) for w in it.spec.windows if w.allow),
+            deny=tuple(_build_period(w.deny, it) for w in it.spec.windows if w.deny),
+        )
+        for it in promotions
+        if it.spec.windows
+    )
 
 
 def finishing_calendars(promotions: Iterable[PromotionPolicy]) -> frozenset[str]:
@@ -31,17 +39,6 @@ def finishing_calendars(promotions: Iterable[PromotionPolicy]) -> frozenset[str]
     )
 
 
-def _build_calendar(promotion: PromotionPolicy) -> PublicationCalendar:
-    spec = promotion.spec
-    zone = spec.time_zone or "UTC"
-    return PublicationCalendar(
-        promotion.metadata.name,
-        allow=tuple(_build_period(it.allow, zone) for it in spec.windows if it.allow),
-        deny=tuple(_build_period(it.deny, zone) for it in spec.windows if it.deny),
-    )
-
-
-def _build_period(written: Period, zone: str) -> RecurringWindow:
-    return build_window(
-        written.schedule, written.time_zone or zone, written.duration, written.until
-    )
+def _build_period(written: Period, promotion: PromotionPolicy) -> RecurringWindow:
+    zone = written.time_zone or promotion.spec.time_zone or "UTC"
+    return build_window(written.schedule, zone, written.duration, written.until)

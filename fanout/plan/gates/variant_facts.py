@@ -4,7 +4,7 @@ Facts of a variant that did not change since the previous pass are reused
 (`VariantFactsMemo`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
@@ -21,20 +21,15 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import DRAFTS_AWAITED
-from fanout.gates.record_facts import (
-    RecordPosition,
-)
-from fanout.plan import plan_wording
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.declined_requests import declined_hold
-from fanout.plan.pull_requests.join_hold import find_join_hold
+from fanout.plan.pull_requests.request_holds import find_join_hold
 from fanout.plan.records.policy_status import DraftLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
 
 
@@ -187,36 +182,14 @@ def _count_undecided(variant: ObservedVariant, draft: OpenDraft, gate_inputs: Ga
     return sum(not it.is_decided and it.key not in decided_keys for it in disputes)
 
 
-def _draft_authors(rendered: RenderedVariant | None, draft: OpenDraft) -> frozenset[str]:
-    """Return the people who changed the draft's content, on its branch or upstream."""
-    package = rendered.selected.package if rendered is not None else None
-    upstream = package.upstream if package is not None else None
-    # Separation of duties concerns the draft's content. The author of another
-    # candidate has no part in it.
-    if upstream is None or upstream.revision.name != draft.trailers.revision:
-        return draft.editors
-    return draft.editors | {normalize_person(upstream.author)}
-
-
 def _find_hold(rendered: RenderedVariant) -> Hold | None:
     """Return what holds the variant whatever its gates are, or None."""
-    selected = rendered.selected
-    return selected.draft_hold or rendered.postponed or _offline_unknown(selected.spec)
-
-
-def _offline_unknown(spec: VariantSpec) -> Hold | None:
-    """Return a hold if it is unknown whether the target is offline (fail closed)."""
-    if not spec.offline_error:
-        return None
-    actor = plan_wording.AUTHOR_OF_OFFLINE
-    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, who=actor)
-
-
-def _render_failure(rendered: RenderedVariant) -> Hold | None:
-    failure = rendered.render_failure
-    if failure is None:
-        return None
-    return Hold(failure.reason, str(failure), who=plan_wording.UPSTREAM_MAINTAINER)
+    hold = rendered.selected.draft_hold or rendered.postponed
+    if hold is not None or not rendered.spec.offline_error:
+        return hold
+    # It is unknown whether the target is offline (fail closed).
+    actor = "the policy's author (offlineWhen) or the owner of the target"
+    return Hold(Reason.EXPRESSION_ERROR, rendered.spec.offline_error, who=actor)
 
 
 def _build_variant_facts(
@@ -229,6 +202,7 @@ def _build_variant_facts(
     selected = rendered.selected if rendered is not None else None
     spec, published, grant = variant.spec, variant.published, variant.status_line.grant
     draft = find_release_draft(rendered) if rendered is not None else variant.draft
+    failure = rendered.render_failure if rendered is not None else None
     attributes = gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES)
     return VariantFacts(
         name=spec.name,
@@ -264,7 +238,9 @@ def _build_variant_facts(
         depends_on=attributes.depends_on,
         variables=attributes.variables,
         held=_find_hold(rendered) if rendered is not None else None,
-        failed=_render_failure(rendered) if rendered is not None else None,
+        failed=Hold(failure.reason, str(failure), who="a maintainer of the upstream package")
+        if failure is not None
+        else None,
         removed=gate_inputs.facts.records.removals.get(spec.name),
         outdated=selected is not None and selected.is_outdated,
     )
@@ -281,6 +257,20 @@ def _build_draft_facts(
     is_written = bool(draft.commit)
     is_current = selected is not None and (selected.has_current_draft or not is_written)
     draft_line = gate_inputs.draft_lines.get(variant.spec.name)
+    package = selected.package if selected is not None else None
+    upstream = package.upstream if package is not None else None
+    authors = draft.editors
+    # Separation of duties concerns the draft's content. The author of another
+    # candidate has no part in it.
+    if upstream is not None and upstream.revision.name == draft.trailers.revision:
+        authors |= {normalize_person(upstream.author)}
+    # Why it cannot be published in this pass even if it is released.
+    publish_hold = rendered.publish_hold if rendered is not None else None
+    if variant.declined is not None and variant.declined.revision == draft.trailers.revision:
+        publish_hold = declined_hold(variant, variant.declined)
+    elif not is_written:
+        sentence = "the draft of its stage includes it once it is released"
+        publish_hold = Hold(Reason.NO_DRAFT, sentence, DRAFTS_AWAITED)
     return DraftFacts(
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
@@ -292,28 +282,16 @@ def _build_draft_facts(
         reads=selected.inputs.object_versions
         if selected is not None and selected.inputs is not None and is_current
         else {},
-        authors=_draft_authors(rendered, draft),
+        authors=authors,
         has_commits=bool(draft.editors),
         moves=variant.is_moving,
         commits=evidence.drafted_commits | {draft.commit} if is_written else frozenset(),
         written=draft_line.at
         if draft_line is not None and draft_line.digest == draft.trailers.digest
         else None,
-        publish_hold=_publish_hold(variant, draft, rendered),
+        publish_hold=publish_hold,
         release_hold=find_join_hold(variant, draft),
     )
-
-
-def _publish_hold(
-    observed: ObservedVariant, draft: OpenDraft, rendered: RenderedVariant | None
-) -> Hold | None:
-    """Return why the draft cannot be published in this pass even if it is released."""
-    declined = observed.declined
-    if declined is not None and declined.revision == draft.trailers.revision:
-        return declined_hold(observed, declined)
-    if not draft.commit:
-        return Hold(Reason.NO_DRAFT, plan_wording.UNRELEASED_DRAFT, DRAFTS_AWAITED)
-    return rendered.publish_hold if rendered is not None else None
 
 
 def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> PolicyFacts:
@@ -323,33 +301,20 @@ def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> P
     (design §3).
     """
     moment = facts_before.records.position(facts_before.now)
-    return replace(
-        facts_before,
-        variants=tuple(
-            _with_publication(variant, decision.variants[variant.name].waiting, moment)
-            if decision.variants[variant.name].publish
-            else variant
-            for variant in facts_before.variants
-        ),
-        history=decision.history,
-    )
-
-
-def _with_publication(
-    variant: VariantFacts, waiting: Iterable[str], moment: RecordPosition
-) -> VariantFacts:
-    assert variant.draft is not None, "only a standing draft is published"
-    draft = variant.draft
-    return replace(
-        variant,
-        published=Publication(
+    variants: list[VariantFacts] = []
+    for variant in facts_before.variants:
+        evaluation, draft = decision.variants[variant.name], variant.draft
+        if not evaluation.publish:
+            variants.append(variant)
+            continue
+        assert draft is not None, "only a standing draft is published"
+        published = Publication(
             draft.revision,
             draft.digest,
             draft.tree,
             moment.now,
             last_evidence=moment.last_evidence,
-            waiting=frozenset(waiting),
-        ),
-        draft=None,
-        grant=None,
-    )
+            waiting=frozenset(evaluation.waiting),
+        )
+        variants.append(replace(variant, published=published, draft=None, grant=None))
+    return replace(facts_before, variants=tuple(variants), history=decision.history)

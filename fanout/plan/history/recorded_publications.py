@@ -4,19 +4,21 @@ A status line has only the publication in force; the commits of the records bran
 ones, each with the release before it. Lines that cannot be read are left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
-from fanout.plan.history.status_revision import StatusRevision
-from fanout.plan.records.policy_status import (
-    GrantLine,
-    PublishedLine,
-    VariantLine,
-    parse_status,
-)
+from fanout.plan.records.policy_status import GrantLine, PublishedLine, VariantLine, parse_status
 from fanout.values import Value, replace
+
+
+class StatusRevision(Value):
+    """Status lines that one commit changed, by key; None stands for a removed line."""
+
+    at: datetime  # the committer's time
+    lines: Mapping[str, Mapping[str, Any] | None]
 
 
 class RecordedPublication(Value, kw_only=True):
@@ -73,11 +75,8 @@ def derive_history(revisions: Iterable[StatusRevision]) -> RecordedHistory:
                 history = status.history.get((stage, package_revision))
                 verdicts.append(VerdictChange(revision.at, stage, package_revision, history))
     publications = [it for timeline in timelines.values() for it in timeline.publications]
-    return RecordedHistory(tuple(sorted(publications, key=_order)), tuple(verdicts))
-
-
-def _order(publication: RecordedPublication) -> tuple[datetime, str]:
-    return publication.line.at, publication.variant
+    publications.sort(key=lambda it: (it.line.at, it.variant))
+    return RecordedHistory(tuple(publications), tuple(verdicts))
 
 
 @dataclass(slots=True)
@@ -99,7 +98,12 @@ class _VariantTimeline:
             self._begin(line, published)
         else:
             self.publications[-1] = replace(latest, line=published)
-        self._add_answers(line.answers)
+        latest = self.publications[-1]
+        listed = {(it.check, it.at) for it in latest.answers}
+        about = (latest.line.digest, latest.line.tree)
+        answers = (it for it in line.answers if (it.check, it.at) not in listed)
+        if more := tuple(it for it in answers if it.digest in about):
+            self.publications[-1] = replace(latest, answers=(*latest.answers, *more))
         self._grant = line.grant
 
     def end(self, at: datetime) -> None:
@@ -139,14 +143,6 @@ class _VariantTimeline:
         )
         if latest is not None:
             self.publications[-2] = replace(latest, until=published.at)
-
-    def _add_answers(self, answers: tuple[CheckAnswer, ...]) -> None:
-        latest = self.publications[-1]
-        listed = {(it.check, it.at) for it in latest.answers}
-        about = (latest.line.digest, latest.line.tree)
-        more = tuple(it for it in answers if (it.check, it.at) not in listed and it.digest in about)
-        if more:
-            self.publications[-1] = replace(latest, answers=(*latest.answers, *more))
 
 
 def _merge_of(publication: RecordedPublication) -> tuple[tuple[str, str], str, str]:

@@ -108,7 +108,7 @@ def exchange_partners(
 
 def location_author(spec: VariantSpec) -> str:
     """Return who decides the variant's location, for the remedy of a hold."""
-    return plan_wording.AUTHOR if spec.policy else plan_wording.format_variant_author(spec.name)
+    return plan_wording.AUTHOR if spec.policy else f"the author of PackageVariant {spec.name}"
 
 
 def draft_branch_hold(draft: OpenDraft) -> Hold:
@@ -116,7 +116,8 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
     branch, other_variant = draft.ref.removeprefix("refs/heads/"), draft.trailers.variant
     return Hold(
         Reason.PATH_TAKEN,
-        plan_wording.describe_shared_branch(branch, other_variant),
+        f"branch {branch} has people's commits for variant {other_variant}; its draft at the new"
+        " path takes them first",
         who=plan_wording.NEXT_RUN,
     )
 
@@ -126,33 +127,35 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     location = f"{spec.repository}:{spec.path}"
     namespace, variant = occupant.owner
     _, path = occupant.place
-    if namespace != spec.namespace:
-        return Hold(
-            Reason.PATH_TAKEN,
-            plan_wording.describe_other_namespace(location, path),
-            who=location_author(spec),
-        )
-    if variant == spec.name:
-        return Hold(
-            Reason.PATH_CHANGED,
-            plan_wording.describe_nested_move(location, path),
-            who=location_author(spec),
-        )
+    policy = occupant.policy.partition("/")[2]
     owner = f"variant {variant} ({occupant.policy})"
-    if occupant.is_undeclared:
-        return Hold(
-            Reason.PATH_TAKEN,
-            plan_wording.describe_undeclared_occupant(location, path, occupant.policy),
-            who=location_author(spec),
+    if variant == spec.name and namespace == spec.namespace:
+        sentence = (
+            f"{location} and the present path {path} are nested; move it to a third path first"
         )
-    if occupant.is_leaving:
-        sentence = plan_wording.describe_leaving_occupant(location, path, owner)
-    elif occupant.is_moving:
-        sentence = plan_wording.describe_moving_occupant(location, path, owner)
+        return Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec))
+    who = location_author(spec)
+    if namespace != spec.namespace:
+        sentence = (
+            f"{path} belongs to a variant in another namespace; choose another path, or wait until"
+            " it is free"
+        )
+    elif occupant.is_undeclared:
+        sentence = (
+            f"{path} belongs to policy {occupant.policy}, which is not declared; declare it again,"
+            f" or declare it without targets and run `fanout remove {policy} --all-gone --reason"
+            " WHY`"
+        )
     else:
-        sentence = plan_wording.describe_orphaned_occupant(location, path, variant, occupant.policy)
-    return Hold(
-        Reason.PATH_TAKEN,
-        sentence,
-        who=plan_wording.format_promoter(f"variant {variant}"),
-    )
+        who = plan_wording.format_promoter(f"variant {variant}")
+        if occupant.is_leaving:
+            sentence = f"{owner} leaves {path} when it is ready at its new path"
+        elif occupant.is_moving:
+            sentence = f"{owner} has not moved from {path} yet"
+        else:
+            subject = f"{policy} {variant}" if policy else variant
+            sentence = (
+                f"{path} belongs to {owner}, which has no target; run `fanout remove {subject} -n"
+                f" {namespace} --reason WHY`"
+            )
+    return Hold(Reason.PATH_TAKEN, f"{location} is not free: {sentence}", who=who)

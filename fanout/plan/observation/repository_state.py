@@ -6,18 +6,24 @@ times are Unix seconds in UTC. Nothing here calls Git: `fanout.git` does, behind
 else.
 """
 
+import json
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from functools import lru_cache
 
+from fanout.api.durations import parse_instant
+from fanout.api.field_errors import InvalidValue
 from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.record_trace import RecordTrace
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import tag_ref
 from fanout.values import Value, field
+
+_RECORD_NAME = re.compile(r"[\w.-]{1,253}")  # as much as a message shows
 
 RepositoryAccess = tuple[str, str]
 """Canonical URL of a repository, and the credentials it is reached with ("": none)."""
@@ -350,6 +356,34 @@ class PristineRenderings(Value):
 
     published_tree: str | None
     drafted_tree: str | None
+
+
+class RecordTrace(Value):
+    """Name and instant of the last record that stops something, in a downstream repository.
+
+    By it a process that has never read the records sees that they were put back to an older state.
+    One branch of each repository has a file for each policy.
+    """
+
+    record: str
+    at: datetime
+
+
+def format_trace(trace: RecordTrace) -> bytes:
+    """Return the content of the file of a trace."""
+    return (
+        f'{{"at":"{trace.at:%Y-%m-%dT%H:%M:%SZ}","record":{json.dumps(trace.record)}}}\n'.encode()
+    )
+
+
+def parse_trace(data: bytes) -> RecordTrace | None:
+    """Parse the content of the file of a trace; None if it is none, as after an edit."""
+    try:
+        line = json.loads(data)
+        name, at = str(line["record"]), parse_instant(line["at"])
+    except (InvalidValue, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return RecordTrace(name, at) if _RECORD_NAME.fullmatch(name) else None
 
 
 class RepositoryState(Value, kw_only=True):

@@ -10,13 +10,7 @@ from math import ceil
 
 from fanout.api.text_fields import pluralize
 from fanout.plan.observation.request_change import RequestChange
-from fanout.plan.pull_requests.call_limits import (
-    HOUR,
-    MINUTE,
-    CallKind,
-    HostLimits,
-    least_seconds,
-)
+from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, HostLimits, least_seconds
 from fanout.values import Value
 
 _MINUTES_IN_WORDS = 100  # beyond it, time is in hours
@@ -41,7 +35,12 @@ class HostEstimate(Value):
             pluralize(self.calls, "call"),
             pluralize(self.refs, "ref"),
         )
-        time = f"{_format_time(self.seconds)} at" if self.seconds else "within"
+        # Rounded up: `about 12 minutes`, `about 2 hours`.
+        minutes = ceil(self.seconds / MINUTE)
+        duration = pluralize(minutes, "minute")
+        if minutes >= _MINUTES_IN_WORDS:
+            duration = pluralize(ceil(self.seconds / HOUR), "hour")
+        time = f"about {duration} at" if self.seconds else "within"
         return f"{self.host}: {', '.join(counts)}: {time} the host's limits"
 
     def as_json(self) -> Mapping[str, object]:
@@ -114,14 +113,6 @@ def estimate_calls(
             for host in sorted(limits_by_host)
         ),
     )
-
-
-def _format_time(seconds: int) -> str:
-    """Return a duration in words, rounded up: `about 12 minutes`, `about 2 hours`."""
-    minutes = ceil(seconds / MINUTE)
-    if minutes < _MINUTES_IN_WORDS:
-        return f"about {pluralize(minutes, 'minute')}"
-    return f"about {pluralize(ceil(seconds / HOUR), 'hour')}"
 
 
 def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:

@@ -16,7 +16,7 @@ from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest, ObservedVariant
-from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.plan.records.policy_status import RecordedStatus, RequestKey
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import replace
 
@@ -60,19 +60,6 @@ def _find_facts(variant: ObservedVariant) -> RequestFacts | None:
     return forge.requests.get(variant.draft_ref) if forge is not None else None
 
 
-def _has_lost_branch(variant: ObservedVariant) -> bool:
-    """Return whether the variant's request is open and its branch is not there.
-
-    Forges close such a request some time later, and only then say who removed the branch.
-    """
-    facts = _find_facts(variant)
-    return (
-        facts is not None
-        and facts.request.state is RequestState.OPEN
-        and variant.draft_ref not in variant.repository_state.refs
-    )
-
-
 def _requested_revision(variant: ObservedVariant) -> str:
     """Return the revision that the variant's request is for; "" if it is in none."""
     if variant.draft is not None:
@@ -96,9 +83,14 @@ def mark_declined(
         key = variant.repository_state.identity, variant.draft_ref
         line = status.requests.get(key)
         revision = observed.get(key, {}).get(variant.spec.name, "")
-        if _has_lost_branch(variant):
+        forge, facts = variant.repository_state.forge, _find_facts(variant)
+        is_open = facts is not None and facts.request.state is RequestState.OPEN
+        is_later = facts is not None and line is not None and facts.request.number != line.number
+        # Forges close a request some time after its branch has gone, and only then say who removed
+        # the branch.
+        if is_open and variant.draft_ref not in variant.repository_state.refs:
             revision = _requested_revision(variant)
-        elif line is not None and not _is_open_again(variant) and not _is_later(variant, line):
+        elif line is not None and not is_open and not is_later:
             # Who is not in a request closed on record came to the branch after the closing.
             revision = "" if line.state == RequestState.CLOSED else revision
             revision = line.declined.get(variant.spec.name, revision)
@@ -107,20 +99,15 @@ def mark_declined(
             and is_resumed(variant.spec.stage, variant.spec.name, line.closed, decisions)
         ):
             marked.append(variant)
+        elif forge is not None and facts is not None:
+            marked.append(replace(variant, declined=describe_declined(facts, forge, revision)))
         else:
-            marked.append(replace(variant, declined=_find_request(variant, line, revision)))
+            assert line is not None, "what the forge does not show is on record"
+            declined = DeclinedRequest(
+                revision=revision, number=line.number, url=line.url, by=line.closed_by
+            )
+            marked.append(replace(variant, declined=declined))
     return tuple(marked)
-
-
-def _find_request(
-    variant: ObservedVariant, line: RequestLine | None, revision: str
-) -> DeclinedRequest:
-    """Return the request that a person declined, as the forge shows it, else as it is on record."""
-    forge, facts = variant.repository_state.forge, _find_facts(variant)
-    if forge is not None and facts is not None:
-        return describe_declined(facts, forge, revision)
-    assert line is not None, "what the forge does not show is on record"
-    return DeclinedRequest(revision=revision, number=line.number, url=line.url, by=line.closed_by)
 
 
 def describe_declined(facts: RequestFacts, forge: ForgeState, revision: str) -> DeclinedRequest:
@@ -140,17 +127,6 @@ def format_closer(facts: RequestFacts, forge: ForgeState) -> str:
     return f"{forge.host}/{facts.closed_by}" if facts.closed_by else ""
 
 
-def _is_open_again(variant: ObservedVariant) -> bool:
-    facts = _find_facts(variant)
-    return facts is not None and facts.request.state is RequestState.OPEN
-
-
-def _is_later(variant: ObservedVariant, line: RequestLine) -> bool:
-    """Return whether the variant's request was opened after the one on record."""
-    facts = _find_facts(variant)
-    return facts is not None and facts.request.number != line.number
-
-
 def is_resumed(
     stage: str, variant: str, closed: datetime | None, decisions: Sequence[DecisionFacts]
 ) -> bool:
@@ -167,10 +143,10 @@ def is_resumed(
 def declined_hold(variant: ObservedVariant, declined: DeclinedRequest) -> Hold:
     """Return the hold of a variant whose request for a revision a person closed."""
     spec = variant.spec
-    subject = plan_wording.describe_requested_revision(spec.name, declined.revision)
     # One written by hand is its own policy, and has no stage that a command can name.
     stage = spec.stage if spec.policy else ""
     command = plan_wording.format_decision_command("resume", spec.policy or spec.name, stage)
+    subject = f"of {spec.name} at {declined.revision}"
     return describe_declined_hold(declined, subject, command, spec.repository)
 
 
@@ -180,8 +156,14 @@ def describe_declined_hold(
     """Return the hold of what a person declined with a request; `command` asks for it again."""
     number, url = declined.number, declined.url
     if declined.is_closed:
-        sentence = plan_wording.describe_closed_request(subject, number, url, declined.by, command)
+        sentence = (
+            f"{declined.by or 'a person'} closed pull request {number} ({url}) {subject}; reopen it"
+            f" or run `{command}`"
+        )
     else:
-        sentence = plan_wording.describe_lost_branch(subject, number, url, command)
+        sentence = (
+            f"a person deleted the branch of pull request {number} ({url}) {subject}; run"
+            f" `{command}`"
+        )
     actor = plan_wording.format_maintainers(repository)
     return Hold(Reason.REQUEST_CLOSED, sentence, actor)

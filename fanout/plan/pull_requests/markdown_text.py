@@ -60,7 +60,9 @@ def format_sentence(text: str) -> str:
 
 def format_block(lines: Iterable[str], language: str = "") -> str:
     """Return lines as a block of code; nothing in them can end it."""
-    shown = [_cut(_escape_line(line), _MAX_LINE) for line in lines]
+    shown = [
+        _cut("\t".join(map(escape_unprintable, line.split("\t"))), _MAX_LINE) for line in lines
+    ]
     longest = max((len(run) for line in shown for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}{language}", *shown, fence])
@@ -102,10 +104,6 @@ def _format_span(value: str) -> str:
     # A space that begins or ends the code is dropped by Markdown if there is one on both sides.
     pad = " " if value[:1] in "` " or value[-1:] in "` " else ""
     return f"{fence}{pad}{value}{pad}{fence}"
-
-
-def _escape_line(line: str) -> str:
-    return "\t".join(map(escape_unprintable, line.split("\t")))
 
 
 def _cut(text: str, limit: int) -> str:

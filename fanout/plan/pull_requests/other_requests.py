@@ -6,11 +6,12 @@ of them could be merged.
 
 from collections.abc import Iterable
 
+from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import fold_path
-from fanout.plan import plan_wording
+from fanout.api.view_base import ConditionStatus
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
 from fanout.plan.observation.forge_state import OtherRequest
-from fanout.plan.observation.observed_request import StatusState
+from fanout.plan.observation.observed_request import BranchFacts, StatusState
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.request_plan import (
     format_status,
@@ -67,9 +68,15 @@ def build_other_status(changed_packages: tuple[str, ...], install: str) -> Reque
     """Return the status of a request that changes these packages of the installation."""
     context = status_context(install)
     if not changed_packages:
-        return RequestStatus(context, StatusState.SUCCESS, plan_wording.NO_PACKAGE_CHANGED)
+        return RequestStatus(
+            context, StatusState.SUCCESS, "it changes no package that fanout manages"
+        )
     first, *others = changed_packages
-    sentence = plan_wording.describe_changed_packages(first or "/", len(others))
+    sentence = (
+        f"it changes packages that fanout manages: {first or '/'} and {len(others)} more"
+        if others
+        else f"it changes a package that fanout manages: {first or '/'}"
+    )
     return RequestStatus(context, StatusState.FAILURE, shorten_description(sentence))
 
 
@@ -85,9 +92,8 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
         for request in forge.other_requests if forge is not None else ():
             if request.problem:
                 warnings.append(
-                    plan_wording.warn_unread_request(
-                        subject.repository, request.number, request.problem
-                    )
+                    f"{subject.repository}: pull request {request.number} gets no status of"
+                    f" fanout: {request.problem}"
                 )
                 continue
             status = build_other_status(request.changed_packages, install)
@@ -118,4 +124,52 @@ def _plan_status(
             detail=format_status(status),
             number=str(request.number),
         ),
+    )
+
+
+_PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *
+
+
+class Enforcement(Value):
+    """Answer whether a branch can change without the status of fanout, with a sentence."""
+
+    not_enforced: ConditionStatus
+    message: str
+
+
+def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcement:
+    """Check whether the rules of a branch require a status."""
+    if not rules.is_protected:
+        return Enforcement(
+            ConditionStatus.TRUE,
+            f"the branch {branch} is not protected: who may write to the repository can merge and"
+            f" push without the status {context}",
+        )
+    if not requires_status(rules.required_contexts, context):
+        if any(_PATTERN_CHARACTERS & set(it) for it in rules.required_contexts):
+            patterns = sorted(rules.required_contexts)
+            return Enforcement(
+                ConditionStatus.UNKNOWN,
+                f"the branch {branch} requires statuses by patterns ({', '.join(patterns)}); add"
+                f" the status {context} by its name",
+            )
+        return Enforcement(
+            ConditionStatus.TRUE,
+            f"the branch {branch} does not require the status {context}; add it to the statuses"
+            " that its protection requires",
+        )
+    if rules.may_push:
+        # A push needs no status. Whether people may push too is hidden from a plain writer.
+        return Enforcement(
+            ConditionStatus.UNKNOWN,
+            f"the branch {branch} requires the status {context} for merging, but fanout's account,"
+            " and perhaps others, may push to it; forbid pushes to it",
+        )
+    return Enforcement(ConditionStatus.FALSE, f"the branch {branch} requires the status {context}")
+
+
+def requires_status(contexts: frozenset[str], context: str) -> bool:
+    """Return whether required contexts, of which some may be patterns, name a context."""
+    return any(
+        matches_name_pattern(it, context) for it in contexts if not _PATTERN_CHARACTERS & set(it)
     )

@@ -1,8 +1,28 @@
-"""Pull requests that remove packages: their groups, and what their texts say."""
+"""Pull requests that remove packages: their groups and texts, and what people do with them.
 
-from collections.abc import Sequence
+A request that a person closes, or whose branch a person deletes, is a no to the removal of its
+packages, until it is reopened or somebody decides `fanout resume`. Changes that an approver of the
+stage requests hold the request until the same person approves it or the review is dismissed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.promotion_policy import MergeMethod
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
+from fanout.gates import gate_wording
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.record_facts import DecisionFacts
+from fanout.plan import plan_wording
+from fanout.plan.evidence.review_approvals import find_rejecting_reviews
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observed_variant import DeclinedRequest
+from fanout.plan.pull_requests.declined_requests import (
+    describe_declined,
+    describe_declined_hold,
+    is_closed_by_person,
+    is_resumed,
+)
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.pull_requests.request_text import (
@@ -11,42 +31,47 @@ from fanout.plan.pull_requests.request_text import (
     RequestHold,
     RequestVariant,
 )
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
+from fanout.plan.records.policy_status import RequestKey, RequestLine
+from fanout.plan.removal.move_cleanup import draft_leftover
+from fanout.plan.removal.removal_drafts import (
+    DraftedRemoval,
+    RemovalDraftOwner,
+    RemovalDraftPlan,
+    find_branch_hold,
+)
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import install_of
-from fanout.values import replace
+from fanout.values import Value, replace
 
 
 def group_removals(
     plans: Sequence[RemovalDraftPlan], inputs: RequestHoldInputs
 ) -> tuple[RequestGroup, ...]:
     """Return the group of each branch that removes packages of a policy."""
-    return tuple(_build_group(plan, inputs) for plan in plans)
-
-
-def _build_group(plan: RemovalDraftPlan, inputs: RequestHoldInputs) -> RequestGroup:
-    line = inputs.lines.get((plan.state.identity, plan.ref))
-    head = plan.draft.commit if plan.draft is not None else ""
-    request_hold = find_request_hold(plan.state, plan.ref, head, plan.repository, inputs)
-    return RequestGroup(
-        namespace=plan.namespace,
-        policy=plan.policy,
-        stage=plan.stage,
-        repository=plan.repository,
-        state=plan.state,
-        head_ref=plan.ref,
-        removal=None if plan.is_removed else plan,
-        hold=plan.hold,
-        is_merged=(
-            inputs.is_publishing
-            and not plan.is_removed
-            and plan.write is None
-            and plan.hold is None
-            and request_hold is None
-        ),
-        is_written=plan.write is not None or plan.is_removed,
-        is_declined=plan.is_declined,
-        line=line,
-    )
+    groups: list[RequestGroup] = []
+    for plan in plans:
+        head = plan.draft.commit if plan.draft is not None else ""
+        request_hold = find_request_hold(plan.state, plan.ref, head, plan.repository, inputs)
+        is_written = plan.write is not None or plan.is_removed
+        holds = (plan.hold, request_hold)
+        groups.append(
+            RequestGroup(
+                namespace=plan.namespace,
+                policy=plan.policy,
+                stage=plan.stage,
+                repository=plan.repository,
+                state=plan.state,
+                head_ref=plan.ref,
+                removal=None if plan.is_removed else plan,
+                hold=plan.hold,
+                is_merged=inputs.is_publishing and not is_written and holds == (None, None),
+                is_written=is_written,
+                is_declined=plan.is_declined,
+                line=inputs.lines.get((plan.state.identity, plan.ref)),
+            )
+        )
+    return tuple(groups)
 
 
 def without_declined(plans: Sequence[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
@@ -77,3 +102,89 @@ def build_removal_content(group: RequestGroup, merge: MergeMethod) -> RequestCon
         holds=(RequestHold(replace(plan.hold, since=None)),) if plan.hold is not None else (),
         merge=merge,
     )
+
+
+class RemovalReviews(Value, kw_only=True):
+    """Reviews and closings of the pull requests that remove packages of one policy.
+
+    `lines` are the requests on record, `decisions` those that count.
+    """
+
+    owner: RemovalDraftOwner
+    lines: Mapping[RequestKey, RequestLine]
+    decisions: Sequence[DecisionFacts]
+    stage_rules: Sequence[StageRule]
+
+    def find_hold(self, removal: DraftedRemoval) -> Hold | None:
+        """Return why people keep the request for a package from being merged, or None."""
+        ref = self.owner.find_ref(removal.stage)
+        branch_hold = find_branch_hold(removal.state, ref, removal.repository)
+        if branch_hold is not None:
+            return branch_hold
+        declined = self.find_declined(removal)
+        if declined is None:
+            return self.find_requested_changes(removal)
+        subject = f"to remove {removal.path}"
+        # A stage that the policy does not have any more is none that a command can name.
+        stage = removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
+        command = plan_wording.format_decision_command("resume", self.owner.name, stage)
+        return describe_declined_hold(declined, subject, command, removal.repository)
+
+    def find_leftover_holds(self, variant: RenderedVariant) -> Mapping[PackagePlace, Hold]:
+        """Return what people hold of requests that remove a variant's old packages, by place."""
+        return {
+            abandoned.left_place.place: hold
+            for abandoned in variant.observed.abandoned
+            if (hold := self.find_hold(draft_leftover(variant.spec, abandoned))) is not None
+        }
+
+    def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
+        """Return the request by which a person declined the removal of a package, or None."""
+        state, ref = removal.state, self.owner.find_ref(removal.stage)
+        forge, line = state.forge, self.lines.get((state.identity, ref))
+        facts = forge.requests.get(ref) if forge is not None else None
+        if forge is not None and facts is not None:
+            is_open = facts.request.state is RequestState.OPEN
+            if not (ref not in state.refs if is_open else is_closed_by_person(facts, forge)):
+                return None
+            declined = describe_declined(facts, forge, "")
+            closed = facts.request.closed
+        elif line is not None and removal.path in line.declined:
+            declined = DeclinedRequest(
+                revision="", number=line.number, url=line.url, by=line.closed_by
+            )
+            closed = line.closed
+        else:
+            return None
+        is_over = is_resumed(removal.stage, removal.variant, closed, self.decisions)
+        return None if is_over else declined
+
+    def find_requested_changes(self, removal: DraftedRemoval) -> Hold | None:
+        """Return the hold of a package whose removal an approver of the stage has refused."""
+        forge = removal.state.forge
+        facts = (
+            forge.requests.get(self.owner.find_ref(removal.stage)) if forge is not None else None
+        )
+        if forge is None or facts is None:
+            return None
+        for stage_rule in self.stage_rules:
+            for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
+                # The removal of a package that the reviewed commit still had is not refused.
+                rejections = [
+                    it
+                    for it in find_rejecting_reviews(forge.host, facts, rule)
+                    if removal.path not in facts.reviewed_trees.get(it.commit, ())
+                ]
+                if rejections:
+                    people = [(it.by, it.link) for it in rejections]
+                    sentence = gate_wording.describe_requested_changes(rule.name, people)
+                    actor = gate_wording.format_reviewers(it.by for it in rejections)
+                    return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
+        return None
+
+    def mark_declined(self, plans: Iterable[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
+        """Return the plans, each declined if a person declined the removal of a package in it."""
+        return tuple(
+            replace(it, is_declined=True) if any(map(self.find_declined, it.packages)) else it
+            for it in plans
+        )

@@ -6,14 +6,10 @@ from typing import Final, TypeVar
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import CheckResult, VariantEvaluation
+from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.plan.draft_messages import find_next_draft
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.merge_disputes import (
-    limit_lines,
-    parse_disputes,
-    rejected_lines_of_draft,
-)
+from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_text import (
@@ -65,12 +61,13 @@ def build_content(
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
-    holds = tuple(
-        RequestHold(hold, paths) for hold, paths in _group(_iterate_holds(evaluations)).items()
+    holds = _group(_iterate_holds(evaluations))
+    paths_by_check = _group(
+        (replace(check, latest=None, passes_at=None, until=None), path)
+        for path, evaluation in evaluations.items()
+        for check in evaluation.checks
     )
-    checks = tuple(
-        RequestCheck(check, paths) for check, paths in _group(_iterate_checks(evaluations)).items()
-    )
+    checks = tuple(RequestCheck(check, paths) for check, paths in paths_by_check.items())
     approvals = (it.result for it in checks if it.result.reason in AWAITS_APPROVERS)
     name = group.policy or (drafts[0][0].spec.name if drafts else "")
     return RequestContent(
@@ -83,7 +80,7 @@ def build_content(
         variants=tuple(_describe_variant(variant, draft) for variant, draft in drafts),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(drafts)),
-        holds=holds,
+        holds=tuple(RequestHold(hold, paths) for hold, paths in holds.items()),
         checks=checks,
         upstreams=tuple(dict.fromkeys(_iterate_upstreams(drafts))),
         merge=merge,
@@ -112,9 +109,7 @@ def _describe_variant(variant: RenderedVariant, draft: OpenDraft | None) -> Requ
     )
 
 
-def _iterate_holds(
-    evaluations: Mapping[str, VariantEvaluation],
-) -> Iterator[tuple[Hold, str]]:
+def _iterate_holds(evaluations: Mapping[str, VariantEvaluation]) -> Iterator[tuple[Hold, str]]:
     for path, evaluation in evaluations.items():
         for hold in evaluation.holds:
             if hold.reason not in _UNTOLD_REASONS:
@@ -122,32 +117,22 @@ def _iterate_holds(
                 yield replace(hold, since=None, until=until), path
 
 
-def _iterate_checks(
-    evaluations: Mapping[str, VariantEvaluation],
-) -> Iterator[tuple[CheckResult, str]]:
-    for path, evaluation in evaluations.items():
-        for check in evaluation.checks:
-            yield replace(check, latest=None, passes_at=None, until=None), path
-
-
 def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:
     """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
-    for (line, is_decided), paths in _group(_iterate_conflicts(drafts)).items():
-        key, _, sentence = line.partition(" ")
-        yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
-
-
-def _iterate_conflicts(
-    drafts: Iterable[_VariantDraft],
-) -> Iterator[tuple[tuple[str, bool], str]]:
+    conflicts: list[tuple[tuple[str, bool], str]] = []
     for variant, draft in drafts:
         if draft is None or draft.trailers.conflicts == NO_VALUE:
             continue
         disputes = parse_disputes(draft.trailers.conflicts)
         decided = {it.key for it in disputes if it.is_decided} | draft.settled_keys
         # Cut as in the message of the commit, from which the lines are read in later passes.
-        for line in limit_lines(rejected_lines_of_draft(draft)):
-            yield (line, line.partition(" ")[0] in decided), variant.spec.path
+        conflicts += [
+            ((line, line.partition(" ")[0] in decided), variant.spec.path)
+            for line in limit_lines(rejected_lines_of_draft(draft))
+        ]
+    for (line, is_decided), paths in _group(conflicts).items():
+        key, _, sentence = line.partition(" ")
+        yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
 
 
 def _iterate_upstreams(drafts: Iterable[_VariantDraft]) -> Iterator[RequestUpstream]:

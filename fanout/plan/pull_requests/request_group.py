@@ -1,13 +1,12 @@
 """The variants of one pull request, as a pass leaves its branch."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
 from fanout.plan import plan_wording
 from fanout.plan.actions import RepositorySubject
-from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.decided_variant import RELEASED_STATES, DecidedVariant, VariantStep
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
@@ -15,8 +14,6 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-
-_RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
 
 
 class RequestGroup(RepositorySubject, kw_only=True):
@@ -97,7 +94,10 @@ def _build_group(
         key=lambda step: step.rendered.spec.path,
     )
     is_written = any(_changes_branch(step) for step in steps)
-    hold = _find_hold(members, find_stray_paths(state, ref, steps))
+    # Packages on the branch whose variants the policy does not have any more.
+    paths = {draft.path for draft in state.drafts.values() if draft.ref == ref}
+    stray_paths = sorted(paths - {step.rendered.spec.path for step in steps})
+    hold = _find_hold(members, stray_paths)
     if ref in state.unmanaged_drafts:
         obstacles = (step.rendered.observed.obstacle for step in steps)
         hold = next((it for it in obstacles if it is not None), hold)
@@ -157,24 +157,16 @@ def group_orphaned(
             )
 
 
-def find_stray_paths(
-    state: RepositoryState, head_ref: str, steps: Iterable[DecidedVariant]
-) -> tuple[str, ...]:
-    """Return the paths of packages on a branch whose variants the policy does not have any more."""
-    paths = {draft.path for draft in state.drafts.values() if draft.ref == head_ref}
-    return tuple(sorted(paths - {step.rendered.spec.path for step in steps}))
-
-
 def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:
     """Return the first hold that keeps a branch from being merged, or None."""
     if stray_paths:
-        sentence = plan_wording.describe_stray_path(stray_paths[0])
+        sentence = f"{stray_paths[0]} is on the branch, but its variant no longer exists"
         return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
     for member in members:
         evaluation = member.evaluation
         if evaluation is None or not evaluation.let_through:
             holds = evaluation.holds if evaluation is not None else ()
-            sentence = plan_wording.describe_waiting_member(member.rendered.spec.name)
+            sentence = f"{member.rendered.spec.name} waits"
             waits = Hold(Reason.NO_DRAFT, sentence, plan_wording.NEXT_RUN)
             return holds[0] if holds else waits
     return None
@@ -193,7 +185,7 @@ def _is_member(step: DecidedVariant, *, is_open: bool) -> bool:
             VariantStep.KEEP,
             VariantStep.MERGE,
         )
-    is_released = evaluation is not None and evaluation.state in _RELEASED
+    is_released = evaluation is not None and evaluation.state in RELEASED_STATES
     return is_present and (is_open or is_released or observed.shares_draft)
 
 

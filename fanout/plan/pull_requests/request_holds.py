@@ -1,23 +1,52 @@
-"""Holds of drafts that the gates let through, and whose pull request cannot be merged yet."""
+"""Settings of pull requests, and holds of drafts whose request cannot be merged yet.
+
+And of variants that would join a pull request which is ready, or which anybody approved.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.promotion_policy import MergeMethod, MergeStyle
+from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan import plan_wording
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.evidence.review_approvals import find_standing_approvals
+from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.request_settings import RequestSettings
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.pull_requests.declined_requests import (
+    declined_hold,
+    describe_declined,
+    is_closed_by_person,
+)
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, replace
 
 HOLD_LABEL = "fanout/hold"
 _REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
+
+
+class RequestSettings(Value):
+    """Settings of the pull requests of one policy: how they are opened and merged, and labels."""
+
+    merge: MergeMethod = MergeMethod.DIRECT
+    style: MergeStyle = MergeStyle.MERGE
+    opens_as_draft: bool = True
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+    def choose_style(self, state: RepositoryState, head_ref: str) -> MergeStyle:
+        """Return the style in which the request of a branch is merged.
+
+        A forge that rebases leaves out commits with several parents, and what they change. A
+        squash has the whole branch, and a history as straight.
+        """
+        draft = state.drafts.get(head_ref) or state.removal_drafts.get(head_ref)
+        has_joints = draft is not None and draft.has_joints
+        return MergeStyle.SQUASH if has_joints and self.style is MergeStyle.REBASE else self.style
 
 
 class RequestHoldInputs(Value):
@@ -36,12 +65,15 @@ def hold_back_requests(
 
     Only variants that would be published otherwise get a hold.
     """
-    holds = {
-        variant.spec.name: hold
-        for variant in variants
-        if decision.variants[variant.spec.name].publish
-        and (hold := _find_hold(variant, inputs)) is not None
-    }
+    holds: dict[str, Hold] = {}
+    for variant in variants:
+        if decision.variants[variant.spec.name].publish:
+            state, ref = variant.observed.repository_state, variant.observed.draft_ref
+            draft = variant.observed.draft
+            head = draft.commit if draft is not None else ""
+            hold = find_request_hold(state, ref, head, variant.spec.repository, inputs)
+            if hold is not None:
+                holds[variant.spec.name] = hold
     if not holds:
         return ()
     return tuple(
@@ -56,16 +88,10 @@ def find_label_hold(facts: RequestFacts) -> Hold | None:
     """Return the hold that a label on the pull request asks for, or None."""
     if HOLD_LABEL not in facts.request.labels:
         return None
-    sentence = plan_wording.describe_hold_label(facts.request.number, HOLD_LABEL)
-    return Hold(Reason.REQUEST_HELD, sentence, who=plan_wording.LABEL_OWNER)
-
-
-def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:
-    observed = variant.observed
-    head = observed.draft.commit if observed.draft is not None else ""
-    return find_request_hold(
-        observed.repository_state, observed.draft_ref, head, variant.spec.repository, inputs
+    sentence = (
+        f"its pull request {facts.request.number} has the label {HOLD_LABEL}; remove the label"
     )
+    return Hold(Reason.REQUEST_HELD, sentence, who="the person who set the label")
 
 
 def find_request_hold(
@@ -79,45 +105,38 @@ def find_request_hold(
     if forge is None:
         return None
     if forge.failure is not None:
-        return _failure_hold(forge, repository)
+        actor = plan_wording.format_maintainers(repository)
+        return Hold(forge.failure.reason, str(forge.failure), actor)
     facts = forge.requests.get(head_ref)
     if facts is None or facts.request.state is not RequestState.OPEN:
         return _pending_hold(plan_wording.REQUEST_NOT_OPEN)
     request, branch = facts.request, state.branch.removeprefix("refs/heads/")
     if request.base_branch != branch:
         return _pending_hold(
-            plan_wording.describe_changed_base(
-                request.number, request.url, request.base_branch, branch
-            )
+            f"its pull request {request.number} ({request.url}) is to branch"
+            f" {request.base_branch}, not to {branch}; the next sweep sets it back"
         )
     if not head or request.head_commit != head:
-        return _pending_hold(plan_wording.DIFFERENT_HEADS)
+        return _pending_hold("the forge and Git show different heads of its pull request")
     if (hold := find_label_hold(facts)) is not None:
         return hold
     if inputs.settings.merge is MergeMethod.MANUAL:
-        sentence = plan_wording.describe_awaited_merge(facts.request.number)
+        sentence = f"its pull request {facts.request.number} is ready to be merged by a person"
         actor = plan_wording.format_maintainers(repository)
         return Hold(Reason.MERGE_AWAITED, sentence, actor)
     line = inputs.lines.get((state.identity, head_ref))
     style = inputs.settings.choose_style(state, head_ref)
-    return _style_hold(forge, style) or _refusal_hold(facts, line, inputs.now)
-
-
-def _failure_hold(forge: ForgeState, repository: str) -> Hold:
-    assert forge.failure is not None, "the forge could not be asked"
-    actor = plan_wording.format_maintainers(repository)
-    return Hold(forge.failure.reason, str(forge.failure), actor)
+    if forge.repository is not None and style not in forge.repository.merge_styles:
+        sentence = (
+            f"{forge.repository.name} forbids merging by {style}; allow it there or change"
+            " mergeStyle"
+        )
+        return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
+    return _refusal_hold(facts, line, inputs.now)
 
 
 def _pending_hold(sentence: str) -> Hold:
     return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
-
-
-def _style_hold(forge: ForgeState, style: MergeStyle) -> Hold | None:
-    if forge.repository is None or style in forge.repository.merge_styles:
-        return None
-    sentence = plan_wording.describe_forbidden_style(str(forge.repository.name), style)
-    return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
 
 
 def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) -> Hold | None:
@@ -129,4 +148,58 @@ def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) 
         return None
     if line.refused + _REFUSAL_PAUSE <= now or facts.request.updated > line.refused:
         return None
-    return Hold(line.refusal_reason, line.refusal, plan_wording.REFUSED_BY_FORGE, line.refused)
+    return Hold(
+        line.refusal_reason,
+        line.refusal,
+        "whoever can meet what the forge asks for; each pass asks it again",
+        line.refused,
+    )
+
+
+def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
+    """Return the hold of a variant that would join a request that is under review, or None.
+
+    A variant whose package is in the request stays in it, and a newer revision forms the group
+    anew.
+    """
+    state = variant.repository_state
+    if state.forge is None or not variant.shares_draft or variant.draft is not None:
+        return None
+    facts = state.forge.requests.get(variant.draft_ref)
+    if facts is None:
+        return None
+    requested = (it for it in state.drafts.values() if it.ref == variant.draft_ref)
+    if draft.trailers.revision not in {it.trailers.revision for it in requested}:
+        return None
+    if is_closed_by_person(facts, state.forge):
+        return declined_hold(
+            variant, describe_declined(facts, state.forge, draft.trailers.revision)
+        )
+    if facts.request.state is not RequestState.OPEN:
+        return None
+    if facts.request.is_draft and not find_standing_approvals(facts.reviews):
+        return None
+    sentence = (
+        f"pull request {facts.request.number} of its stage is under review; the variant is in the"
+        " next one"
+    )
+    actor = plan_wording.format_maintainers(variant.spec.repository)
+    return Hold(Reason.REQUEST_OPEN, sentence, actor)
+
+
+def read_request_settings(promotions: Sequence[PromotionPolicy]) -> RequestSettings:
+    """Return the settings of a policy, from the PromotionPolicies that govern it.
+
+    `pullRequest` is that of the first one by name that has it. People merge where any says so.
+    """
+    by_name = sorted(promotions, key=lambda promotion: promotion.metadata.name)
+    settings = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
+    request = next(settings, PullRequest())
+    is_manual = any(it.spec.merge is MergeMethod.MANUAL for it in promotions)
+    return RequestSettings(
+        merge=MergeMethod.MANUAL if is_manual else MergeMethod.DIRECT,
+        style=request.merge_style,
+        opens_as_draft=request.draft,
+        labels=tuple(request.labels),
+        reviewers=tuple(request.reviewers),
+    )

@@ -55,15 +55,9 @@ def build_request_text(install: str, policy: str, stage: str, title: str, text: 
     """
     own = _FORGED.sub("&lt;!--", text.strip())
     digest = "sha256:" + sha256(f"{title}\0{own}".encode()).hexdigest()
-    marker = RequestMarker(install=install, policy=policy, stage=stage, digest=digest)
-    return RequestText(title, f"{_BEGIN}\n\n{own}\n\n{_format_marker(marker)}\n", digest)
-
-
-def _format_marker(marker: RequestMarker) -> str:
-    install, policy, stage = (
-        quote(it, safe="/") for it in (marker.install, marker.policy, marker.stage)
-    )
-    return f"<!-- fanout install={install} policy={policy} stage={stage} digest={marker.digest} -->"
+    install, policy, stage = (quote(it, safe="/") for it in (install, policy, stage))
+    end = f"<!-- fanout install={install} policy={policy} stage={stage} digest={digest} -->"
+    return RequestText(title, f"{_BEGIN}\n\n{own}\n\n{end}\n", digest)
 
 
 def parse_marker(text: str) -> RequestMarker | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -15,14 +14,13 @@ from fanout.plan.observation.observed_request import (
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_holds import find_label_hold
+from fanout.plan.pull_requests.request_holds import RequestSettings, find_label_hold
 from fanout.plan.pull_requests.request_marker import (
     RequestText,
     build_request_text,
     needs_update,
     replace_own_text,
 )
-from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.selection.ref_names import install_of
 from fanout.values import Value, replace
 
@@ -45,17 +43,13 @@ def wants_request(group: RequestGroup) -> bool:
         and group.state.forge is not None
         and group.state.forge.failure is None
         and not group.is_declined
-        and not _has_merged_head(group)
-    )
-
-
-def _has_merged_head(group: RequestGroup) -> bool:
-    """Return whether the forge has merged what the branch is to have; Git may show it later."""
-    return (
-        group.facts is not None
-        and group.facts.request.state is RequestState.MERGED
-        and group.facts.request.head_commit == _head_commit(group)
-        and not group.is_written
+        # The forge may have merged what the branch is to have, and Git show it later.
+        and not (
+            group.facts is not None
+            and group.facts.request.state is RequestState.MERGED
+            and group.facts.request.head_commit == _head_commit(group)
+            and not group.is_written
+        )
     )
 
 
@@ -69,7 +63,9 @@ def plan_request(
     if group.is_orphaned or group.is_taken:
         change = _plan_withdrawal(group, settings)
     elif text is None or not wants_request(group):
-        change = _plan_closing(group)
+        change, open_request = _unchanged(group), group.open_request
+        if open_request is not None and not (group.is_present or group.is_declined):
+            change = replace(change, request=open_request.request, closes=True)
     else:
         change = _plan_open(group, text, settings)
     actions = tuple(_build_actions(group, change, text))
@@ -79,14 +75,6 @@ def plan_request(
 def status_context(install: str) -> str:
     """Return the context of the status that fanout sets at the heads of its pull requests."""
     return "fanout" if install == DEFAULT_INSTALL else f"fanout/{install}"
-
-
-def _plan_closing(group: RequestGroup) -> RequestChange:
-    change = _unchanged(group)
-    open_request = group.open_request
-    if open_request is None or group.is_present or group.is_declined:
-        return change
-    return replace(change, request=open_request.request, closes=True)
 
 
 def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestChange:
@@ -136,55 +124,40 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
             added_labels=settings.labels,
             reviewers=settings.reviewers,
         )
-    edit = _plan_edit(open_request, text, branch, is_draft=is_draft)
-    if group.is_merged and edit is not None and edit.is_draft is None:
-        edit = None  # nobody waits for the text of what is merged now: a call less
-    return replace(
-        change,
-        request=open_request.request,
-        edit=edit,
-        added_labels=tuple(it for it in settings.labels if it not in open_request.request.labels),
-        merge=_plan_merge(group, settings),
-    )
-
-
-def _plan_edit(
-    open_request: RequestFacts, text: RequestText, branch: str, *, is_draft: bool
-) -> RequestEdit | None:
     request = open_request.request
     edit = RequestEdit(base_branch=branch if request.base_branch != branch else None)
     if needs_update(request.text, text):
         edit = replace(edit, title=text.title, text=replace_own_text(request.text, text))
     if request.is_draft != is_draft:
         edit = replace(edit, is_draft=is_draft)
-    return edit if edit != RequestEdit() else None
-
-
-def _plan_merge(group: RequestGroup, settings: RequestSettings) -> GuardedMerge | None:
-    """Plan the merge, guarded by the observed head; its message is filled in later."""
-    if not group.is_merged or group.open_request is None:
-        return None
-    number, head = group.open_request.request.number, _head_commit(group)
-    return GuardedMerge(number, head, settings.choose_style(group.state, group.head_ref))
+    if group.is_merged and edit.is_draft is None:
+        edit = RequestEdit()  # nobody waits for the text of what is merged now: a call less
+    # Guarded by the observed head; its message is filled in later.
+    style = settings.choose_style(group.state, group.head_ref)
+    merge = GuardedMerge(request.number, _head_commit(group), style)
+    return replace(
+        change,
+        request=request,
+        edit=edit if edit != RequestEdit() else None,
+        added_labels=tuple(it for it in settings.labels if it not in request.labels),
+        merge=merge if group.is_merged else None,
+    )
 
 
 def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus | None:
     """Return the status to set at the head of the branch; None if it is there already."""
-    status, line = _build_status(group, open_request), group.line
+    context, line = status_context(install_of(group.head_ref)), group.line
+    hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
+    if hold is None:
+        status = RequestStatus(context, StatusState.SUCCESS, "the gates are open")
+    else:
+        status = RequestStatus(context, StatusState.PENDING, shorten_description(hold.message))
     is_same = (
         line is not None
         and not group.is_written
         and (line.head, line.status) == (_head_commit(group), format_status(status))
     )
     return None if is_same else status
-
-
-def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus:
-    context = status_context(install_of(group.head_ref))
-    hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
-    if hold is None:
-        return RequestStatus(context, StatusState.SUCCESS, plan_wording.GATES_OPEN)
-    return RequestStatus(context, StatusState.PENDING, shorten_description(hold.message))
 
 
 def format_status(status: RequestStatus) -> str:
@@ -222,7 +195,7 @@ def _build_actions(
     elif (update := _describe_update(change)) != "":
         details.append((ActionKind.UPDATE_REQUEST, update))
     if change.closes:
-        details.append((ActionKind.CLOSE_REQUEST, plan_wording.EMPTY_BRANCH))
+        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
     if change.status is not None:
         details.append((ActionKind.SET_STATUS, format_status(change.status)))
     if change.merge is not None:
@@ -244,9 +217,8 @@ def _build_actions(
 
 def _describe_update(change: RequestChange) -> str:
     edit = change.edit or RequestEdit()
-    return plan_wording.format_request_update(
-        has_text=edit.text is not None,
-        is_draft=edit.is_draft,
-        labels=change.added_labels,
-        base_branch=edit.base_branch,
-    )
+    parts = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
+    parts += ["its text"] if edit.text is not None else []
+    if edit.is_draft is not None:
+        parts.append("draft" if edit.is_draft else "ready for review")
+    return ", ".join([*parts, *(f"label {label}" for label in change.added_labels)])

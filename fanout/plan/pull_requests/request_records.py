@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -19,6 +18,11 @@ from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import Value, replace
 
 OPENING_PATIENCE = timedelta(minutes=1)
+_STATE_WORDS = {
+    RequestState.OPEN: "open again",
+    RequestState.CLOSED: "closed by a person",
+    RequestState.MERGED: "merged",
+}
 
 
 class RequestResult(Value):
@@ -59,8 +63,8 @@ def observe_request_lines(
             del lines[key]
         else:
             lines[key] = line
-        state = None if line is None else RequestState(line.state)
-        details.append(plan_wording.describe_request_state(facts.request.number, state))
+        state = _STATE_WORDS[RequestState(line.state)] if line is not None else "closed by fanout"
+        details.append(f"that pull request {facts.request.number} is {state}")
     return lines, tuple(details)
 
 

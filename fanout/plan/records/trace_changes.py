@@ -9,14 +9,14 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.record_objects import ApprovalSpec
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
-from fanout.plan.observation.record_trace import RecordTrace, format_trace
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
+    RecordTrace,
     RepositoryChange,
     RepositoryState,
+    format_trace,
 )
 from fanout.plan.records.policy_records import RecordEntry, RecordsKey
 from fanout.selection.ref_names import record_traces_ref
@@ -102,7 +102,7 @@ def build_trace_actions(
             repository=names.get(write.state.key, write.state.remote.url),
             ref=ref,
             expected=write.state.refs.get(ref, ""),
-            detail=plan_wording.describe_trace(write.trace.record if write.trace else ""),
+            detail=f"name {write.trace.record}" if write.trace else "name no record",
         )
         for write in writes
         if write.state.failure is None
@@ -117,27 +117,26 @@ def build_trace_changes(
     for write in writes:
         if write.state.failure is None:
             by_remote.setdefault(write.state.remote.key, {})[write.path] = write
-    return tuple(
-        _build_change([by_path[it] for it in sorted(by_path)], install, identity)
-        for _, by_path in sorted(by_remote.items())
-    )
-
-
-def _build_change(
-    writes: Sequence[DueTrace], install: str, identity: CommitIdentity
-) -> RepositoryChange:
-    state, ref = writes[0].state, record_traces_ref(install)
-    head = state.refs.get(ref, "")
-    times = [int(it.trace.at.timestamp()) for it in writes if it.trace is not None]
-    commit = FileCommit(
-        ref=ref,
-        parent=head,
-        content_by_path={it.path: format_trace(it.trace) for it in writes if it.trace is not None},
-        dropped_paths=tuple(it.path for it in writes if it.trace is None),
-        message="Name the last records that stop something\n",
-        # Not the clock: a push that is repeated makes the same commit.
-        timestamp=max(times, default=state.head_time),
-    )
-    return RepositoryChange(
-        remote=state.remote, identity=identity, expected={ref: head}, files=(commit,)
-    )
+    ref = record_traces_ref(install)
+    changes: list[RepositoryChange] = []
+    for _, by_path in sorted(by_remote.items()):
+        state = by_path[min(by_path)].state
+        head = state.refs.get(ref, "")
+        traces = {path: by_path[path].trace for path in sorted(by_path)}
+        present = {path: trace for path, trace in traces.items() if trace is not None}
+        times = (int(trace.at.timestamp()) for trace in present.values())
+        commit = FileCommit(
+            ref=ref,
+            parent=head,
+            content_by_path={path: format_trace(trace) for path, trace in present.items()},
+            dropped_paths=tuple(path for path, trace in traces.items() if trace is None),
+            message="Name the last records that stop something\n",
+            # Not the clock: a push that is repeated makes the same commit.
+            timestamp=max(times, default=state.head_time),
+        )
+        changes.append(
+            RepositoryChange(
+                remote=state.remote, identity=identity, expected={ref: head}, files=(commit,)
+            )
+        )
+    return tuple(changes)

@@ -197,7 +197,7 @@ def _leftover_hold(
         return permission.window_hold
     if not permission.is_ready and not is_confirmed:
         name = variant.spec.name
-        sentence = plan_wording.describe_waiting_cleanup(abandoned.location.path, name)
+        sentence = f"{abandoned.location.path} is removed when {name} is ready at its new path"
         return Hold(Reason.PLACE_LEFT, sentence)
     if not permission.is_publishing or not (permission.automation_acts or is_confirmed):
         return Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
@@ -212,40 +212,36 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
-        branch = _find_removal_branch(abandoned)
+        # Of a pull request that removes the old package.
+        branches = (
+            draft.ref.removeprefix("refs/heads/")
+            for draft in abandoned.location.repository_state.removal_drafts.values()
+            if abandoned.location.path in draft.trees_by_path
+        )
+        branch = next(branches, "")
         request_hold = permission.request_holds.get(abandoned.left_place.place)
         if request_hold is not None:
             yield request_hold
         elif branch:
-            sentence = plan_wording.describe_requested_cleanup(location, branch)
+            sentence = f"{location} goes with the pull request of {branch}"
             yield Hold(Reason.PLACE_LEFT, sentence)
         elif abandoned.is_edited:
             present_location = variant.observed.package_location
-            sentence = plan_wording.describe_edited_cleanup(
-                location, f"{present_location.repository}:{present_location.path}", command
+            sentence = (
+                f"the former path {location} was edited: copy the edits to"
+                f" {present_location.repository}:{present_location.path}, then run `{command}"
+                " --edited --reason WHY`"
             )
             yield Hold(Reason.EDITED_DOWNSTREAM, sentence)
         elif permission.is_ready and not permission.is_automatic:
-            sentence = plan_wording.describe_manual_cleanup(location, command)
-            yield Hold(Reason.PLACE_LEFT, sentence)
-        elif permission.is_ready and permission.window_hold is not None:
-            yield replace(
-                permission.window_hold,
-                message=plan_wording.describe_closed_cleanup(
-                    location, permission.window_hold.message
-                ),
+            sentence = (
+                f"the former path {location} still exists and automatic promotion is off: run"
+                f" `{command} --reason WHY`"
             )
-
-
-def _find_removal_branch(abandoned: AbandonedLocation) -> str:
-    """Return the branch of a pull request that removes the old package; "" if there is none."""
-    location = abandoned.location
-    refs = (
-        draft.ref.removeprefix("refs/heads/")
-        for draft in location.repository_state.removal_drafts.values()
-        if location.path in draft.trees_by_path
-    )
-    return next(refs, "")
+            yield Hold(Reason.PLACE_LEFT, sentence)
+        elif permission.is_ready and (window_hold := permission.window_hold) is not None:
+            message = f"the former path {location} still exists: {window_hold.message}"
+            yield replace(window_hold, message=message)
 
 
 def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
@@ -259,7 +255,7 @@ def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
         "repository": item.repository,
         "path": item.path,
     }
-    detail = plan_wording.describe_present_path(spec.name, f"{spec.repository}:{spec.path}")
+    detail = f"the path of {spec.name} is {spec.repository}:{spec.path} now"
     if draft is not None:
         yield PlanAction(
             kind=ActionKind.REMOVE_DRAFT,
@@ -273,7 +269,7 @@ def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
             kind=ActionKind.REMOVE_PACKAGE, **common, tree=left_place.tree, detail=detail
         )
     elif left_place is not None:
-        detail = plan_wording.describe_left_location(spec.name, f"{item.repository}:{item.path}")
+        detail = f"that {spec.name} has left {item.repository}:{item.path}"
         yield PlanAction(kind=ActionKind.RECORD, **common, detail=detail)
 
 
@@ -353,7 +349,7 @@ def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
     branch = misplaced.draft.ref.removeprefix("refs/heads/")
     return Hold(
         Reason.PATH_CHANGED,
-        plan_wording.describe_remaining_draft(branch, misplaced.repository),
+        f"branch {branch} in {misplaced.repository} is removed first; its commits are in the draft",
         who=plan_wording.NEXT_RUN,
     )
 
@@ -374,7 +370,8 @@ def _split_exchange_hold(variant: RenderedVariant, draft_refs: Mapping[str, str]
     location = f"{variant.spec.repository}:{variant.spec.path}"
     return Hold(
         Reason.PATH_TAKEN,
-        plan_wording.describe_split_exchange(location, others[0]),
+        f"{location} is the path of {others[0]}, which has another pull request; move one of them"
+        " to a third path first",
         who=location_author(variant.spec),
     )
 
@@ -390,6 +387,7 @@ def _exchange_hold(variant: RenderedVariant, publishable: set[str]) -> Hold | No
     location = f"{variant.spec.repository}:{variant.spec.path}"
     return Hold(
         Reason.PATH_TAKEN,
-        plan_wording.describe_exchange(location, waiting_partners),
+        f"{location} is the path of {', '.join(waiting_partners)} until that moves; both move in"
+        " one push",
         who=plan_wording.format_promoter(waiting_partners[0]),
     )

@@ -3,16 +3,21 @@
 In a repository with a forge nothing is removed by a push to the branch. The packages of a stage
 that are to go are removed on one branch, which has a pull request. Each variant stays on record
 until the target branch does not have its package any more.
+
+A removal draft is a chain of commits on a head of the target branch, each with at most 16
+packages. What it removes is read back from the lines of their messages alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
+from fanout.plan.draft_trailers import NO_VALUE, ChainTrailers
 from fanout.plan.edits.draft_errors import build_faults_hold
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -21,16 +26,27 @@ from fanout.plan.observation.repository_state import (
     StageDraftCommit,
     StageDraftUpdate,
 )
-from fanout.plan.removal.removal_commit import (
-    RemovalCommit,
-    format_removal_commit,
-    parse_removal_commit,
-)
 from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT
 from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import Value, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
+
+
+class RemovalCommit(ChainTrailers, kw_only=True):
+    """Statement of one commit of a removal draft.
+
+    `restored` are the paths of packages that an earlier commit removed, and that stay after all.
+    """
+
+    removed: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> str:
+        """Return the full ref of the branch that the commit was written for."""
+        namespace, _, policy = self.policy.partition("/")
+        return removal_draft_ref(self.install, namespace, policy, self.stage)
 
 
 class DraftedRemoval(Value, kw_only=True):
@@ -187,13 +203,13 @@ def _plan_draft(
         plan = replace(plan, write=_append(draft, state, packages, statement))
     holds = [it.hold for it in packages if it.hold is not None]
     if not packages:
-        holds = [_all_restored_hold(repository)]
+        sentence = (
+            "every package that the branch removes was put back; close its pull request to keep"
+            " them"
+        )
+        actor = plan_wording.format_maintainers(repository)
+        holds = [Hold(Reason.EDITED_DOWNSTREAM, sentence, who=actor)]
     return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
-
-
-def _all_restored_hold(repository: str) -> Hold:
-    actor = plan_wording.format_maintainers(repository)
-    return Hold(Reason.EDITED_DOWNSTREAM, plan_wording.ALL_RESTORED, who=actor)
 
 
 def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold | None:
@@ -209,7 +225,7 @@ def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold 
     branch = ref.removeprefix("refs/heads/")
     return Hold(
         Reason.PATH_TAKEN,
-        plan_wording.describe_foreign_removal(branch, repository),
+        f"branch {branch} of {repository} has nothing but commits of others; rename or delete it",
         who=plan_wording.format_maintainers(repository),
     )
 
@@ -333,4 +349,51 @@ def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
     if plan.write is not None:
         yield action
     elif plan.is_removed:
-        yield replace(action, kind=ActionKind.REMOVE_DRAFT, detail=plan_wording.NOTHING_TO_REMOVE)
+        yield replace(
+            action, kind=ActionKind.REMOVE_DRAFT, detail="its packages are gone already, or stay"
+        )
+
+
+_SINGLE = {
+    Trailer.INSTALL: "install",
+    Trailer.POLICY: "policy",
+    Trailer.STAGE: "stage",
+    Trailer.BASE: "base",
+}
+_PER_PACKAGE = {Trailer.REMOVED: "removed", Trailer.RESTORED: "restored"}
+_TRAILERS = frozenset(trailer.value for trailer in (*_SINGLE, *_PER_PACKAGE))
+
+
+def format_removal_commit(subject: str, body: str, commit: RemovalCommit) -> str:
+    """Format the message of a commit; `body` is for people."""
+    lines = [f"{trailer}: {getattr(commit, name) or NO_VALUE}" for trailer, name in _SINGLE.items()]
+    for trailer, name in _PER_PACKAGE.items():
+        lines += [f"{trailer}: {path}" for path in sorted(getattr(commit, name))]
+    return "\n\n".join([subject.strip(), body.strip(), "\n".join(lines)]) + "\n"
+
+
+def parse_removal_commit(message: str) -> RemovalCommit | None:
+    """Parse the message of a commit; None if it is not one of a removal draft.
+
+    A message with a line that cannot be understood is none either.
+    """
+    single: dict[str, str] = {}
+    paths: dict[str, list[str]] = {name: [] for name in _PER_PACKAGE.values()}
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        key, _, value = line.partition(": ")
+        if key not in _TRAILERS or not value:
+            return None
+        trailer = Trailer(key)
+        if trailer in _PER_PACKAGE:
+            paths[_PER_PACKAGE[trailer]].append(value)
+        else:
+            single[_SINGLE[trailer]] = value
+    if single.keys() != set(_SINGLE.values()):
+        return None
+    stage = single.pop("stage")
+    return RemovalCommit(
+        **single,
+        stage="" if stage == NO_VALUE else stage,
+        removed=tuple(paths["removed"]),
+        restored=tuple(paths["restored"]),
+    )

@@ -242,7 +242,10 @@ def build_removal_change(
     removal_drafts = _plan_removal_drafts(removals, install, reason)
     writes = [*stage_drafts.writes, *list_removal_writes(removal_drafts, appends=appends)]
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}
-    own_refs |= _find_merged_drafts(removals, state, install)
+    # And the removal drafts of the packages of which the branch has none any more.
+    owners = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
+    merged = (state.removal_drafts[ref] for ref in owners & state.removal_drafts.keys())
+    own_refs |= {draft.ref for draft in merged if is_merged(draft, state) and not draft.faults}
     draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
     touched = [*(commit.ref for commit in files), *(it.ref for it in writes)]
     touched += [*([vendor.ref] if vendor else []), *draft_refs]
@@ -273,15 +276,6 @@ def _plan_removal_drafts(
             key = removal_draft_owner(removal, install), removal.stage
             removals_by_draft.setdefault(key, []).append(draft_removal(removal, reason))
     return [add_removals(owner, wanted) for (owner, _), wanted in removals_by_draft.items()]
-
-
-def _find_merged_drafts(
-    removals: Sequence[PackageRemoval], state: RepositoryState, install: str
-) -> set[str]:
-    """Return the removal drafts of the packages of which the branch has none any more."""
-    refs = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
-    drafts = (state.removal_drafts[ref] for ref in refs & state.removal_drafts.keys())
-    return {draft.ref for draft in drafts if is_merged(draft, state) and not draft.faults}
 
 
 def removal_draft_owner(removal: PackageRemoval, install: str) -> RemovalDraftOwner:
@@ -378,19 +372,15 @@ def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
             ref=draft.ref,
             expected=draft.commit,
         )
-    if not any(removal.removes_package for removal in removals):
-        yield replace(record_action, detail=_describe_remainder(variant_removal))
-
-
-def _describe_remainder(variant_removal: VariantRemoval) -> str:
-    """Return what a removal without a package records: what remains of the variant, if anything."""
-    removals = variant_removal.package_removals
+    if any(removal.removes_package for removal in removals):
+        return
     has_orphan = any(it.keeps_package and it.path_state.tree for it in removals)
+    remainder = "its package stays on the branch" if has_orphan else "nothing of it is on a branch"
     drafts = {draft.ref for removal in removals for draft in removal.orphaned_drafts}
     names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
-    return plan_wording.describe_removed_variant(
-        variant_removal.variant, names, has_package=has_orphan
-    )
+    edits = f", and so does what people committed to {names}" if drafts else ""
+    detail = f"that {variant_removal.variant} is gone with its target; {remainder}{edits}"
+    yield replace(record_action, detail=detail)
 
 
 def build_removal_commits(
@@ -401,27 +391,19 @@ def build_removal_commits(
     for variant_removal, removal in removals:
         if removal.removes_package and not removal.awaits_request:
             removals_by_owner.setdefault(removal.owner, []).append((variant_removal, removal))
-    return tuple(
-        _build_removal_commit(removals_by_owner[owner]) for owner in sorted(removals_by_owner)
-    )
-
-
-def _build_removal_commit(
-    removals: Sequence[tuple[VariantRemoval, PackageRemoval]],
-) -> PublicationMerge:
-    removals = sorted(removals, key=lambda pair: pair[1].path)
-    package_removals = [removal for _, removal in removals]
-    reason = "Its target is gone." if len(package_removals) == 1 else "Their targets are gone."
-    times = [int(variant_removal.first_due.timestamp()) for variant_removal, _ in removals]
-    times += [
-        removal.repository_state.head_time
-        for removal in package_removals
-        if removal.repository_state is not None
-    ]
-    paths = tuple(removal.path for removal in package_removals)
-    return PublicationMerge(
-        drafts=(),
-        message=removal_message(package_removals, reason),
-        timestamp=max(times),
-        dropped_paths=paths,
-    )
+    commits: list[PublicationMerge] = []
+    for _, pairs in sorted(removals_by_owner.items()):
+        times = [int(variant_removal.first_due.timestamp()) for variant_removal, _ in pairs]
+        packages = sorted((it for _, it in pairs), key=lambda it: it.path)
+        states = (it.repository_state for it in packages)
+        times += [state.head_time for state in states if state is not None]
+        reason = "Its target is gone." if len(packages) == 1 else "Their targets are gone."
+        commits.append(
+            PublicationMerge(
+                drafts=(),
+                message=removal_message(packages, reason),
+                timestamp=max(times),
+                dropped_paths=tuple(removal.path for removal in packages),
+            )
+        )
+    return tuple(commits)

@@ -27,7 +27,8 @@ def never_published_hold(spec: VariantSpec, pin: Pin) -> Hold:
     """Return the hold of a rollback to a revision that the variant never published."""
     return Hold(
         Reason.NEVER_PUBLISHED,
-        plan_wording.describe_unpublished_revision(f"{spec.repository}:{spec.path}", pin.revision),
+        f"{spec.repository}:{spec.path} was never published at {pin.revision}; choose a published"
+        " revision",
         _pin_owner(spec, pin),
     )
 
@@ -36,9 +37,8 @@ def moved_away_hold(spec: VariantSpec, location: str, pin: Pin) -> Hold:
     """Return the hold of a rollback of a variant that also moves."""
     return Hold(
         Reason.PATH_CHANGED,
-        plan_wording.describe_moved_rollback(
-            spec.name, location, f"{spec.repository}:{spec.path}", pin.revision
-        ),
+        f"{spec.name} moves from {location} to {spec.repository}:{spec.path}; roll it back to"
+        f" {pin.revision} before or after the move",
         _pin_owner(spec, pin),
     )
 
@@ -48,7 +48,8 @@ def edited_draft_hold(spec: VariantSpec, draft: OpenDraft, pin: Pin) -> Hold:
     branch = draft.ref.removeprefix("refs/heads/")
     return Hold(
         Reason.DRAFT_EDITED,
-        plan_wording.describe_edited_draft(branch, draft.trailers.revision, pin.revision),
+        f"branch {branch} has people's commits on a draft of {draft.trailers.revision}, which a"
+        f" rollback to {pin.revision} would drop; save them in another branch and remove this one",
         plan_wording.format_maintainers(spec.repository),
     )
 
@@ -57,7 +58,8 @@ def missing_base_hold(spec: VariantSpec, pin: Pin) -> Hold:
     """Return the hold of a rollback that would leave edits without a base."""
     return Hold(
         Reason.BASE_MISSING,
-        plan_wording.describe_missing_rendering(f"{spec.repository}:{spec.path}", pin.revision),
+        f"the vendor branch lacks {pin.revision} of {spec.repository}:{spec.path}, so edits cannot"
+        " be told from upstream; restore that branch",
         plan_wording.format_maintainers(spec.repository),
     )
 
@@ -65,8 +67,11 @@ def missing_base_hold(spec: VariantSpec, pin: Pin) -> Hold:
 def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
     decision = pin.decision
     if decision is None:
-        return plan_wording.format_pin_author(spec.stage)
-    return plan_wording.format_withdraw_command(spec.policy or spec.name, decision.name)
+        return f"the policy's author (pin of stage {spec.stage})"
+    return (
+        f"whoever may withdraw records: run `fanout withdraw {spec.policy or spec.name}"
+        f" {decision.name} --reason WHY`"
+    )
 
 
 class RevertedPublication(Value):
@@ -97,16 +102,15 @@ def reverted_hold(
     spec: VariantSpec, location: str, reverted: RevertedPublication, published: PublishedLine
 ) -> Hold:
     """Return the hold of a reverted publication: restore it, or publish the draft."""
-    is_replaceable = not reverted.is_other_package and reverted.pristine_tree is not None
-    remedy = plan_wording.format_restore_remedy(_promote_command(spec) if is_replaceable else "")
+    remedy = "restore it (`git revert`)"
+    if not reverted.is_other_package and reverted.pristine_tree is not None:
+        subject = spec.name
+        if spec.policy:
+            subject = f"{spec.policy} --stage {spec.stage} --variant {spec.name}"
+        remedy += f", or publish the next draft over it: `fanout promote {subject} --reason WHY`"
     return Hold(
         Reason.EDITED_DOWNSTREAM,
-        plan_wording.describe_reverted(location, reverted.description, published.revision, remedy),
+        f"{location} {reverted.description}, and {published.revision} was published: it was"
+        f" reverted; {remedy}",
         who=plan_wording.format_maintainers(spec.repository),
     )
-
-
-def _promote_command(spec: VariantSpec) -> str:
-    if not spec.policy:
-        return f"fanout promote {spec.name} --reason WHY"
-    return f"fanout promote {spec.policy} --stage {spec.stage} --variant {spec.name} --reason WHY"

@@ -1,11 +1,7 @@
 """Location of a variant's draft: a branch of its own, or the draft of its stage."""
 
 from fanout.api.upstream_policy import DraftPer
-from fanout.plan.observation.repository_state import (
-    OpenDraft,
-    RepositoryState,
-    shared_draft_key,
-)
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState, shared_draft_key
 from fanout.selection.ref_names import draft_ref, stage_draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import (
     NO_VALUE,
+    SHARED_FIELDS,
     ChainTrailers,
     DraftTrailers,
     format_package,
@@ -53,14 +54,8 @@ def format_stage_commit(
     `base` is the commit of the target branch that the draft begins on. `packages` are those that
     the commit writes, by path; `body` is a paragraph for people.
     """
-    lines = [
-        f"{Trailer.INSTALL}: {trailers.install}",
-        f"{Trailer.POLICY}: {trailers.policy}",
-        f"{Trailer.STAGE}: {trailers.stage}",
-        f"{Trailer.REVISION}: {trailers.revision}",
-        f"{Trailer.COMMIT}: {trailers.commit}",
-        f"{Trailer.BASE}: {base}",
-    ]
+    lines = [f"{key}: {getattr(trailers, name)}" for key, name in SHARED_FIELDS.items()]
+    lines.append(f"{Trailer.BASE}: {base}")
     for path, package in sorted(packages.items()):
         lines.append(format_package(path, package))
         if package.conflicts != NO_VALUE:
@@ -78,74 +73,36 @@ def parse_stage_commit(message: str) -> StageCommit | None:
     A message with a line that cannot be understood is none either: what a newer version
     wrote is left alone.
     """
-    single: dict[Trailer, str] = {}
-    rows: list[tuple[Trailer, str]] = []
-    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
-        key, colon, value = line.partition(": ")
-        if not colon or key not in _TRAILERS:
-            return None
-        trailer = Trailer(key)
-        if trailer in _PER_PACKAGE:
-            rows.append((trailer, value))
-        else:
-            single[trailer] = value
-    if single.keys() != _REQUIRED:
-        return None
-    return _read_rows(single, rows)
-
-
-_PER_PACKAGE = frozenset({Trailer.PACKAGE, Trailer.CONFLICTS, Trailer.TAKES, Trailer.REMOVED})
-_REQUIRED = frozenset(
-    {
-        Trailer.INSTALL,
-        Trailer.POLICY,
-        Trailer.STAGE,
-        Trailer.REVISION,
-        Trailer.COMMIT,
-        Trailer.BASE,
-    }
-)
-_TRAILERS = frozenset(it.value for it in _PER_PACKAGE | _REQUIRED)
-
-
-def _read_rows(
-    single: Mapping[Trailer, str], rows: Iterable[tuple[Trailer, str]]
-) -> StageCommit | None:
+    single: dict[str, str] = {}
     packages: dict[str, dict[str, str]] = {}
     paths_by_variant: dict[str, str] = {}
     removed: list[str] = []
-    for trailer, value in rows:
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        key, colon, value = line.partition(": ")
         variant, _, rest = value.partition(" ")
-        if trailer is Trailer.REMOVED:
+        if colon and key in _SINGLE:
+            single[key] = value
+        elif colon and key == Trailer.REMOVED:
             removed.append(value)
-        elif trailer is Trailer.PACKAGE:
-            package = parse_package(value)
-            if package is None:
-                return None
+        elif colon and key == Trailer.PACKAGE and (package := parse_package(value)) is not None:
             path, packages[path] = package
             paths_by_variant[variant] = path
-        elif variant in paths_by_variant:
-            packages[paths_by_variant[variant]][_FIELDS[trailer]] = rest
+        elif colon and key in _FIELDS and variant in paths_by_variant:
+            packages[paths_by_variant[variant]][_FIELDS[key]] = rest
         else:
             return None
+    if single.keys() != _SINGLE:
+        return None
+    shared = {name: single[key] for key, name in SHARED_FIELDS.items()}
     return StageCommit(
-        install=single[Trailer.INSTALL],
-        policy=single[Trailer.POLICY],
-        stage=single[Trailer.STAGE],
+        install=shared["install"],
+        policy=shared["policy"],
+        stage=shared["stage"],
         base=single[Trailer.BASE],
-        packages={
-            path: DraftTrailers(
-                install=single[Trailer.INSTALL],
-                policy=single[Trailer.POLICY],
-                stage=single[Trailer.STAGE],
-                revision=single[Trailer.REVISION],
-                commit=single[Trailer.COMMIT],
-                **fields,
-            )
-            for path, fields in packages.items()
-        },
+        packages={path: DraftTrailers(**shared, **fields) for path, fields in packages.items()},
         removed=tuple(removed),
     )
 
 
-_FIELDS = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}
+_SINGLE = frozenset[str]({*SHARED_FIELDS, Trailer.BASE})
+_FIELDS: Mapping[str, str] = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}

@@ -1,4 +1,4 @@
-"""Planning of stage drafts: which packages each has after the pass, and its new commits.
+"""Planning of stage drafts: which packages each has after the pass, holds, and new commits.
 
 Where nobody has committed to the branch, a draft whose packages change is written anew from
 the head of the target branch. Where somebody has, commits are appended, so that nothing that
@@ -8,6 +8,10 @@ people wrote is lost (design-forges, "Who is in a request").
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation
+from fanout.plan.decided_variant import RELEASED_STATES
 from fanout.plan.draft_messages import build_draft_trailers, draft_subject, new_conflict_lines
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph
@@ -20,11 +24,8 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
 )
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.stage_drafts.stage_commit import (
-    PACKAGES_PER_COMMIT,
-    format_stage_commit,
-)
-from fanout.values import Value, field
+from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT, format_stage_commit
+from fanout.values import Value, field, replace
 
 
 class StageDraftChanges(Value):
@@ -216,3 +217,50 @@ def _staying_package(draft: OpenDraft) -> _Package:
         timestamp=0,
         conflict_lines=draft.rejected_lines,
     )
+
+
+def hold_back_stage_drafts(
+    variants: Sequence[RenderedVariant], decision: PolicyEvaluation
+) -> tuple[RenderedVariant, ...]:
+    """Return all variants with holds on those that wait for their draft; empty without any.
+
+    A stage draft is published as a whole, when all in it may be. Who is not released any more
+    leaves it, and keeps nobody waiting, unless a forge merges the branch with all that is on it.
+    """
+    members: dict[tuple[str, str], list[VariantEvaluation]] = {}
+    for variant in variants:
+        evaluation = decision.variants[variant.spec.name]
+        has_forge = variant.observed.repository_state.forge is not None
+        # The stage's draft has the variant as it is to be published.
+        is_written = (
+            variant.observed.shares_draft
+            and variant.observed.draft is not None
+            and variant.draft_content is None
+        )
+        if is_written and (evaluation.state in RELEASED_STATES or has_forge):
+            members.setdefault(_draft_key(variant), []).append(evaluation)
+    holds: dict[tuple[str, str], Hold] = {}
+    for key, evaluations in members.items():
+        # The first variant of the draft that cannot be published yet.
+        other = next((it for it in evaluations if not it.publish), None)
+        if other is not None and any(it.publish for it in evaluations):
+            first = other.holds[0] if other.holds else None
+            reason = f": {first.message}" if first is not None and first.message else ""
+            holds[key] = Hold(
+                Reason.STAGE_DRAFT_PENDING,
+                f"{other.name} in the same draft cannot be published yet{reason}",
+                who=first.who if first is not None else "",
+                until=first.until if first is not None else None,
+            )
+    if not holds:
+        return ()
+    return tuple(
+        replace(variant, publish_hold=holds[_draft_key(variant)])
+        if _draft_key(variant) in holds and decision.variants[variant.spec.name].publish
+        else variant
+        for variant in variants
+    )
+
+
+def _draft_key(variant: RenderedVariant) -> tuple[str, str]:
+    return variant.observed.repository_state.identity, variant.observed.draft_ref

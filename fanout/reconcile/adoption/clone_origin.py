@@ -5,12 +5,13 @@ from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
 from fanout.plan.adoption.adoption_base import (
+    ADOPTION_LOCK_REMEDY,
     UpstreamOrigin,
     parse_upstream_lock,
 )
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.plan_wording import ADOPTION_LOCK_REMEDY, format_maintainers
+from fanout.plan.plan_wording import format_maintainers
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote

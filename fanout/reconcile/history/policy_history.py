@@ -8,14 +8,14 @@ publications are those on record, and what only its commits show is missing.
 from collections.abc import Mapping, Sequence
 
 from fanout.errors import FanoutError
-from fanout.plan.history.admission import find_admission
-from fanout.plan.history.history_entry import HistoryEntry, merge_publications
-from fanout.plan.history.publication_evidence import (
+from fanout.plan.history.admission import (
     RecordIndex,
+    find_admission,
     index_records,
     list_approvals,
     list_evidence,
 )
+from fanout.plan.history.history_entry import HistoryEntry, merge_publications
 from fanout.plan.history.recorded_publications import (
     RecordedHistory,
     RecordedPublication,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from fanout.plan.history.publication_commit import PublicationCommit, parse_publication_commit
+from fanout.plan.history.history_entry import PublicationCommit, parse_publication_commit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant

@@ -2,7 +2,7 @@
 
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import RemovalDraft
-from fanout.plan.removal.removal_commit import parse_removal_commit
+from fanout.plan.removal.removal_drafts import parse_removal_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.commit_chain import read_chain
 from fanout.reconcile.observation.misplaced_changes import find_outside_changes

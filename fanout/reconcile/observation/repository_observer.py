@@ -23,18 +23,19 @@ from fanout.plan.edits.merge_disputes import (
     parse_disputes,
     settled_keys,
 )
-from fanout.plan.observation.record_trace import RecordTrace, parse_trace
 from fanout.plan.observation.repository_state import (
     Commit,
     OpenDraft,
     OtherBranch,
     PathState,
+    RecordTrace,
     RefListing,
     RefListingRequest,
     Remote,
     RemovalDraft,
     RepositoryState,
     StageDraft,
+    parse_trace,
 )
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader

@@ -7,6 +7,7 @@ from itertools import islice
 
 from fanout.errors import InvalidInput, Unavailable
 from fanout.plan.draft_trailers import parse_trailers
+from fanout.plan.evidence.status_readings import StatusSubject, find_awaited_commits
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,
@@ -16,7 +17,6 @@ from fanout.plan.observation.observed_request import (
     ReviewVerdict,
 )
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.awaited_statuses import StatusSubject, find_awaited_commits
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import (
     BranchReader,

@@ -10,8 +10,11 @@ from functools import partial
 
 from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest, RepositoryName
-from fanout.plan.pull_requests.enforcement import requires_status
-from fanout.plan.pull_requests.other_requests import build_other_status, find_changed_packages
+from fanout.plan.pull_requests.other_requests import (
+    build_other_status,
+    find_changed_packages,
+    requires_status,
+)
 from fanout.plan.pull_requests.request_plan import format_status, status_context
 from fanout.ports import BranchReader, ChangedPathReader, Forge, StatusStore
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository

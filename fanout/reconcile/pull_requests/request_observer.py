@@ -15,10 +15,10 @@ from functools import partial
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.plan.evidence.status_readings import StatusSubject, has_status_checks
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
-from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.stage_drafts.draft_location import draft_branch

@@ -10,10 +10,9 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, build_record_action, with_requests
 from fanout.plan.pull_requests.removal_requests import group_removals, without_declined
 from fanout.plan.pull_requests.request_group import group_orphaned, group_requests
-from fanout.plan.pull_requests.request_holds import RequestHoldInputs
+from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
-from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.values import Value, replace
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
-from fanout.plan.observation.record_trace import RecordTrace
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine

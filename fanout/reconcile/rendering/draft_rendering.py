@@ -8,7 +8,6 @@ from fanout.api.results import Hold
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
-from fanout.plan import plan_wording
 from fanout.plan.due_drafts import DueDrafts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
@@ -256,10 +255,24 @@ def _find_withdrawn_hold(observed: ObservedPolicy, revision: str) -> Hold:
     assert upstream is not None, "a policy without its upstream is not rendered"
     tag, listing = _find_tag(observed, revision)
     if isinstance(listing, RefListing) and f"refs/tags/{tag}" in listing.refs:
-        sentence = plan_wording.describe_excluded_revision(revision)
-        return Hold(Reason.NO_REVISION, sentence, who=plan_wording.AUTHOR_OF_RANGE)
-    sentence = plan_wording.describe_withdrawn_revision(revision, tag, upstream.metadata.name)
-    return Hold(Reason.NO_REVISION, sentence, who=plan_wording.RESTORER_OF_TAG)
+        sentence = (
+            f"a decision names {revision}, but spec.upstream.revision does not allow it; allow it,"
+            " promote another revision, or withdraw the decision"
+        )
+        return Hold(
+            Reason.NO_REVISION,
+            sentence,
+            who="the policy's author (spec.upstream) or any promoter (fanout promote)",
+        )
+    sentence = (
+        f"a decision names {revision}, but tag {tag} is missing from {upstream.metadata.name};"
+        " restore the tag, promote another revision, or withdraw the decision"
+    )
+    return Hold(
+        Reason.NO_REVISION,
+        sentence,
+        who="a maintainer of the upstream package or any promoter (fanout promote)",
+    )
 
 
 def _names_any(spec: VariantSpec, object_names: Collection[tuple[str, str]]) -> bool:

@@ -7,7 +7,7 @@ from fanout.api.git_repository import ForgeType
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
-from fanout.plan.observation.repository_location import locate_repository
+from fanout.plan.observation.observed_request import locate_repository
 from fanout.reconcile import validation_wording as wording
 
 
