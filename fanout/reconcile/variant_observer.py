@@ -32,7 +32,6 @@ from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.memo.variant_memo import VariantMemo
@@ -334,8 +333,10 @@ class VariantObserver:
         variant = self._observe_at(previous_spec, located.state, status_line)
         if not variant.is_unrecorded:
             return None
-        sentence = wording.describe_unrecorded_move(
-            spec.name, f"{located.repository}:{place[1]}", f"{spec.repository}:{spec.path}"
+        previous_location = f"{located.repository}:{place[1]}"
+        sentence = (
+            f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path} after"
+            f" the publication at {previous_location} is recorded"
         )
         waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
         return replace(
@@ -568,8 +569,10 @@ def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:
 
 
 def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object) -> Hold:
-    sentence = wording.describe_unreachable_path(
-        spec.name, status_line.path, status_line.repository, str(error or "")
+    detail = f": {error}" if error else ", for which the namespace has no Repository"
+    sentence = (
+        f"{spec.name} is at {status_line.path} in {status_line.repository}{detail}; declare the"
+        " Repository with this URL and branch so that the package can move"
     )
     return Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec))
 
@@ -581,7 +584,8 @@ def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwne
     )
     return Hold(
         Reason.PATH_TAKEN,
-        wording.describe_displaced_variant(spec.name, status_line.path, owner),
+        f"the former path {status_line.path} of {spec.name} belongs to {owner} now, but"
+        f" {spec.name} is not at its new path yet; merge its draft by hand",
         who=format_maintainers(spec.repository),
     )
 
@@ -589,7 +593,8 @@ def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwne
 def _edited_leftover_hold(spec: VariantSpec) -> Hold:
     return Hold(
         Reason.EDITED_DOWNSTREAM,
-        wording.describe_edited_leftover(spec.name, f"{spec.repository}:{spec.path}"),
+        f"{spec.repository}:{spec.path}, the former path of {spec.name}, was edited since; copy"
+        " the edits to its present path and remove the package, or choose another path",
         who=format_maintainers(spec.repository),
     )
 

@@ -12,7 +12,6 @@ from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import ADOPTION_LOCK_REMEDY, format_maintainers
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -27,14 +26,16 @@ def find_origin(
     assert resolved_policy.upstream is not None, "a policy without its upstream has no variants"
     remote = build_remote(resolved_policy.upstream)
     path = get_upstream_path(resolved_policy)
-    package_location = f"{variant.spec.repository}:{variant.spec.path}"
     try:
         assert variant.path_state.tree is not None, "there is a package"
         with git.reader(variant.repository_state.remote) as reader:
             lock = _read_upstream_lock(reader, variant.path_state.tree, f"{variant.spec.path}/")
         if not lock.refers_to(remote.url, path):
-            sentence = wording.describe_other_clone(
-                package_location, lock.directory, lock.repo, path, remote.url
+            sentence = (
+                f"{variant.spec.repository}:{variant.spec.path} is a clone of {lock.directory} in"
+                f" {lock.repo}, but the upstream of its variant is {path} in {remote.url}; choose"
+                " another path, or"
+                " correct its upstreamLock"
             )
             return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, who=maintainers))
         return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
@@ -45,7 +46,7 @@ def find_origin(
 def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> ObservedVariant:
     """Return the variant with an obstacle: its original upstream state is unavailable."""
     spec = variant.spec
-    sentence = wording.describe_unadoptable(f"{spec.repository}:{spec.path}", error)
+    sentence = f"{spec.repository}:{spec.path} cannot be adopted: {error}"
     maintainers = format_maintainers(spec.repository)
     return replace(variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, who=maintainers))
 
@@ -70,7 +71,7 @@ def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> Upstr
         tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
     if tree is None:
         raise InvalidInput(
-            wording.describe_unknown_lock(commit, path, remote.url),
+            f"no branch or tag of {remote.url} contains commit {commit} with {path}",
             reason=Reason.ADOPTION_BASE_MISSING,
             remedy=ADOPTION_LOCK_REMEDY,
         )

@@ -14,7 +14,6 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.telemetry.metrics import Counters
@@ -148,9 +147,9 @@ class _MergeInputs(Value):
             return self._read_files(repository_state, trailers.tree)
         if not pristine or not self._has_tree(repository_state, pristine):
             raise Unavailable(
-                wording.DRAFT_RENDERING_LOST,
+                "no commit contains the rendering of the draft any more",
                 reason="BaseMissing",
-                remedy=wording.DRAFT_RENDERING_REMEDY,
+                remedy="delete the draft branch; the next pass writes it again",
             )
         rendering = self._read_files(repository_state, pristine)
         if not trailers.takes:

@@ -21,7 +21,6 @@ from fanout.plan.rollback.earlier_publication import (
     locked_revision,
 )
 from fanout.ports import ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.selection.ref_names import tag_ref
@@ -119,18 +118,18 @@ class _EditInspection(Value):
             and not lock.refers_to(published_lock.repo, published_lock.directory)
         ):
             return RevertedPublication(
-                wording.describe_cloned_state(lock.directory, lock.repo), is_other_package=True
+                f"is a clone of {lock.directory} in {lock.repo}", is_other_package=True
             )
         if lock is not None and (
             is_other_state(lock, published_lock) if published_lock else self._is_other_commit(lock)
         ):
             shown_revision = locked_revision(lock, variant.spec.upstream_package)
             return RevertedPublication(
-                wording.describe_locked_state(shown_revision), self._find_rendering(lock)
+                f"has the Kptfile of {shown_revision}", self._find_rendering(lock)
             )
         if publication and lock is not None:
             return RevertedPublication(
-                wording.describe_equal_state(publication), self._find_rendering(lock)
+                f"has the content of {publication}", self._find_rendering(lock)
             )
         return None
 

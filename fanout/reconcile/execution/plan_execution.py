@@ -17,6 +17,7 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_records import apply_result, without_finished
 from fanout.plan.push_refusals import is_refusal, note_refusal, word_refusal
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
@@ -34,7 +35,6 @@ from fanout.plan.repository_changes import (
     last_publication_tag,
     next_publication_tag,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
 from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.observation.moved_tags import find_lost_tags
@@ -127,7 +127,9 @@ def _plan_and_execute(
         present = confirm(pass_plan, declared) if confirm is not None else None
         if present is not None:
             declared = present
-            raise Conflict(wording.DECLARED_MOVED, reason=str(Reason.REMOTE_MOVED))
+            raise Conflict(
+                "what is declared changed during the pass", reason=str(Reason.REMOTE_MOVED)
+            )
         report = execute_plan(world, pass_plan)
         if report.lost_race is not None:
             done_outcomes.extend(it for it in report.outcomes if it.is_done)
@@ -253,10 +255,13 @@ def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
     for (key, _), outcome in sorted(request_outcomes.items()):
         if outcome.unknown_reviewers:
             names = outcome.unknown_reviewers
-            yield wording.describe_unknown_reviewers(url_of_remote(key), names)
+            yield f"{url_of_remote(key)}: cannot request a review from {', '.join(names)}"
         if outcome.hold_label_error is not None:
             error = outcome.hold_label_error
-            yield wording.describe_missing_hold_label(url_of_remote(key), error)
+            yield (
+                f"{url_of_remote(key)}: cannot create the label {HOLD_LABEL}, which holds pull"
+                f" requests: {error}; or create it by hand"
+            )
 
 
 def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:

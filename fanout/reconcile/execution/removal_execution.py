@@ -21,7 +21,6 @@ from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import StatusChange
 from fanout.plan.records.policy_status import RecordedStatus, changed_lines
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import (
     build_remote,
     list_downstream_refs,
@@ -31,6 +30,7 @@ from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import (
+    REPOSITORY_REMEDY,
     VariantLocation,
     find_drafts,
     find_leftovers,
@@ -98,7 +98,8 @@ def remove_by_level(
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
             if later_edits:
                 raise Conflict(
-                    wording.describe_new_edits(later_edits[0]), remedy=wording.NEW_EDITS_REMEDY
+                    f"{later_edits[0]} changed during the removal",
+                    remedy="review it, then run the command again",
                 )
         execute_removals(world, policy_result, removals, request)
         policy_result = _without_variants(policy_result, level_names)
@@ -156,9 +157,9 @@ def find_removals(
         )
         if name not in repository_states and not orphan:
             raise InvalidInput(
-                wording.describe_unusable_place(variant, path, name),
+                f"{variant} is at {path} in {name}, for which the namespace has no Repository",
                 reason="UnknownRepository",
-                remedy=wording.REPOSITORY_REMEDY,
+                remedy=REPOSITORY_REMEDY,
             )
         removals.append(
             PackageRemoval(
@@ -246,9 +247,9 @@ def find_undeclared_variant(
     unusable_declaration = next(declared.find_unusable_own(PackageVariant, namespace), "")
     if unusable_declaration:
         raise InvalidInput(
-            wording.describe_unreadable_declaration(name, unusable_declaration),
+            f"{name} may be declared in {unusable_declaration}, which cannot be read",
             reason=Reason.INVALID_OBJECT,
-            remedy=wording.UNREADABLE_DECLARATION_REMEDY,
+            remedy="correct it; `fanout validate` reports every error",
         )
     resolved_policy = ResolvedPolicy(
         namespace=namespace, name=name, upstream_policy=None, package_variant=None, upstream=None
@@ -312,9 +313,9 @@ def execute_removals(
         remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)
         if remaining_refs:
             raise Unavailable(
-                wording.describe_kept_branch(min(remaining_refs).removeprefix("refs/heads/")),
+                f"branch {min(remaining_refs).removeprefix('refs/heads/')} was not deleted",
                 reason="RemoteFailed",
-                remedy=wording.COMMAND_REMEDY,
+                remedy="run the command again",
             )
     key = policy_result.resolved_policy.records_key
     policy_state = world.records.read([key])[key]
@@ -377,14 +378,15 @@ def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidIn
     present_variants = {variant.spec.name for variant in policy_result.variants}
     if variant in present_variants or variant in policy_result.status.variants:
         return InvalidInput(
-            wording.describe_present_target(variant),
+            f"{variant} left no other package, and its target still exists: it would be created"
+            " again",
             reason="NothingToDo",
-            remedy=wording.PRESENT_TARGET_REMEDY,
+            remedy="to remove the package, remove the target from the policy first",
         )
     return InvalidInput(
-        wording.describe_missing_orphan(policy_result.title, variant),
+        f"{policy_result.title} has no variant {variant} without a target",
         reason="NotFound",
-        remedy=wording.ORPHAN_NAME_REMEDY,
+        remedy="run `fanout get targets`; variants without a target have TargetGone",
     )
 
 

@@ -11,7 +11,6 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RepositoryAccess,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     full_branch_name,
@@ -149,13 +148,11 @@ def find_branch_conflicts(
             is_own = first_repository.metadata.namespace == repository.metadata.namespace
             other = f"Repository {repository_key(first_repository)}"
             errors[identity] = InvalidInput(
-                wording.describe_second_branch(
-                    repository.spec.url,
-                    other if is_own else "a Repository in another namespace",
-                    first_repository.spec.branch,
-                ),
+                f"{other if is_own else 'a Repository in another namespace'} has the same URL"
+                f" {repository.spec.url} and branch {first_repository.spec.branch}; a repository"
+                " is published to on one branch",
                 reason="RepositoryUnavailable",
-                remedy=wording.BRANCH_REMEDY,
+                remedy="use the same branch in both, or another repository",
                 where=ErrorLocation(repository.identity, "spec.branch"),
             )
     return errors

@@ -16,7 +16,6 @@ from fanout.package.revision import (
 )
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
 from fanout.ports import GitStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -61,9 +60,10 @@ def find_revisions(
     for name, commit in commit_by_revision.items():
         if pinned_commits.get(name, commit) != commit:
             raise InvalidInput(
-                wording.describe_moved_tag(f"{path}/{name}", pinned_commits[name], commit),
+                f"tag {path}/{name} pointed to {pinned_commits[name]} when it was used, and now"
+                f" points to {commit}",
                 reason="TagMoved",
-                remedy=wording.MOVED_TAG_REMEDY,
+                remedy="restore the tag, and release the change under a new one",
                 where=_locate_field(resolved_policy, "revision"),
             )
     return commit_by_revision
@@ -93,15 +93,16 @@ def _no_revision_error(
     url = resolved_policy.upstream.spec.url
     if rule.tag:
         return InvalidInput(
-            wording.describe_missing_tag(url, f"{path}/{rule.tag}"),
+            f"repository {url} has no tag {path}/{rule.tag}",
             reason="TagMissing",
-            remedy=wording.TAG_REMEDY,
+            remedy="push the tag, or name an existing one",
             where=_locate_field(resolved_policy, "revision.tag"),
         )
+    allowed = f"the range {rule.semver}" if rule.semver else "`latest`, which excludes prereleases"
     return InvalidInput(
-        wording.describe_unmatched_rule(url, path, rule.semver or ""),
+        f"no tag {path}/v<N> of repository {url} matches {allowed}",
         reason="NoRevision",
-        remedy=wording.RANGE_REMEDY,
+        remedy="release a revision, or widen the range",
         where=_locate_field(resolved_policy, "revision"),
     )
 
@@ -191,21 +192,20 @@ class UpstreamPackages:
         with self.git.reader(build_remote(repository)) as reader:
             if not reader.has(commit):
                 raise InvalidInput(
-                    wording.describe_missing_commit(repository.spec.url, commit),
+                    f"repository {repository.spec.url} has no commit {commit} on any branch",
                     reason="NoRevision",
-                    remedy=wording.COMMIT_REMEDY,
+                    remedy="push the commit to a branch, or name an existing one",
                 )
             try:
                 state, released = reader.paths(commit, [path])[path], reader.commit(commit)
             except InvalidInput as error:
                 raise add_package(error, f"{path}/{name} of {repository.spec.url}") from error
             if state.tree is None:
+                detail = f": {state.problem}" if state.problem else ""
                 raise InvalidInput(
-                    wording.describe_missing_directory(
-                        path, f"{name} ({commit})", repository.spec.url, state.problem
-                    ),
+                    f"{repository.spec.url} has no directory {path} at {name} ({commit}){detail}",
                     reason="NoRevision",
-                    remedy=wording.DIRECTORY_REMEDY,
+                    remedy="correct spec.upstream.package, or the tag",
                 )
             try:
                 files = reader.files(state.tree)

@@ -27,7 +27,6 @@ from fanout.ports import (
     ReviewReader,
     StatusStore,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
@@ -259,9 +258,9 @@ class ForgeReader:
         facts = forge.repository(name)
         if facts.is_archived:
             raise Unavailable(
-                wording.describe_archived_repository(str(name), forge.host),
+                f"repository {name!s} is archived on {forge.host}",
                 reason="ForgeUnavailable",
-                remedy=wording.ARCHIVED_REMEDY,
+                remedy="unarchive the repository, or remove the Repository",
             )
         memo.settings = SettingsMemo(
             repository=facts,

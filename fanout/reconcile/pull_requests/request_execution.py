@@ -27,7 +27,6 @@ from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.pull_requests.request_records import RequestResult
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.telemetry.error_isolation import run_isolated
 
 _WORKERS = 8  # requests that are worked on at once; each host admits fewer
@@ -218,10 +217,11 @@ class _RequestRun:
         assert status is not None, "it is to be set"
         if not self._head:
             raise Conflict(
-                wording.describe_deleted_branch(self.change.head_ref), reason="RemoteMoved"
+                f"{self.change.head_ref.removeprefix('refs/heads/')} was deleted during the pass",
+                reason="RemoteMoved",
             )
         if not isinstance(forge, StatusStore):
-            raise Unavailable(wording.FORGE_WITHOUT_STATUSES, reason="ForgeRefuses")
+            raise Unavailable("the forge has no statuses of commits", reason="ForgeRefuses")
         forge.set_status(
             repository,
             self._head,
@@ -244,7 +244,9 @@ class _RequestRun:
         merge = self.change.merge
         assert merge is not None, "it is to be merged"
         if not isinstance(forge, RequestMerger):
-            raise Unavailable(wording.FORGE_WITHOUT_MERGES, reason="ForgeRefuses")
+            raise Unavailable(
+                "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
+            )
         forge.merge_request(repository, merge)
 
     def _note(

@@ -17,7 +17,6 @@ from fanout.plan.pull_requests.template_variables import (
 )
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.selection.variant_spec import ExpressionFailure
@@ -95,19 +94,25 @@ class RequestTextBuilder(Value, kw_only=True):
                     self.budgets.get_budget(promotion),
                 )
         except FanoutError as error:
-            return {}, [wording.warn_default_text(where, error.reason, str(error))]
+            return {}, [_warn_default_text(where, error.reason, str(error))]
         texts: dict[RequestKey, str] = {}
         warnings: list[str] = []
         for key, text in zip(contents, rendered, strict=True):
             if isinstance(text, ExpressionFailure):
-                warnings.append(wording.warn_default_text(where, text.reason, text.problem))
+                warnings.append(_warn_default_text(where, text.reason, text.problem))
             elif text.strip():
                 texts[key] = text
             else:
-                warnings.append(
-                    wording.warn_default_text(where, "ExpressionError", wording.EMPTY_TEXT)
-                )
+                problem = "the template yields no text"
+                warnings.append(_warn_default_text(where, "ExpressionError", problem))
         return texts, warnings
+
+
+def _warn_default_text(where: object, reason: str, problem: str) -> str:
+    return (
+        f"{where}: {reason}: {problem}; the pull request has the built-in text until this is"
+        " corrected"
+    )
 
 
 _TITLE_FIELD, _BODY_FIELD = "titleTemplate", "bodyTemplate"

@@ -27,8 +27,8 @@ from fanout.plan.records.policy_records import (
 )
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_scope import PassSubject
+from fanout.reconcile.records.rewound_records import format_reset_remedy
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, replace
 
@@ -95,7 +95,7 @@ class RecordIntake:
         self._records.hold_status(intake.held)
         # What is not written now is written the next time: the records in Git say what to write.
         errors = self._pending.write_states(intake.states) if intake.states else {}
-        intake.problems += (wording.describe_unwritten_record(it, str(errors[it])) for it in errors)
+        intake.problems += (f"{it} could not be written: {errors[it]!s}" for it in errors)
         return IntakeResult(
             frozenset(intake.changed),
             tuple(sorted(intake.problems)),
@@ -185,7 +185,8 @@ class RecordIntake:
         is_held: bool,
     ) -> None:
         """Leave the records of a policy for the next time; `is_held`: it must not go on."""
-        problem = wording.describe_waiting_records(key.namespace, key.policy, str(error))
+        subject = f"policy {key.policy}" if key.policy else "variants without a policy"
+        problem = f"records of {subject} in namespace {key.namespace} wait: {error}"
         intake.problems.append(problem)
         if is_held:
             # One of them may be a suspension.
@@ -211,17 +212,16 @@ class RecordIntake:
         if rewound is not None and not policy_records.head and obstacle is None:
             # The last pass was before. The repository itself may be missing.
             raise InvalidInput(
-                wording.describe_missing_branch(rewound.branch, rewound.last_seen[:12]),
+                f"{rewound.branch} does not exist; commit {rewound.last_seen[:12]} was its last"
+                " known head",
                 reason="RecordsLost",
-                remedy=wording.MISSING_BRANCH_REMEDY,
+                remedy="restore it, or name the correct records repository with --records",
             )
         if rewound is not None and not is_accepted:
             raise InvalidInput(
-                wording.describe_rewound_intake(rewound.branch),
+                f"{rewound.branch} was put back to an older state",
                 reason="RecordsRewound",
-                remedy=wording.format_reset_remedy(
-                    wording.BRANCH_RESTORATION, f"{key.namespace}/{key.policy}"
-                ),
+                remedy=format_reset_remedy("restore the branch", f"{key.namespace}/{key.policy}"),
             )
         return self._records.append_once(key, [_submit(item) for item in items], now)
 
@@ -234,7 +234,10 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
     """Return the error of an object that never counts, or None."""
     if admitted_since is None or item.created_at < admitted_since:
         return InvalidInput(
-            wording.UNPROVEN_RECORD, reason="AdmissionMissing", remedy=wording.UNPROVEN_REMEDY
+            "nothing proves who created the record: the admission policies were written later, or"
+            " less than a minute before",
+            reason="AdmissionMissing",
+            remedy="delete it, and create it again",
         )
     problems = list(_find_errors(item))
     if problems:
@@ -244,14 +247,17 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
 
 def _find_errors(item: RecordObject) -> Iterable[str]:
     if _UNUSABLE_USER.search(item.by):
-        yield wording.describe_unusable_user(item.by)
+        yield f"user {item.by!r} (annotation fanout.dev/by) cannot be the author of a commit"
     parsed, errors = validate_object(item.manifest)
     yield from (f"{it.field}: {it.problem}" for it in errors if it.severity == "error")
     if isinstance(parsed, Decision):
         expires = parsed.spec.expires
         # Compared with the creation: one that waited for longer than it was to hold was valid.
         if expires is not None and expires <= item.created_at:
-            yield wording.describe_expired_record(format_instant(item.created_at))
+            yield (
+                "spec.expires: is not after the creation of the object at"
+                f" {format_instant(item.created_at)}"
+            )
 
 
 def _accepts_records(item: RecordObject) -> bool:

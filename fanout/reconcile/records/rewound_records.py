@@ -18,7 +18,6 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.values import Value, replace
@@ -105,11 +104,10 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
     if rewound is None:
         return
     raise InvalidInput(
-        wording.describe_reset_branch(
-            rewound.branch, rewound.last_seen[:12], _format_missing(rewound)
-        ),
+        f"{rewound.branch} was reset: it does not contain commit {rewound.last_seen[:12]}, its"
+        f" last known head{_format_missing(rewound)}",
         reason="RecordsRewound",
-        remedy=wording.format_reset_remedy(wording.BRANCH_RESTORATION, title),
+        remedy=format_reset_remedy("restore the branch", title),
     )
 
 
@@ -119,12 +117,12 @@ def refuse_missing_records(
     """Raise InvalidInput if a publication shows that records are missing."""
     sentences = [variant.rewound_records for variant in variants if variant.rewound_records]
     if sentences:
+        more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
         raise InvalidInput(
-            wording.describe_reset_records(
-                sentences[0], len(sentences) - 1, policy_state.head[:12]
-            ),
+            f"{sentences[0]}{more}: the records were reset to an older state (commit"
+            f" {policy_state.head[:12]})",
             reason="RecordsRewound",
-            remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
+            remedy=format_reset_remedy("restore the newer records", title),
         )
 
 
@@ -134,10 +132,20 @@ def refuse_lost_traces(
     """Raise InvalidInput if a repository names a record that is not on record."""
     for state, trace in lost_traces:
         raise InvalidInput(
-            wording.describe_lost_trace(trace.record, state.remote.url),
+            f"record {trace.record} stopped something and is named in {state.remote.url}, but it"
+            " is not on record: the records were reset to an older state",
             reason="RecordsRewound",
-            remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
+            remedy=format_reset_remedy("restore the newer records", title),
         )
+
+
+def format_reset_remedy(restoration: str, title: str) -> str:
+    """Format the remedy of records that were reset. `title` is NAMESPACE/NAME."""
+    namespace, _, name = title.partition("/")
+    return (
+        f"{restoration}; or, to continue from what the repositories have published, run"
+        f" `fanout accept-records {name} -n {namespace} --reason WHY`"
+    )
 
 
 def describe_missing_records(rewound: RewoundBranch) -> list[str]:
@@ -152,7 +160,11 @@ def _format_missing(rewound: RewoundBranch) -> str:
     if rewound.records is None:
         return ""
     lines = describe_missing_records(rewound)
-    return wording.format_missing_records(lines[:_MAX_LISTED], max(0, len(lines) - _MAX_LISTED))
+    if not lines:
+        return "; no record is missing, only status"
+    others = len(lines) - _MAX_LISTED
+    more = f" and {others} more" if others > 0 else ""
+    return f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
 
 
 def _describe_fields(fields: Mapping[str, Any]) -> str:
@@ -163,6 +175,7 @@ def _describe_fields(fields: Mapping[str, Any]) -> str:
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:
     publication = published.tag or variant.spec.path
-    return wording.describe_unrecorded_publication(
-        publication, published.merge[:12], variant.spec.repository
+    return (
+        f"publication {publication} ({published.merge[:12]}) of {variant.spec.repository} is"
+        " missing from the records"
     )

@@ -24,7 +24,6 @@ from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.target_selection import (
     TargetInventory,
@@ -478,17 +477,21 @@ def _build_repository_error(
         it.kind == kind and it.concerns(kind, namespace) and it.source.endswith(f"/{name}")
         for it in declared.unusable
     ):
-        problem = wording.describe_broken_repository(name)
-        remedy = wording.BROKEN_REPOSITORY_REMEDY
+        problem = f"Repository {name} has errors and cannot be used"
+        remedy = "run `fanout validate`, and correct its errors"
     elif unread := [it.source for it in declared.unread if it.concerns(kind, namespace)]:
-        problem = wording.describe_unreadable_declaration(f"Repository {name}", unread[0])
-        remedy = wording.UNREAD_REMEDY
+        problem = f"Repository {name} may be declared in {unread[0]}, which cannot be read"
+        remedy = "correct the file, or have an administrator grant the right to read it"
     if problem:
         return InvalidInput(problem, reason=Reason.INVALID_OBJECT, remedy=remedy, where=where)
     return InvalidInput(
-        wording.describe_unknown_repository(name, namespace),
+        f"there is no Repository {name} that namespace {namespace} may use",
         reason=Reason.UNKNOWN_REPOSITORY,
-        remedy=suggest_name(name, sorted(repository_by_name), wording.UNKNOWN_REPOSITORY_REMEDY),
+        remedy=suggest_name(
+            name,
+            sorted(repository_by_name),
+            "create it, or add the namespace to its spec.allowedNamespaces",
+        ),
         where=where,
     )
 
@@ -564,4 +567,8 @@ def describe_disabled_automation(
     unusable_promotions = dict.fromkeys(
         it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
     )
-    return tuple(map(wording.describe_unreadable_promotion, unusable_promotions))
+    return tuple(
+        f"automatic promotion is off while {it} cannot be read: a PromotionPolicy can restrict what"
+        " others allow; correct it"
+        for it in unusable_promotions
+    )

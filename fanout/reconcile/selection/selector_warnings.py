@@ -9,7 +9,6 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
-from fanout.reconcile import validation_wording as wording
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
 from fanout.selection.target_selection import (
@@ -78,7 +77,8 @@ def find_missing_sources(
     if spec.injectors and not any(it.kind for it in spec.injectors):
         names = list(dict.fromkeys(it.name for it in spec.injectors))
         if not any(objects.has_name(spec.namespace, name) for name in names):
-            yield 0, wording.describe_missing_objects(names, spec.namespace)
+            fitting = f"object {' or '.join(names)} of any kind"
+            yield 0, f"there is no {fitting} in namespace {spec.namespace}"
     for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
         fitting_injectors = [
             (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
@@ -90,8 +90,9 @@ def find_missing_sources(
         ]
         if not sources:
             index = next(position for position, it in fitting_injectors if it.kind == kind)
-            fitting_names = dict.fromkeys(it.name for _, it in fitting_injectors)
-            yield index, wording.describe_missing_object(kind, fitting_names, spec.namespace)
+            names = list(dict.fromkeys(it.name for _, it in fitting_injectors))
+            fitting = f"{kind} {' or '.join(names)}"
+            yield index, f"there is no {fitting} in namespace {spec.namespace}"
 
 
 def _find_source(
@@ -128,8 +129,12 @@ def _check_repository_selectors(
         ):
             continue
         where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
-        problem = wording.describe_unmatched_selector(len(repository_by_name), "Repository")
-        yield Finding(where, problem, wording.REPOSITORY_REMEDY, "warning")
+        problem = (
+            f"0 of {len(repository_by_name)} Repository objects match, so no variant is created"
+        )
+        yield Finding(
+            where, problem, "compare its labels with those of the repositories", "warning"
+        )
 
 
 def _check_dependencies(
@@ -142,8 +147,11 @@ def _check_dependencies(
         if targets is None or dependency.target is None or dependency.target in targets:
             continue  # cross-reference validation reports a missing policy
         where = declared.where(variant, f"spec.dependsOn[{index}].target")
-        problem = wording.describe_unknown_target(dependency.policy or "", dependency.target)
-        remedy = suggest_name(dependency.target, [*targets], wording.TARGET_REMEDY)
+        problem = (
+            f"UpstreamPolicy {dependency.policy or ''} has no target {dependency.target}, so the"
+            " variant waits"
+        )
+        remedy = suggest_name(dependency.target, [*targets], "correct it, or add the target later")
         yield Finding(where, problem, remedy, "warning")
 
 
@@ -156,10 +164,13 @@ def _check_object_selectors(policy: UpstreamPolicy, declared: DeclaredObjects) -
             continue
         kind = f"{selector.kind}.{group}" if group else selector.kind
         if total:
-            problem = wording.describe_unmatched_selector(total, selector.kind)
-            remedy = wording.OBJECT_REMEDY
+            problem = f"0 of {total} {selector.kind} objects match, so no variant is created"
+            remedy = "compare its labels and name with those of the objects"
         else:
-            problem = wording.describe_missing_kind(kind, policy.metadata.namespace)
-            remedy = wording.KIND_REMEDY
+            problem = (
+                f"there is no {kind} in namespace {policy.metadata.namespace} and none without a"
+                " namespace"
+            )
+            remedy = "correct kind and group, or pass the files of the objects to -f"
         where = declared.where(policy, f"spec.targets[{index}].objectSelector")
         yield Finding(where, problem, remedy, "warning")

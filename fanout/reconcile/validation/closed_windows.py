@@ -7,7 +7,6 @@ from fanout.calendar.publication_calendar import compute_window_state
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.plan.gates.policy_windows import build_calendars
-from fanout.reconcile import validation_wording as wording
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
@@ -20,7 +19,7 @@ def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Fi
         if not state.open and state.until is None:
             yield Finding(
                 declared.where(promotion, "spec.windows"),
-                wording.describe_closed_windows(state.message),
-                wording.WINDOWS_REMEDY,
+                f"nothing is ever published: {state.message}",
+                "shorten the deny windows, or add an allow window outside them",
                 "warning",
             )

@@ -6,19 +6,19 @@ intended, or only the package can decide. Equal findings of many targets are com
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from fanout.api.field_errors import Severity
+from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
+from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
 from fanout.ports import Sandbox
-from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
@@ -117,7 +117,9 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
         _locate_target(name, resolved_policy.targets.get(name), resolved_policy.namespace, locate)
         for name in names[:_MAX_SHOWN]
     ]
-    return wording.describe_targets(shown, len(names) - len(shown), group.first.message)
+    prefix = f"{pluralize(len(names), 'target')}: " if len(names) > 1 else "target "
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"{prefix}{', '.join(shown)}{more}: {group.first.message}"
 
 
 def _locate_target(name: str, target: VariantTarget | None, namespace: str, locate: Locate) -> str:
@@ -167,7 +169,18 @@ def _find_variant_problems(
     if resolved_policy.upstream_policy is not None:
         stages = [stage.name for stage in resolved_policy.upstream_policy.spec.stages]
         if stages and spec.stage not in stages:
-            yield _stage_problem(resolved_policy, spec, stages)
+            # An unknown stage is an error; no stage may be intended.
+            severity: Severity = "error" if spec.stage else "warning"
+            remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+            yield TargetProblem(
+                spec.target,
+                Reason.NOT_IN_STAGE,
+                f"the policy has no stage {spec.stage}; {remedy}"
+                if spec.stage
+                else "it is in no stage, so its variant is held",
+                _stage_field(resolved_policy, spec.target),
+                severity=severity,
+            )
         if spec.offline_error:
             field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
             place = f"{declared.where(resolved_policy.upstream_policy, field)}: "
@@ -177,19 +190,12 @@ def _find_variant_problems(
         return
     for index, problem in find_missing_sources(spec, declared.objects):
         field = _injector_field(resolved_policy, spec.target, index)
-        sentence = wording.describe_missing_source(problem)
+        sentence = (
+            f"{problem}; if the injection point is required, the variant is held: declare the"
+            " object, or correct the injector"
+        )
         reason = Reason.REQUIRED_INJECTION_MISSING
         yield TargetProblem(spec.target, reason, sentence, field, severity="warning")
-
-
-def _stage_problem(
-    resolved_policy: ResolvedPolicy, spec: VariantSpec, stages: Sequence[str]
-) -> TargetProblem:
-    """Return the problem: an unknown stage is an error, no stage may be intended."""
-    field = _stage_field(resolved_policy, spec.target)
-    severity: Severity = "error" if spec.stage else "warning"
-    problem = wording.describe_unknown_stage(spec.stage, stages) if spec.stage else wording.NO_STAGE
-    return TargetProblem(spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity)
 
 
 def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:
@@ -236,8 +242,11 @@ def _find_unmatched_groups(
         where = declared.where(
             resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
         )
-        problem = wording.describe_unmatched_group(len(stage_variants), stage.name)
-        yield Finding(where, problem, wording.GROUP_REMEDY, "warning")
+        problem = (
+            f"none of {pluralize(len(stage_variants), 'variant')} of stage {stage.name} has these"
+            " labels"
+        )
+        yield Finding(where, problem, "compare them with the labels of the targets", "warning")
 
 
 _SECTIONS = ("mutators", "validators")

@@ -8,7 +8,6 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_location import locate_repository
-from fanout.reconcile import validation_wording as wording
 
 
 def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -> Iterator[Finding]:
@@ -28,12 +27,13 @@ def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -
         if host is None:
             yield Finding(
                 where,
-                wording.describe_unlisted_host(name),
-                wording.FORGE_REMEDY,
+                f"the host {name} is not configured as a forge",
+                "ask an administrator to add it to forges of the FanoutConfiguration, or set"
+                " forge.type: none",
             )
         elif host.type.value != wanted.value:
             yield Finding(
                 declared.where(repository, "spec.forge.type"),
-                wording.describe_other_forge(name, host.type.value, wanted.value),
+                f"{name} is {host.type.value} in the FanoutConfiguration, not {wanted.value}",
                 f"write {host.type.value}",
             )

@@ -7,7 +7,6 @@ from fanout.api.field_errors import suggest_name
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation
-from fanout.reconcile import validation_wording as wording
 
 
 def find_unknown_policies(
@@ -28,7 +27,7 @@ def find_unknown_policies(
             if title not in titles:
                 yield Finding(
                     locate(f"notifications[{index}].policies[{position}]"),
-                    wording.describe_unknown_policy(title),
-                    suggest_name(title, titles, wording.NOTIFIED_POLICY_REMEDY),
+                    f"there is no UpstreamPolicy or PackageVariant {title}",
+                    suggest_name(title, titles, "correct it, or give its files to -f too"),
                     "warning",
                 )

@@ -8,7 +8,6 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import Denied, ErrorLocation
 from fanout.ports import Credentials, Secrets
-from fanout.reconcile import validation_wording as wording
 
 
 def find_missing_secrets(declared: DeclaredObjects, secrets: Secrets) -> Iterator[Finding]:
@@ -64,5 +63,5 @@ def _find_problem(
         yield Finding(where, error.problem, error.remedy, "warning")
         return
     if signs and not credentials.password:
-        problem = wording.describe_signing_secret(name)
-        yield Finding(where, problem, wording.SIGNATURE_REMEDY, "warning")
+        problem = f"secret {name!r} has no text to sign with"
+        yield Finding(where, problem, "write a token to it, not an SSH key", "warning")

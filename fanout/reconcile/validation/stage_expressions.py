@@ -13,7 +13,6 @@ from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import format_value
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
-from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure
 from fanout.values import as_data, replace
@@ -106,9 +105,9 @@ def _select_evaluable(
 
 def _describe_failure(value: object, *, is_condition: bool) -> str:
     if isinstance(value, ExpressionFailure):
-        return f"{value.problem}; {value.remedy or wording.EXPRESSION_REMEDY}"
+        return f"{value.problem}; {value.remedy or 'correct the expression, or the target'}"
     if is_condition:
-        is_usable, wanted = isinstance(value, bool), wording.WANTED_CONDITION
+        is_usable, wanted = isinstance(value, bool), "true or false"
     else:
-        is_usable, wanted = isinstance(value, str) and value != "", wording.WANTED_TEXT
-    return "" if is_usable else wording.describe_wrong_value(format_value(value), wanted)
+        is_usable, wanted = isinstance(value, str) and value != "", "a string that is not empty"
+    return "" if is_usable else f"yields {format_value(value)}, expected {wanted}"
