@@ -48,7 +48,8 @@ def build_gate_inputs(
         now=now,
         suspended=upstream_policy is not None and upstream_policy.spec.suspend,
         sweep=inputs.is_sweep,
-        serialize=_is_serialized(resolved_policy),
+        serialize=upstream_policy is not None
+        and upstream_policy.spec.in_flight is InFlight.SERIALIZE,
         calendars=build_calendars(inputs.promotions),
         finishing_calendars=finishing_calendars(inputs.promotions),
         has_unreadable_calendar=not inputs.all_promotions_read,
@@ -123,10 +124,3 @@ def merge_history(
         (resolved_policy.name, rev): stage_history
         for (_, rev), stage_history in decision.history.items()
     }
-
-
-def _is_serialized(resolved_policy: ResolvedPolicy) -> bool:
-    return (
-        resolved_policy.upstream_policy is not None
-        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE
-    )

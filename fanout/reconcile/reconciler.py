@@ -22,7 +22,6 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.merge_messages import with_merge_messages
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
@@ -194,7 +193,11 @@ class Reconciler:
         self._budgets.begin_pass(now, (*list_declarations(declared), *declared.promotions))
         self.function_results.begin_pass()
         resolved_policies = self._resolve_policies(declared).policies
-        policy_states, outdated = self._read_records(resolved_policies)
+        with phase("records"):
+            policy_states = self._world.records.read_all(
+                [it.records_key for it in resolved_policies]
+            )
+        outdated = next((it.outdated for it in policy_states.values() if it.outdated), "")
         self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
         scope_inputs = ScopeInputs(
@@ -202,9 +205,12 @@ class Reconciler:
         )
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
-            listing_age = self._limit_listing_age(scope, mode)
+            # What another process published is not on an older listing, and would look as if it had
+            # been removed by hand.
+            keys = {it.records_key for it in scope.evaluated}
+            is_changed_elsewhere = self._world.records.take_changed_elsewhere(keys)
             listing_requests, listings, scope = self._list_repositories(
-                scope, declared.repositories, listing_age
+                scope, declared.repositories, 0.0 if is_changed_elsewhere else mode.listing_age
             )
         with phase("views"):
             context = self._build_context(declared, scope, mode, listings, now)
@@ -268,17 +274,6 @@ class Reconciler:
             self._budgets,
         )
 
-    def _read_records(
-        self, resolved_policies: Sequence[ResolvedPolicy]
-    ) -> tuple[Mapping[RecordsKey, PolicyRecords], str]:
-        """Return the records of all policies, and why they are outdated, if they are."""
-        keys = [resolved_policy.records_key for resolved_policy in resolved_policies]
-        with self._world.counters.times.phase("records"):
-            policy_states = self._world.records.read_all(keys)
-        return policy_states, next(
-            (it.outdated for it in policy_states.values() if it.outdated), ""
-        )
-
     def _evaluate_policies(
         self, context: _PassContext
     ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
@@ -328,11 +323,19 @@ class Reconciler:
         self._world.counters.add("judged")
         if inputs.budget is not None:
             result = replace(result, retry_at=inputs.budget.retry_at)
-        result = _with_upstream_failure(result, context.listings)
+        upstream = inputs.resolved_policy.upstream
+        listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
+        if isinstance(listing, FanoutError):
+            result = replace(result, upstream_failure=listing)
         if plan is not None and plan.warnings:
             result = replace(result, template_warnings=plan.warnings)
         self._policy_memo.store(inputs, result, plan, publish=publish)
-        _locate_error(result, context.declared)
+        # Errors of the policy itself name its field; the file and line are known here.
+        declaration, error = inputs.resolved_policy.declaration, result.error
+        if declaration is not None and error is not None:
+            where = error.where
+            if not where.file and where.object == declaration.identity:
+                error.where = context.declared.where(declaration, where.field)
         return result, plan
 
     def _build_messages(
@@ -442,15 +445,6 @@ class Reconciler:
         run_isolated(partial(self._conditions.prepare, texts))
         self._policy_memo.drop(concerned)
         return resolution
-
-    def _limit_listing_age(self, scope: PassScope, mode: PassMode) -> float:
-        """Return the age in seconds up to which listings can be planned on.
-
-        What another process published is not on an older listing, and would look as if it had
-        been removed by hand.
-        """
-        keys = {it.records_key for it in scope.evaluated}
-        return 0.0 if self._world.records.take_changed_elsewhere(keys) else mode.listing_age
 
     def _list_repositories(
         self, scope: PassScope, repositories: Sequence[Repository], max_age: float
@@ -618,15 +612,6 @@ def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> Policy
     )
 
 
-def _with_upstream_failure(
-    result: PolicyResult, listings: Mapping[str, RefListing | FanoutError]
-) -> PolicyResult:
-    """Return the result with the error of listing its upstream repository, if any."""
-    upstream = result.resolved_policy.upstream
-    listing = listings.get(build_remote(upstream).key) if upstream is not None else None
-    return replace(result, upstream_failure=listing) if isinstance(listing, FanoutError) else result
-
-
 def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
     """Return the warnings that `work` yields, or the internal error that prevents them."""
     warnings = run_isolated(lambda: tuple(work()))
@@ -647,13 +632,3 @@ def _find_declaration_warnings(
         warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))
     )
     return (*describe_disabled_automation(covered, declared), *unmatched_warnings)
-
-
-def _locate_error(result: PolicyResult, declared: DeclaredObjects) -> None:
-    """Add the file and line of its field to an error of the policy itself."""
-    declaration = result.resolved_policy.upstream_policy or result.resolved_policy.package_variant
-    error = result.error
-    if declaration is None or error is None or error.where.file:
-        return
-    if error.where.object == declaration.identity:
-        error.where = declared.where(declaration, error.where.field)

@@ -22,7 +22,6 @@ from fanout.plan.history.recorded_publications import (
     VerdictChange,
     derive_history,
 )
-from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.history.repository_history import RepositoryHistory, read_repository_history
@@ -80,7 +79,8 @@ def _read_repositories(
     own_identity = f"{identity.name} <{identity.email}>"
     histories: dict[str, RepositoryHistory] = {}
     failures: dict[str, FanoutError] = {}
-    for name, state in _find_states(item).items():
+    states = (*item.repository_states, *(it.observed.repository_state for it in item.variants))
+    for name, state in {it.identity: it for it in states}.items():
         try:
             if state.failure is not None:
                 raise state.failure
@@ -97,15 +97,6 @@ def _read_repositories(
         except FanoutError as error:
             failures[state.remote.url] = error
     return histories, failures
-
-
-def _find_states(item: PolicyResult) -> dict[str, RepositoryState]:
-    """Return the downstream repositories of the policy by identity."""
-    states = (
-        *item.repository_states,
-        *(variant.observed.repository_state for variant in item.variants),
-    )
-    return {state.identity: state for state in states}
 
 
 def _date_recovered(

@@ -110,6 +110,18 @@ class _RepositoryMemo:
         )
         return state if is_same else None
 
+    def keep_present(self, head: str, vendor: str, tips: Mapping[str, str]) -> None:
+        """Keep only values of commits that present refs point to.
+
+        Else a long-running process would keep the paths of every commit it ever saw.
+        """
+        for oid in self.path_states.keys() - {head, vendor}:
+            del self.path_states[oid]
+        for drafts in (self.drafts, self.shared_drafts, self.removal_drafts):
+            for ref, oid, target in list(drafts):
+                if tips.get(ref) != oid or target not in ("", head):
+                    del drafts[ref, oid, target]
+
 
 @dataclass(slots=True)
 class RepositoryObserver:
@@ -187,7 +199,9 @@ class RepositoryObserver:
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
             head_time, vendor_time, memo.writer = _read_heads(reader, remote, ref_names, refs)
-            shared_drafts = _get_shared_drafts(memo, reader, self.install, tips, head)
+            stage_tips = [(it, tips[it], head) for it in tips if is_stage_draft(self.install, it)]
+            read_shared = partial(_read_shared_draft, writer=memo.writer)
+            shared_drafts = _read_tips(memo.shared_drafts, read_shared, reader, stage_tips)
             removal_drafts = _get_removal_drafts(memo, reader, self.install, tips, head)
             own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
             packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
@@ -196,15 +210,18 @@ class RepositoryObserver:
             drafted_paths |= {it.path for it in packages} | _removed_paths(removal_drafts.values())
             package_paths = sorted({*paths, *drafted_paths} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
-            pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
+            renderings = [
+                f"{it}/{path}" for it in ("published", "drafts") for path in package_paths
+            ]
+            pristine = _read_paths(memo, reader, vendor, renderings)
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
             unmanaged = _find_unmanaged(reader, (drafts, shared_drafts, removal_drafts), tips, head)
             traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
-        # Without this a long-running process would keep the paths of every commit it ever saw.
-        _drop_stale(memo, head, vendor, tips)
+        memo.keep_present(head, vendor, tips)
         published = _filter_trees(pristine, "published/", package_paths)
-        obsolete = _find_absent(on_branch, _removed_paths(removal_drafts.values()))
+        removed = _removed_paths(removal_drafts.values())
+        obsolete = frozenset(path for path in removed if on_branch[path].tree is None)
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -305,14 +322,6 @@ def _get_draft(
     return memo.drafts[key]
 
 
-def _get_shared_drafts(
-    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
-) -> dict[str, _SharedDraft | None]:
-    shared = [(ref, oid, head) for ref, oid in tips.items() if is_stage_draft(install, ref)]
-    read = partial(_read_shared_draft, writer=memo.writer)
-    return _read_tips(memo.shared_drafts, read, reader, shared)
-
-
 def _get_removal_drafts(
     memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
 ) -> dict[str, RemovalDraft | None]:
@@ -352,11 +361,6 @@ def _find_unmanaged(
         elif isinstance(draft, OpenDraft) and draft.is_copy:
             unmanaged[ref] = OtherBranch(draft.trailers.variant)
     return unmanaged
-
-
-def _find_absent(on_branch: Mapping[str, PathState], paths: Iterable[str]) -> frozenset[str]:
-    """Return the paths at which the branch has no package."""
-    return frozenset(path for path in paths if on_branch[path].tree is None)
 
 
 def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:
@@ -561,11 +565,6 @@ def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
     return {path: (entry.mode, data) for path, (entry, data) in files}
 
 
-def _rendering_paths(paths: list[str]) -> list[str]:
-    """Return where the vendor branch has the renderings of the packages."""
-    return [f"{kind}/{path}" for kind in ("published", "drafts") for path in paths]
-
-
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
     states_by_path = ((path, states.get(f"{kind}{path}")) for path in paths)
     return {path: state.tree for path, state in states_by_path if state is not None and state.tree}
@@ -581,22 +580,3 @@ def _find_highest_numbers(
         if match:
             highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
     return highest
-
-
-def _drop_stale(memo: _RepositoryMemo, head: str, vendor: str, tips: Mapping[str, str]) -> None:
-    """Keep only values of commits that present refs point to."""
-    commits = {head, vendor}
-    memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
-    memo.drafts = _keep_present(memo.drafts, head, tips)
-    memo.shared_drafts = _keep_present(memo.shared_drafts, head, tips)
-    memo.removal_drafts = _keep_present(memo.removal_drafts, head, tips)
-
-
-def _keep_present(
-    drafts: Mapping[_DraftKey, _Draft], head: str, tips: Mapping[str, str]
-) -> dict[_DraftKey, _Draft]:
-    return {
-        (ref, oid, target): draft
-        for (ref, oid, target), draft in drafts.items()
-        if tips.get(ref) == oid and target in ("", head)
-    }

@@ -120,7 +120,7 @@ def find_writing_accesses(
         states_by_url.setdefault(state.remote.access[0], []).append(state)
     keys = {key for keys in claims.policies_by_access.values() for key in keys}
     written_urls = {
-        key: _find_drafted_urls(key, drafted_states)
+        key: {it.remote.access[0] for it in drafted_states.get(f"{key.namespace}/{key.policy}", ())}
         | _find_published_urls(policy_states[key], states_by_url)
         for key in keys
     }
@@ -129,13 +129,6 @@ def find_writing_accesses(
         for access, keys in claims.policies_by_access.items()
         if any(access[0] in written_urls[key] for key in keys)
     )
-
-
-def _find_drafted_urls(
-    key: RecordsKey, drafted_states: Mapping[str, Sequence[RepositoryState]]
-) -> set[str]:
-    states = drafted_states.get(f"{key.namespace}/{key.policy}", ())
-    return {state.remote.access[0] for state in states}
 
 
 def _find_published_urls(

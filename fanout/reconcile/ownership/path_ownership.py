@@ -7,6 +7,7 @@ move, a package waiting for removal, or a draft.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from fanout.api.git_repository import Repository
 from fanout.plan.moves.move_locations import PathHolder
@@ -129,19 +130,25 @@ def _find_former(
     recorded_paths: RecordedPaths,
     repositories: Sequence[Repository],
 ) -> dict[str, tuple[Repository, list[str]]]:
-    named_places = set(resolved_policy.place_by_variant.values())
-    paths_by_place: dict[str, list[str]] = {}
-    for variant in resolved_policy.variants:
-        for place in recorded_paths.all_paths_by_owner.get(
-            (resolved_policy.namespace, variant.name), ()
-        ):
-            if place != (resolved_policy.place_by_variant[variant.name], variant.path):
+    namespace, records_key = resolved_policy.namespace, resolved_policy.records_key
+    wanted_places = {
+        it.name: (resolved_policy.place_by_variant[it.name], it.path)
+        for it in resolved_policy.variants
+    }
+    # After the variants, those whose targets are gone.
+    orphans = [
+        name
+        for name in recorded_paths.variants_by_policy.get(records_key, ())
+        if name not in wanted_places and may_remove(resolved_policy, name)
+    ]
+    named_places, paths_by_place = _named_places(resolved_policy), dict[str, list[str]]()
+    for name in (*wanted_places, *orphans):
+        for place in recorded_paths.all_paths_by_owner.get((namespace, name), ()):
+            if place != wanted_places.get(name):
                 paths_by_place.setdefault(place[0], []).append(place[1])
-    for place in _find_orphan_paths(resolved_policy, recorded_paths):
-        paths_by_place.setdefault(place[0], []).append(place[1])
-    for name in recorded_paths.draft_repositories.get(resolved_policy.records_key, ()):
-        if name not in named_places:
-            paths_by_place.setdefault(name, [])
+    for repository in recorded_paths.draft_repositories.get(records_key, ()):
+        if repository not in named_places:
+            paths_by_place.setdefault(repository, [])
     if not paths_by_place:
         return {}
     usable = usable_repositories(resolved_policy.namespace, repositories)
@@ -154,16 +161,6 @@ def _find_former(
         for place, paths in paths_by_place.items()
         if place in by_place
     }
-
-
-def _find_orphan_paths(
-    resolved_policy: ResolvedPolicy, recorded_paths: RecordedPaths
-) -> Iterator[PackagePlace]:
-    """Yield paths of a policy's variants whose targets are gone."""
-    present_variants = {variant.name for variant in resolved_policy.variants}
-    for name in recorded_paths.variants_by_policy.get(resolved_policy.records_key, ()):
-        if name not in present_variants and may_remove(resolved_policy, name):
-            yield from recorded_paths.all_paths_by_owner[resolved_policy.namespace, name]
 
 
 def may_remove(resolved_policy: ResolvedPolicy, variant: str) -> bool:
@@ -311,6 +308,11 @@ class PolicyPaths(Value, kw_only=True):
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         claims = PathClaims.build(all_policies, {it for it, _ in recorded_paths.owner_by_path})
         wanted_paths = find_wanted_paths(all_policies)
+        # Hand-written variants share one policy state per namespace.
+        places_by_namespace: dict[str, set[str]] = {}
+        for it in all_policies:
+            if it.upstream_policy is None:
+                places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
         occupants: dict[str, dict[str, PathHolder]] = {}
         for (namespace, name), occupant in find_occupants(wanted_paths, recorded_paths).items():
             occupants.setdefault(namespace, {})[name] = occupant
@@ -319,11 +321,11 @@ class PolicyPaths(Value, kw_only=True):
             claims=claims,
             refusals=claims.find_refusals(recorded_paths.owner_by_path, ()),
             occupants=occupants,
-            places_by_namespace=_find_hand_written_places(all_policies),
+            places_by_namespace={it: frozenset(own) for it, own in places_by_namespace.items()},
             paths_by_url=_group_by_url(
                 [
                     *wanted_paths.values(),
-                    *(it for places in recorded_paths.all_paths_by_owner.values() for it in places),
+                    *chain.from_iterable(recorded_paths.all_paths_by_owner.values()),
                 ]
             ),
         )
@@ -459,18 +461,6 @@ def _locate_repositories(
                 repository.metadata.name, repository_states[key]
             )
     return located_by_place
-
-
-def _find_hand_written_places(all_policies: Sequence[ResolvedPolicy]) -> dict[str, frozenset[str]]:
-    """Return the repositories that hand-written variants name, by namespace.
-
-    They share one policy state per namespace.
-    """
-    places_by_namespace: dict[str, set[str]] = {}
-    for it in all_policies:
-        if it.upstream_policy is None:
-            places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
-    return {namespace: frozenset(places) for namespace, places in places_by_namespace.items()}
 
 
 def _named_places(resolved_policy: ResolvedPolicy) -> frozenset[str]:

@@ -155,7 +155,9 @@ class ForgeReader:
         if unrecorded or any(ref in repository.state.refs for ref in missing):
             listed = repository.forge.open_requests(repository.name)
             opened = [it for it in listed if it.is_from(repository.name)]
-        closed = self._find_closed(repository, unrecorded - _own_heads(repository, opened))
+        base = repository.base_branch
+        own_heads = {f"{_BRANCH}{it.head_branch}" for it in opened if it.base_branch == base}
+        closed = self._find_closed(repository, unrecorded - own_heads)
         for ref in missing:
             heads[ref] = self._read_head(repository, ref, opened, closed.get(ref))
         if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():
@@ -320,13 +322,6 @@ class ForgeReader:
         except InvalidInput:  # a commit of people that cannot be read tells nothing
             pass
         return {}
-
-
-def _own_heads(repository: HostedRepository, opened: Iterable[ObservedRequest]) -> frozenset[str]:
-    """Return the heads of open requests to the Repository's branch."""
-    return frozenset(
-        f"{_BRANCH}{it.head_branch}" for it in opened if it.base_branch == repository.base_branch
-    )
 
 
 def _recorded_number(repository: HostedRepository, ref: str) -> int | None:

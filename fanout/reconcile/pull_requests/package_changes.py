@@ -95,16 +95,13 @@ class PackageChangeReader:
                 patch = _build_patch(variant, draft, open_reader)
             except FanoutError:
                 return PackagePatch(())
-            self._keep(key, patch)
+            size = 1 + sum(len(file.lines) for file in patch.files)
+            if self._lines_kept + size > _MAX_LINES_KEPT:
+                self._patches.clear()
+                self._lines_kept = 0
+            self._lines_kept += size
+            self._patches[key] = patch
         return patch
-
-    def _keep(self, key: tuple[str, str, str], patch: PackagePatch) -> None:
-        size = 1 + sum(len(file.lines) for file in patch.files)
-        if self._lines_kept + size > _MAX_LINES_KEPT:
-            self._patches.clear()
-            self._lines_kept = 0
-        self._lines_kept += size
-        self._patches[key] = patch
 
 
 def _join_patches(paths_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[PackageChange]:

@@ -169,18 +169,16 @@ class _RequestRun:
 
     def _kinds(self) -> Iterator[ActionKind]:
         change = self.change
+        is_edited = change.edit is not None or bool(change.added_labels)
         for kind, is_wanted in (
             (ActionKind.OPEN_REQUEST, change.opening is not None),
-            (ActionKind.UPDATE_REQUEST, change.opening is None and self._is_edited()),
+            (ActionKind.UPDATE_REQUEST, change.opening is None and is_edited),
             (ActionKind.SET_STATUS, change.status is not None),
             (ActionKind.CLOSE_REQUEST, change.closes),
             (ActionKind.MERGE_REQUEST, change.merge is not None),
         ):
             if is_wanted:
                 yield kind
-
-    def _is_edited(self) -> bool:
-        return self.change.edit is not None or bool(self.change.added_labels)
 
     def _make(self, kind: ActionKind, call: Callable[[Forge, RepositoryName], None]) -> None:
         """Make a call if it is wanted and possible, and keep its error."""

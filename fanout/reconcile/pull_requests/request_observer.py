@@ -19,7 +19,6 @@ from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.stage_drafts.draft_location import draft_branch
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
@@ -37,7 +36,7 @@ from fanout.reconcile.pull_requests.request_memo import (
     HostMemo,
     RequestMemos,
 )
-from fanout.telemetry.error_isolation import run_isolated
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import replace
 
 _CALLS_AT_ONCE = 8  # to one host; its governor may let fewer through
@@ -69,7 +68,9 @@ class RequestObserver:
         the same object, because memos compare by identity.
         """
         names = {
-            build_remote(it).access: it.identity for it in repositories.values() if _has_forge(it)
+            build_remote(it).access: it.identity
+            for it in repositories.values()
+            if it.spec.forge.type is not ForgeType.NONE
         }
         self.hosted_urls = frozenset()
         if not names:
@@ -141,7 +142,12 @@ class RequestObserver:
 
         `names` are the identities of the Repositories, by access.
         """
-        recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
+        # Of all policies, by repository and full ref of the head.
+        recorded: dict[str, dict[str, RequestLine]] = {}
+        for policy_state in scope.policy_states.values():
+            for (place, head_ref), line in policy_state.status.requests.items():
+                recorded.setdefault(place, {})[head_ref] = line
+        subjects = _find_status_subjects(scope)
         granted_heads = _find_granted_heads(scope, self.install)
         owned_paths = find_owned_paths(scope.path_ownership.recorded_paths, scope.policy_states)
         forge_states: dict[int, ForgeState] = {}
@@ -212,34 +218,14 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
 
 def _read_contained(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
     """Return the forge state of a repository; a failure becomes part of it."""
-    outcome = run_isolated(partial(_read_state, reader, repository))
-    if isinstance(outcome, FanoutError):
-        login = reader.memo.login
-        return ForgeState(host=repository.forge.host, login=login, failure=outcome)
-    return outcome
-
-
-def _read_state(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
-    """Return the repository as its forge shows it. Raises FanoutError."""
-    # First the own requests: reading them may tell the rules of the branch.
-    state = reader.read_state(repository)
-    others = OtherRequestReader(reader=reader, repository=repository)
-    return replace(state, other_requests=others.read_requests())
-
-
-def _has_forge(repository: Repository) -> bool:
-    return repository.spec.forge.type is not ForgeType.NONE
-
-
-def _read_recorded(
-    policy_states: Mapping[RecordsKey, PolicyRecords],
-) -> Mapping[str, Mapping[str, RequestLine]]:
-    """Return the requests on record of all policies, by repository and full ref of the head."""
-    recorded: dict[str, dict[str, RequestLine]] = {}
-    for policy_state in policy_states.values():
-        for (repository, head_ref), line in policy_state.status.requests.items():
-            recorded.setdefault(repository, {})[head_ref] = line
-    return recorded
+    try:
+        with BARRIER:
+            # First the own requests: reading them may tell the rules of the branch.
+            state = reader.read_state(repository)
+            others = OtherRequestReader(reader=reader, repository=repository)
+            return replace(state, other_requests=others.read_requests())
+    except FanoutError as error:
+        return ForgeState(host=repository.forge.host, login=reader.memo.login, failure=error)
 
 
 def _find_granted_heads(scope: PassScope, install: str) -> Mapping[str, Set[str]]:

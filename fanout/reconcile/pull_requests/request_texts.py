@@ -53,7 +53,13 @@ class RequestTextBuilder(Value, kw_only=True):
         a template gives it. A template that fails or yields nothing gives a warning, and the
         request gets the built-in text: its wording is no reason to hold anything.
         """
-        contents = {group.key: self._build_content(group, merge) for group in groups}
+        contents: dict[RequestKey, RequestContent] = {}
+        for group in groups:
+            if group.removal is not None:
+                contents[group.key] = build_removal_content(group, merge)
+            else:
+                changes = self.change_reader.read_changes([it.rendered for it in group.members])
+                contents[group.key] = build_content(group, merge, changes)
         titles, title_warnings = self._render(
             promotions, _TITLE_FIELD, contents, build_title_variables
         )
@@ -67,12 +73,6 @@ class RequestTextBuilder(Value, kw_only=True):
             },
             tuple(dict.fromkeys([*title_warnings, *body_warnings])),
         )
-
-    def _build_content(self, group: RequestGroup, merge: MergeMethod) -> RequestContent:
-        if group.removal is not None:
-            return build_removal_content(group, merge)
-        changes = self.change_reader.read_changes([it.rendered for it in group.members])
-        return build_content(group, merge, changes)
 
     def _render(
         self,

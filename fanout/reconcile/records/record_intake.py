@@ -91,7 +91,11 @@ class RecordIntake:
             waiting = self._refuse_unusable(listing, intake)
             self._take_in_policies(waiting, intake)
         else:
-            self._await_admission(listing.objects, listing.admission_problem, intake)
+            # All records wait. Those that were refused stay so.
+            for item in listing.objects:
+                if not item.state.is_refused:
+                    state = _build_state(listing.admission_problem, now)
+                    self._write_state(item, state, intake)
         self._records.hold_status(intake.held)
         # What is not written now is written the next time: the records in Git say what to write.
         errors = self._pending.write_states(intake.states) if intake.states else {}
@@ -102,14 +106,6 @@ class RecordIntake:
             listing.admission_problem,
             intake.has_more,
         )
-
-    def _await_admission(
-        self, items: Sequence[RecordObject], problem: FanoutError, intake: _Intake
-    ) -> None:
-        """Say of all records that they wait. Those that were refused stay so."""
-        for item in items:
-            if not item.state.is_refused:
-                self._write_state(item, _build_state(problem, intake.now), intake)
 
     def _refuse_unusable(
         self, listing: RecordListing, intake: _Intake
@@ -147,7 +143,9 @@ class RecordIntake:
         intake: _Intake,
     ) -> None:
         """Take in the records of one policy; what fails holds no other policy."""
-        accepting = [item for item in items if _accepts_records(item)]
+        accepting = [
+            it for it in items if it.manifest["spec"].get("action") == Action.ACCEPT_RECORDS
+        ]
         obstacle = self._find_obstacle(key, policy_records)
         is_known = obstacle is not None and obstacle.reason == Reason.RECORDS_REWOUND
         is_rewound = (is_known or policy_records.rewound is not None) and bool(accepting)
@@ -172,7 +170,8 @@ class RecordIntake:
         known_uids = {record.uid for record in policy_records.records}
         for item, entry in zip(taken, entries, strict=True):
             if entry.uid not in known_uids:
-                intake.changed |= _list_changed(key, entry)
+                names = (key.policy,) if key.policy else entry.spec.variants
+                intake.changed |= {PassSubject(key.namespace, name) for name in names}
             self._write_state(item, RecordState(record=entry.name, at=entry.at), intake)
 
     def _wait(
@@ -223,7 +222,16 @@ class RecordIntake:
                 reason="RecordsRewound",
                 remedy=format_reset_remedy("restore the branch", f"{key.namespace}/{key.policy}"),
             )
-        return self._records.append_once(key, [_submit(item) for item in items], now)
+        submitted = [
+            SubmittedRecord(
+                uid=it.uid,
+                manifest=it.manifest,
+                author=CommitIdentity(it.by, format_user(it.by)),
+                groups=it.groups,
+            )
+            for it in items
+        ]
+        return self._records.append_once(key, submitted, now)
 
     def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:
         if replace(item.state, at=state.at) != state:
@@ -258,20 +266,6 @@ def _find_errors(item: RecordObject) -> Iterable[str]:
                 "spec.expires: is not after the creation of the object at"
                 f" {format_instant(item.created_at)}"
             )
-
-
-def _accepts_records(item: RecordObject) -> bool:
-    return bool(item.manifest["spec"].get("action") == Action.ACCEPT_RECORDS)
-
-
-def _submit(item: RecordObject) -> SubmittedRecord:
-    author = CommitIdentity(item.by, format_user(item.by))
-    return SubmittedRecord(uid=item.uid, manifest=item.manifest, author=author, groups=item.groups)
-
-
-def _list_changed(key: RecordsKey, entry: RecordEntry) -> frozenset[PassSubject]:
-    names = (key.policy,) if key.policy else entry.spec.variants
-    return frozenset(PassSubject(key.namespace, name) for name in names)
 
 
 def _build_state(error: FanoutError, at: datetime) -> RecordState:

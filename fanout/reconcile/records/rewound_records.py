@@ -7,9 +7,8 @@ repositories (design §3, "Order of effects"). The same holds for a record that 
 and left a trace in a repository.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
@@ -150,10 +149,14 @@ def format_reset_remedy(restoration: str, title: str) -> str:
 
 def describe_missing_records(rewound: RewoundBranch) -> list[str]:
     """Return one line for each missing record."""
-    return [
-        f"{record.kind} {record.name} of {record.by}: {_describe_fields(record.fields)}"
-        for record in rewound.records or ()
-    ]
+    lines = []
+    for record in rewound.records or ():
+        fields = record.fields
+        words = [fields.get(name) for name in ("action", "check", "status", "revision")]
+        stage_words = [f"stage {fields['stage']}"] if fields.get("stage") else []
+        description = " ".join([*filter(None, words), *stage_words, *fields.get("variants", ())])
+        lines.append(f"{record.kind} {record.name} of {record.by}: {description}")
+    return lines
 
 
 def _format_missing(rewound: RewoundBranch) -> str:
@@ -165,12 +168,6 @@ def _format_missing(rewound: RewoundBranch) -> str:
     others = len(lines) - _MAX_LISTED
     more = f" and {others} more" if others > 0 else ""
     return f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
-
-
-def _describe_fields(fields: Mapping[str, Any]) -> str:
-    words = [fields.get(name) for name in ("action", "check", "status", "revision")]
-    stage_words = [f"stage {fields['stage']}"] if fields.get("stage") else []
-    return " ".join([*filter(None, words), *stage_words, *fields.get("variants", ())])
 
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:
