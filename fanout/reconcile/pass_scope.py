@@ -18,18 +18,13 @@ from fanout.plan.due_drafts import DraftLimit
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.observation.repository_listing import (
-    build_listing_requests,
-)
+from fanout.reconcile.observation.repository_listing import build_listing_requests
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnershipIndex,
     PolicyPaths,
     read_recorded_paths,
 )
-from fanout.reconcile.selection.policy_resolution import (
-    ResolvedPolicy,
-    with_error,
-)
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, with_error
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.telemetry.error_isolation import run_isolated, run_without_faulty
 from fanout.values import Value, replace

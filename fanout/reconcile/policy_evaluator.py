@@ -42,10 +42,7 @@ from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
-from fanout.plan.records.policy_records import (
-    active_records,
-    last_acceptance,
-)
+from fanout.plan.records.policy_records import active_records, last_acceptance
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
     DueTrace,
@@ -63,10 +60,7 @@ from fanout.plan.removal.move_cleanup import (
     hold_back_moves,
     remaining_holds,
 )
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftOwner,
-    plan_removal_drafts,
-)
+from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions

@@ -194,9 +194,8 @@ class Reconciler:
         self.function_results.begin_pass()
         resolved_policies = self._resolve_policies(declared).policies
         with phase("records"):
-            policy_states = self._world.records.read_all(
-                [it.records_key for it in resolved_policies]
-            )
+            keys = [it.records_key for it in resolved_policies]
+            policy_states = self._world.records.read_all(keys)
         outdated = next((it.outdated for it in policy_states.values() if it.outdated), "")
         self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
@@ -207,8 +206,8 @@ class Reconciler:
         with phase("listings"):
             # What another process published is not on an older listing, and would look as if it had
             # been removed by hand.
-            keys = {it.records_key for it in scope.evaluated}
-            is_changed_elsewhere = self._world.records.take_changed_elsewhere(keys)
+            evaluated_keys = {it.records_key for it in scope.evaluated}
+            is_changed_elsewhere = self._world.records.take_changed_elsewhere(evaluated_keys)
             listing_requests, listings, scope = self._list_repositories(
                 scope, declared.repositories, 0.0 if is_changed_elsewhere else mode.listing_age
             )

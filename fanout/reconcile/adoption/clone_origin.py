@@ -4,10 +4,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
-from fanout.plan.adoption.adoption_base import (
-    UpstreamOrigin,
-    parse_upstream_lock,
-)
+from fanout.plan.adoption.adoption_base import UpstreamOrigin, parse_upstream_lock
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import ADOPTION_LOCK_REMEDY, format_maintainers

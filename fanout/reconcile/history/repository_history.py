@@ -7,10 +7,7 @@ from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import ObjectReader
-from fanout.reconcile.rollback.publication_history import (
-    PublicationHistory,
-    PublicationMemo,
-)
+from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.selection.ref_names import parse_publication_number
 from fanout.values import Value, field
 

@@ -6,11 +6,7 @@ from fanout.api.git_repository import Repository, TagPolicy
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.observation.repository_state import (
-    RefListingRequest,
-    Remote,
-    RepositoryAccess,
-)
+from fanout.plan.observation.repository_state import RefListingRequest, Remote, RepositoryAccess
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     full_branch_name,

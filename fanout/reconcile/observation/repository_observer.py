@@ -18,11 +18,7 @@ from fanout.package.package_limits import SizeLimits, add_package
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
 from fanout.plan.edits.draft_errors import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
-from fanout.plan.edits.merge_disputes import (
-    parse_conflict_paragraph,
-    parse_disputes,
-    settled_keys,
-)
+from fanout.plan.edits.merge_disputes import parse_conflict_paragraph, parse_disputes, settled_keys
 from fanout.plan.observation.record_trace import RecordTrace, parse_trace
 from fanout.plan.observation.repository_state import (
     Commit,
@@ -46,10 +42,7 @@ from fanout.reconcile.observation.other_installations import (
     find_other_installations,
     read_drafted_paths,
 )
-from fanout.reconcile.observation.publication_reader import (
-    StatementIndex,
-    read_statement_index,
-)
+from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
 from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.repository_listing import list_read_refs
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
@@ -199,21 +192,17 @@ class RepositoryObserver:
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
             head_time, vendor_time, memo.writer = _read_heads(reader, remote, ref_names, refs)
-            stage_tips = [(it, tips[it], head) for it in tips if is_stage_draft(self.install, it)]
-            read_shared = partial(_read_shared_draft, writer=memo.writer)
-            shared_drafts = _read_tips(memo.shared_drafts, read_shared, reader, stage_tips)
+            shared_drafts = _get_shared_drafts(memo, reader, self.install, tips, head)
             removal_drafts = _get_removal_drafts(memo, reader, self.install, tips, head)
             own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
-            packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
+            shared = [it for it in shared_drafts.values() if it]
+            packages = [draft for it in shared for draft in it.drafts]
             # A draft may be the only trace of an orphaned variant.
             drafted_paths = {_package_path(prefix, ref) for ref in own_refs}
             drafted_paths |= {it.path for it in packages} | _removed_paths(removal_drafts.values())
             package_paths = sorted({*paths, *drafted_paths} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
-            renderings = [
-                f"{it}/{path}" for it in ("published", "drafts") for path in package_paths
-            ]
-            pristine = _read_paths(memo, reader, vendor, renderings)
+            pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
             unmanaged = _find_unmanaged(reader, (drafts, shared_drafts, removal_drafts), tips, head)
@@ -236,9 +225,7 @@ class RepositoryObserver:
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
             drafts={ref: it for ref, it in drafts.items() if it and ref not in unmanaged}
             | {draft.key: draft for draft in packages},
-            stage_drafts={
-                ref: shared.stage_draft for ref, shared in shared_drafts.items() if shared
-            },
+            stage_drafts={it.stage_draft.ref: it.stage_draft for it in shared},
             removal_drafts={ref: draft for ref, draft in removal_drafts.items() if draft},
             unmanaged_drafts=unmanaged,
             other_installations=find_other_installations(
@@ -320,6 +307,14 @@ def _get_draft(
         memo.drafts[key if draft is None or draft.is_edited else unedited_key] = draft
         return draft
     return memo.drafts[key]
+
+
+def _get_shared_drafts(
+    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
+) -> dict[str, _SharedDraft | None]:
+    shared = [(ref, oid, head) for ref, oid in tips.items() if is_stage_draft(install, ref)]
+    read = partial(_read_shared_draft, writer=memo.writer)
+    return _read_tips(memo.shared_drafts, read, reader, shared)
 
 
 def _get_removal_drafts(
@@ -563,6 +558,11 @@ def _find_faults(
 def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
     files = reader.files(tree).items()
     return {path: (entry.mode, data) for path, (entry, data) in files}
+
+
+def _rendering_paths(paths: list[str]) -> list[str]:
+    """Return where the vendor branch has the renderings of the packages."""
+    return [f"{kind}/{path}" for kind in ("published", "drafts") for path in paths]
 
 
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

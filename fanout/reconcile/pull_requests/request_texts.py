@@ -11,10 +11,7 @@ from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_marker import RequestText
 from fanout.plan.pull_requests.request_text import RequestContent, format_request
-from fanout.plan.pull_requests.template_variables import (
-    build_text_variables,
-    build_title_variables,
-)
+from fanout.plan.pull_requests.template_variables import build_text_variables, build_title_variables
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore

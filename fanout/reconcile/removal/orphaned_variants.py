@@ -172,7 +172,17 @@ def find_orphans(
         if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
     branches = _find_removal_branches(resolved_policy, repository_states)
-    return tuple(_with_removal_branches(it, branches) for it in orphans)
+    if not branches:
+        return tuple(orphans)
+    return tuple(
+        replace(
+            orphan,
+            locations=tuple(
+                replace(it, removal_branch=branches.get(it.place, "")) for it in orphan.locations
+            ),
+        )
+        for orphan in orphans
+    )
 
 
 def _find_removal_branches(
@@ -186,15 +196,6 @@ def _find_removal_branches(
         if draft.policy == resolved_policy.title
         for path in draft.trees_by_path
     }
-
-
-def _with_removal_branches(
-    orphan: OrphanLocations, branches: Mapping[PackagePlace, str]
-) -> OrphanLocations:
-    if not branches:
-        return orphan
-    locations = (replace(it, removal_branch=branches.get(it.place, "")) for it in orphan.locations)
-    return replace(orphan, locations=tuple(locations))
 
 
 def locate_orphan(

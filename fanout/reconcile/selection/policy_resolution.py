@@ -245,8 +245,9 @@ def _resolve_policy(
         labels_by_target=labels,
         rollout_groups=_find_rollout_groups(policy, variants, labels),
         expression_variables=_build_variables(policy, variants, target_by_key),
+        # With the location of the field at the start of the sentence.
         failures=tuple(
-            _locate_failure(it, policy, declared)
+            replace(it, problem=f"{declared.where(policy, it.field)}: {it.problem}")
             for it in (*failures, *failures_without_repository, *failed_targets)
         ),
         error=error,
@@ -430,14 +431,6 @@ def _build_repository_failure(
         f"spec.targets[{target.entry}].template.downstream.{field_name}",
         is_consequence=error.reason == Reason.INVALID_OBJECT,
     )
-
-
-def _locate_failure(
-    failure: TargetFailure, policy: UpstreamPolicy, declared: DeclaredObjects
-) -> TargetFailure:
-    """Return the failure with the location of its field at the start of its sentence."""
-    where = declared.where(policy, failure.field)
-    return replace(failure, problem=f"{where}: {failure.problem}")
 
 
 def _locate_unclear(
