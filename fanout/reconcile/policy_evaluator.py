@@ -81,11 +81,11 @@ from fanout.reconcile.policy_gate_inputs import (
     find_own_records,
     merge_history,
 )
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
     ObservedPolicy,
+    PolicyInputs,
     RenderedPolicy,
     SelectedPolicy,
 )

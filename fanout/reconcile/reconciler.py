@@ -42,14 +42,13 @@ from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
-from fanout.reconcile.pull_requests.other_request_planner import plan_others
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
-from fanout.reconcile.pull_requests.request_planner import RequestPlanner
+from fanout.reconcile.pull_requests.request_planner import RequestPlanner, plan_others
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared

@@ -17,7 +17,7 @@ from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.values import replace
 

@@ -3,38 +3,139 @@
 Variants of every policy are resolved as in a pass, without Git, to report what a pass
 would refuse or hold. An error makes a target fail in every sweep; a warning may be
 intended, or only the package can decide. Equal findings of many targets are combined.
+
+The expressions of stages are evaluated for the targets that are in them: a condition or a check
+whose expression fails for a target holds that target's variant in every pass, and the pass reports
+it only once the variant is that far.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 
 from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
-from fanout.api.stages import Stage
-from fanout.api.text_fields import pluralize
+from fanout.api.results import NO_AGGREGATES
+from fanout.api.stages import Check, Stage
+from fanout.api.text_fields import format_value, pluralize
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
+from fanout.calendar.publication_calendar import compute_window_state
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
+from fanout.plan.evaluation_budget import EvaluationBudget
+from fanout.plan.gates.policy_windows import build_calendars
 from fanout.ports import Sandbox
 from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
-from fanout.reconcile.validation.stage_expressions import (
-    TargetProblem,
-    find_stage_expression_failures,
-)
 from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
-from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value
+from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
+from fanout.values import Value, as_data, replace
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_config import UnknownField
+
+_CONDITION = "propagateWhen"
+
+
+class _TargetProblem(TargetFailure):
+    """Problem of one target, at a field of its policy."""
+
+    severity: Severity = "error"
+
+
+def _find_stage_expression_failures(
+    resolved_policy: ResolvedPolicy, sandbox: Sandbox
+) -> Iterator[_TargetProblem]:
+    """Yield a problem for each expression of a stage and each target for which it fails.
+
+    Only expressions that read `target`, and conditions that read the counts of their stage as
+    they are before a rollout: the revision and the answer to a check are known in a pass only.
+    """
+    policy, budget = resolved_policy.upstream_policy, EvaluationBudget()
+    for index, stage in enumerate(policy.spec.stages if policy is not None else ()):
+        variants = [
+            it
+            for it in resolved_policy.variants
+            if it.stage == stage.name and it.name in resolved_policy.expression_variables
+        ]
+        if not variants:
+            continue
+        counts = as_data(replace(NO_AGGREGATES, total=len(variants)))
+        rows = [
+            {"target": resolved_policy.expression_variables[it.name]["target"], "stage": counts}
+            for it in variants
+        ]
+        expressions, counting = _select_evaluable(dict(_find_expressions(stage)), sandbox)
+        values = sandbox.evaluate(list(expressions.values()), rows, budget) if expressions else []
+        for (field, text), row_values in zip(expressions.items(), values, strict=True):
+            is_condition = field.startswith(_CONDITION)
+            reads_counts = field in counting
+            for variant, value in zip(variants, row_values, strict=True):
+                # One that fails for these counts may not for others.
+                if reads_counts and isinstance(value, ExpressionFailure):
+                    continue
+                if problem := _describe_failure(value, is_condition=is_condition):
+                    yield _TargetProblem(
+                        variant.target,
+                        Reason.EXPRESSION_ERROR,
+                        f"{text}: {problem}",
+                        f"spec.stages[{index}].{field}",
+                    )
+
+
+def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Yield field path within the stage and text of conditions and of addresses of checks."""
+    for number, text in enumerate(stage.propagate_when):
+        yield f"propagateWhen[{number}]", text
+    for section, checks in (("requires", stage.requires), ("verification", stage.verification)):
+        for number, check in enumerate(checks):
+            for field, text in _find_check_expressions(check):
+                yield f"{section}[{number}].{check.method.value}.{field}", text
+
+
+def _find_check_expressions(check: Check) -> Iterator[tuple[str, str]]:
+    for name in ("name_expr", "address_expr", "query_expr", "url_expr"):
+        if text := getattr(check.machine_check, name, None):
+            yield f"{name.removesuffix('_expr')}Expr", text
+
+
+def _select_evaluable(
+    texts: dict[str, str], sandbox: Sandbox
+) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the expressions that compile and read only `target` and `stage`, by field.
+
+    With them the fields of those that read `stage`.
+    """
+    broken = sandbox.compile(list(texts.values()), [])
+    free_variables, _ = sandbox.free_variables(list(texts.values()), [])
+    names_by_field = dict(zip(texts, free_variables, strict=True))
+    evaluable = {
+        field: text
+        for field, text in texts.items()
+        if text not in broken
+        and names_by_field[field]
+        <= ({"target", "stage"} if field.startswith(_CONDITION) else {"target"})
+    }
+    counting = (field for field in evaluable if "stage" in names_by_field[field])
+    return evaluable, frozenset(counting)
+
+
+def _describe_failure(value: object, *, is_condition: bool) -> str:
+    if isinstance(value, ExpressionFailure):
+        return f"{value.problem}; {value.remedy or 'correct the expression, or the target'}"
+    if is_condition:
+        is_usable, wanted = isinstance(value, bool), "true or false"
+    else:
+        is_usable, wanted = isinstance(value, str) and value != "", "a string that is not empty"
+    return "" if is_usable else f"yields {format_value(value)}, expected {wanted}"
+
 
 Locate = Callable[[str, str, str, str], str]
 """Group, kind, namespace and name of an object → `file:line`, or "" where that is not known."""
@@ -137,7 +238,7 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
 
 def _find_target_problems(
     resolved_policy: ResolvedPolicy, checks: _TargetChecks
-) -> Iterator[TargetProblem]:
+) -> Iterator[_TargetProblem]:
     declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "a policy is resolved from a declaration"
     for failure in resolved_policy.failures:
@@ -146,7 +247,7 @@ def _find_target_problems(
         # The sentence of a pass begins with the place, which the finding has by itself.
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
-        yield TargetProblem(failure.target, failure.reason, problem, failure.field)
+        yield _TargetProblem(failure.target, failure.reason, problem, failure.field)
     loses_all = resolved_policy.upstream_policy is not None and all(
         (it.namespace, it.name) in checks.collisions for it in resolved_policy.variants
     )
@@ -157,22 +258,22 @@ def _find_target_problems(
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
             severity: Severity = "error" if loses_all else "warning"
-            yield TargetProblem(
+            yield _TargetProblem(
                 spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
             )
-    yield from find_stage_expression_failures(resolved_policy, checks.sandbox)
+    yield from _find_stage_expression_failures(resolved_policy, checks.sandbox)
 
 
 def _find_variant_problems(
     resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
-) -> Iterator[TargetProblem]:
+) -> Iterator[_TargetProblem]:
     if resolved_policy.upstream_policy is not None:
         stages = [stage.name for stage in resolved_policy.upstream_policy.spec.stages]
         if stages and spec.stage not in stages:
             # An unknown stage is an error; no stage may be intended.
             severity: Severity = "error" if spec.stage else "warning"
             remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
-            yield TargetProblem(
+            yield _TargetProblem(
                 spec.target,
                 Reason.NOT_IN_STAGE,
                 f"the policy has no stage {spec.stage}; {remedy}"
@@ -185,7 +286,7 @@ def _find_variant_problems(
             field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
             place = f"{declared.where(resolved_policy.upstream_policy, field)}: "
             problem = spec.offline_error.removeprefix(place)
-            yield TargetProblem(spec.target, Reason.OFFLINE, problem, field)
+            yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
     if declared.unread:  # a source may be of any kind
         return
     for index, problem in find_missing_sources(spec, declared.objects):
@@ -195,7 +296,7 @@ def _find_variant_problems(
             " object, or correct the injector"
         )
         reason = Reason.REQUIRED_INJECTION_MISSING
-        yield TargetProblem(spec.target, reason, sentence, field, severity="warning")
+        yield _TargetProblem(spec.target, reason, sentence, field, severity="warning")
 
 
 def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:
@@ -290,3 +391,19 @@ def _find_refusal(function: Function) -> Iterator[tuple[str, str]]:
             # `configMap` has the keys of the ConfigMap's data.
             problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
             yield f"{implementation.name}: {problem}", error.remedy
+
+
+def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
+    """Yield a warning for each PromotionPolicy whose windows never open from `now` on."""
+    for promotion in declared.promotions:
+        calendars = build_calendars([promotion])
+        if not calendars:
+            continue
+        state = compute_window_state(calendars, now)
+        if not state.open and state.until is None:
+            yield Finding(
+                declared.where(promotion, "spec.windows"),
+                f"nothing is ever published: {state.message}",
+                "shorten the deny windows, or add an allow window outside them",
+                "warning",
+            )
