@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from fanout.api.git_repository import Repository
+from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey, own_key
@@ -32,14 +32,13 @@ from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_listing import build_remote, find_untagged
+from fanout.reconcile.observation.repository_listing import build_listing_requests, build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
-from fanout.reconcile.ownership.repository_drafts import RepositoryDrafts
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
-from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
+from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
@@ -166,7 +165,6 @@ class Reconciler:
         self.function_results = FunctionResultCache(world.function_runtime)
         self._resolution_memo = ResolutionMemo(world.sandbox, self._budgets)
         self._ownership_memo = OwnershipMemo()
-        self._repository_drafts = RepositoryDrafts()
         self._pending_pushes = PendingPushes(world.git)
 
     def list_injected_kinds(
@@ -198,10 +196,10 @@ class Reconciler:
         outdated = next((it.outdated for it in policy_states.values() if it.outdated), "")
         self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
-        scope_inputs = ScopeInputs(
-            declared.repositories, mode.covers, setup.install, self._ownership_memo.find_paths
+        find_paths = self._ownership_memo.find_paths
+        scope = build_scope(
+            resolved_policies, policy_states, declared.repositories, mode, setup.install, find_paths
         )
-        scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
             # What another process published is not on an older listing, and would look as if it had
             # been removed by hand.
@@ -260,7 +258,7 @@ class Reconciler:
     ) -> _PassContext:
         """Read the states of all repositories, and count the claims of those who have written."""
         repository_states = self._read_repository_states(scope, declared, listings)
-        drafted_states = self._repository_drafts.group_states(repository_states.values())
+        drafted_states = self._ownership_memo.group_drafted_states(repository_states.values())
         return _PassContext(
             declared,
             self._count_claims(scope, repository_states, drafted_states),
@@ -460,9 +458,11 @@ class Reconciler:
             policy_state.head for policy_state in scope.policy_states.values()
         )
         blank_reason = "" if has_records else self._world.records.empty_problem()
-        listing_requests = (
-            scope.request_all_listings(setup.install) if blank_reason else scope.listing_requests
-        )
+        listing_requests = scope.listing_requests
+        if blank_reason:
+            listing_requests = build_listing_requests(
+                scope.all_policies, scope.path_ownership.former_repositories, setup.install
+            )
         listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
         if blank_reason:
             errors = find_lost_policies(
@@ -527,7 +527,13 @@ class Reconciler:
                 repositories.setdefault(repository_key(repository), repository)
         paths = scope.path_ownership.policy_paths.paths_by_url
         # Of all that are declared, so that tags do not depend on what a pass covers.
-        untagged = find_untagged(declared.repositories)
+        # One Repository with `tags: None` is enough: of its publications a tag could not be taken
+        # back.
+        untagged = {
+            build_remote(it).access
+            for it in declared.repositories
+            if it.spec.tags is TagPolicy.NONE
+        }
         repository_states: dict[str, RepositoryState] = {}
         states_by_access: dict[RepositoryAccess, RepositoryState] = {}
         for key, repository in repositories.items():

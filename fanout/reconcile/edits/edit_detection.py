@@ -62,12 +62,9 @@ class DownstreamEditDetector:
         )
         memoized = self._memo.get(location)
         if memoized is None or memoized[0] != key:
-            edit_result = _EditInspection(
-                variant,
-                open_reader(home.repository_state.remote),
-                self.content_cache,
-                publication_memo,
-            ).inspect()
+            reader = open_reader(home.repository_state.remote)
+            inspection = _EditInspection(variant, reader, self.content_cache, publication_memo)
+            edit_result = inspection.find_revert(), inspection.find_faults()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
         return replace(
@@ -92,11 +89,8 @@ class _EditInspection(Value):
     content_cache: PackageContentCache
     publication_memo: PublicationMemo
 
-    def inspect(self) -> _EditResult:
-        """Return the revert of the package, if any, and the faults of edits."""
-        return self._find_revert(), self._find_faults()
-
-    def _find_revert(self) -> RevertedPublication | None:
+    def find_revert(self) -> RevertedPublication | None:
+        """Return what people reverted the package to, if they did."""
         variant = self.variant
         assert variant.published is not None, "asked of what is published"
         assert variant.package_state.tree is not None, "and still there"
@@ -170,7 +164,7 @@ class _EditInspection(Value):
                     return tree
         return None
 
-    def _find_faults(self) -> tuple[InvalidInput, ...]:
+    def find_faults(self) -> tuple[InvalidInput, ...]:
         """Return the faults that people's edits introduced into the package."""
         variant = self.variant
         assert variant.published is not None, "asked of what is published"

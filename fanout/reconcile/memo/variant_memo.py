@@ -27,7 +27,8 @@ class VariantMemo:
     keeps_variants: bool = False  # False in a process of one pass, which cannot reuse them
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
-    _objects_stamp: object = None
+    # of the cluster objects from which the stored candidates have their inputs
+    objects_stamp: object = None
     _idle: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
     _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
     _gate_facts: VariantFactsMemo = field(default_factory=dict)
@@ -65,11 +66,6 @@ class VariantMemo:
             self._observed.pop(variant.spec.name, None)
         return variant
 
-    @property
-    def objects_stamp(self) -> object:
-        """Stamp of the cluster objects from which the stored candidates have their inputs."""
-        return self._objects_stamp
-
     def find_selected(self, variant: ObservedVariant) -> SelectedVariant | None:
         """Return the variant with its last candidate, or None if it was observed anew."""
         memoized = self._selected.get(variant.spec.name)
@@ -81,7 +77,7 @@ class VariantMemo:
         `objects_stamp`: of the cluster objects of this pass.
         """
         if self.keeps_variants:
-            self._objects_stamp = objects_stamp
+            self.objects_stamp = objects_stamp
             # Without the others: their inputs were not compared with the objects of this pass.
             self._selected = {
                 it.observed.spec.name: it

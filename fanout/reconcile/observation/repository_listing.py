@@ -1,8 +1,8 @@
 """Ref listings of a pass: one per repository, upstream and downstream alike."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-from fanout.api.git_repository import Repository, TagPolicy
+from fanout.api.git_repository import Repository
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, InvalidInput
@@ -26,16 +26,6 @@ def build_remote(repository: Repository) -> Remote:
         spec.secret_ref.name,
         repository.metadata.namespace,
         allowed_objects=spec.allowed_objects,
-    )
-
-
-def find_untagged(repositories: Iterable[Repository]) -> frozenset[RepositoryAccess]:
-    """Return the accesses with which publications get no tags.
-
-    One Repository with `tags: None` is enough: of its publications a tag could not be taken back.
-    """
-    return frozenset(
-        build_remote(it).access for it in repositories if it.spec.tags is TagPolicy.NONE
     )
 
 

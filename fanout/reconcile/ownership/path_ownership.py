@@ -102,6 +102,7 @@ def find_former_repositories(
 ) -> FormerRepositoriesByPolicy:
     """Return repositories that a policy's records mention and no variant names.
 
+    `evaluated` are the policies of the pass.
     A repository that is now published to on another branch cannot be read and is left out.
     """
     former_by_policy = {}
@@ -352,26 +353,6 @@ class PathOwnershipIndex(Value, kw_only=True):
     all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
     policy_paths: PolicyPaths
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
-
-    @classmethod
-    def build(
-        cls,
-        all_policies: Sequence[ResolvedPolicy],
-        evaluated: Sequence[ResolvedPolicy],
-        policy_paths: PolicyPaths,
-        repositories: Sequence[Repository],
-    ) -> "PathOwnershipIndex":
-        """Build the index from resolved policies and their paths.
-
-        `evaluated` are the policies of the pass.
-        """
-        return cls(
-            all_policies=all_policies,
-            policy_paths=policy_paths,
-            former_by_policy=find_former_repositories(
-                evaluated, all_policies, policy_paths, repositories
-            ),
-        )
 
     @property
     def recorded_paths(self) -> RecordedPaths:
