@@ -86,18 +86,12 @@ class PassMode(Value, kw_only=True):
         return (
             (self.only is None or resolved_policy.name in self.only)
             and self.namespace in ("", resolved_policy.namespace)
-            and (
-                self.subjects is None
-                or (resolved_policy.namespace, resolved_policy.name) in self.subjects
-            )
+            and (self.subjects is None or resolved_policy.subject in self.subjects)
         )
 
     def is_sweep_for(self, resolved_policy: ResolvedPolicy) -> bool:
         """Return True if automation may publish the policy, if it has a schedule."""
-        return (
-            self.sweep
-            and (resolved_policy.namespace, resolved_policy.name) not in self.unswept_subjects
-        )
+        return self.sweep and resolved_policy.subject not in self.unswept_subjects
 
 
 FindPaths = Callable[[Sequence[ResolvedPolicy], Mapping[RecordsKey, PolicyRecords]], PolicyPaths]

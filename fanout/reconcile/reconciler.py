@@ -341,11 +341,10 @@ class Reconciler:
         declared: DeclaredObjects,
     ) -> CommitMessages:
         """Build the commit messages, with warnings about templates that yield none."""
-        planned_policies = {(plan.namespace, plan.name) for plan in plans}
-        policy_by_name = {(it.namespace, it.name): it for it in covered}
+        planned = {(plan.namespace, plan.name) for plan in plans}
+        policy_by_name = {it.subject: it for it in covered}
         promotions = {
-            it: find_promotions(policy_by_name[it], declared.promotions)
-            for it in sorted(planned_policies)
+            it: find_promotions(policy_by_name[it], declared.promotions) for it in sorted(planned)
         }
         with self._world.counters.times.phase("changes"):
             messages = run_isolated(
@@ -519,8 +518,7 @@ class Reconciler:
         repositories = {
             repository_key(it): it
             for resolved_policy in scope.evaluated
-            # Thousands of variants share a few Repository objects.
-            for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
+            for it in resolved_policy.distinct_repositories
         }
         for former_repositories in scope.path_ownership.former_by_policy.values():
             for repository, _ in former_repositories.values():

@@ -17,7 +17,7 @@ def find_completed_deletions(pass_plan: PassPlan) -> tuple[UpstreamPolicy | Pack
         for result in pass_plan.policies
         if (declaration := result.resolved_policy.declaration) is not None
         and declaration.is_being_deleted
-        and (result.resolved_policy.namespace, result.resolved_policy.name) not in busy
+        and result.resolved_policy.subject not in busy
         and result.error is None
         # Drafts of a repository that does not respond are not seen.
         and all(it.failure is None for it in result.repository_states)

@@ -263,10 +263,9 @@ def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:
     final = {subject_of(action) for action in pass_plan.plan.actions if action.kind in _FINAL_KINDS}
     errors: dict[tuple[str, str], FanoutError] = {}
     for item in pass_plan.policies:
-        policy = item.resolved_policy
-        hold = world.records.find_hold(policy.records_key)
-        if hold is not None and PassSubject(policy.namespace, policy.name) in final:
-            errors[policy.namespace, policy.name] = hold
+        hold = world.records.find_hold(item.resolved_policy.records_key)
+        if hold is not None and item.resolved_policy.subject in final:
+            errors[item.resolved_policy.subject] = hold
     return errors
 
 
@@ -340,8 +339,8 @@ def _record_differences(
     if pass_plan.has_outdated_records:
         # Nothing was released. What is known of drafts is derived again from repositories.
         return {}, {}
-    policies = [it.resolved_policy for it in pass_plan.policies]
-    keys = {(it.namespace, it.name): it.records_key for it in policies}
+    policies = (it.resolved_policy for it in pass_plan.policies)
+    keys = {it.subject: it.records_key for it in policies}
     lines_by_key: dict[RecordsKey, StatusLines] = {}
     for plan, previous_status, new_status in differences:
         lines_by_key.setdefault(keys[plan.namespace, plan.name], {}).update(

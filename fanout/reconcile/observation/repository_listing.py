@@ -70,8 +70,7 @@ def build_listing_requests(
     for resolved_policy in resolved_policies:
         if resolved_policy.upstream is not None:
             add(resolved_policy.upstream, _upstream_refs(resolved_policy))
-        # Thousands of variants share a few Repository objects.
-        for repository in {id(it): it for it in resolved_policy.repositories.values()}.values():
+        for repository in resolved_policy.distinct_repositories:
             add(repository, list_downstream_refs(repository, install))
     for repository in former_repositories:
         add(repository, list_downstream_refs(repository, install))
@@ -122,7 +121,7 @@ def find_branch_conflicts(
     repositories = {
         repository_key(it): it
         for resolved_policy in resolved_policies
-        for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
+        for it in resolved_policy.distinct_repositories
     }
     # Sorted by identity last, so that the same object wins in every pass.
     for identity in sorted(

@@ -7,7 +7,6 @@ it with these credentials.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fanout.api.git_repository import Repository
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -21,12 +20,6 @@ from fanout.selection.path_collisions import (
     find_intrusions,
 )
 from fanout.values import Value
-
-
-def distinct_repositories(resolved_policy: ResolvedPolicy) -> tuple[Repository, ...]:
-    """Return the Repository objects of the policy's variants, each once."""
-    # Thousands of variants share a few Repository objects.
-    return tuple({id(it): it for it in resolved_policy.repositories.values()}.values())
 
 
 class PathClaims(Value):
@@ -53,7 +46,7 @@ class PathClaims(Value):
         policies_by_access: dict[RepositoryAccess, set[RecordsKey]] = {}
         for policy in all_policies:
             claims_by_id: dict[int, list[PathClaim]] = {}
-            for repository in distinct_repositories(policy):
+            for repository in policy.distinct_repositories:
                 if repository_key(repository) in branch_conflicts:
                     continue
                 access = build_remote(repository).access

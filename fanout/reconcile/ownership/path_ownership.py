@@ -19,7 +19,7 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.observation.repository_listing import build_remote
-from fanout.reconcile.ownership.path_claims import PathClaims, distinct_repositories
+from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     repository_key,
@@ -114,7 +114,7 @@ def find_former_repositories(
     place_by_access = {
         build_remote(it).access: repository_place(it)
         for policy in all_policies
-        for it in distinct_repositories(policy)
+        for it in policy.distinct_repositories
         if repository_key(it) not in policy_paths.claims.branch_conflicts
     }
     for former_repositories in former_by_policy.values():
@@ -403,7 +403,7 @@ class PathOwnershipIndex(Value, kw_only=True):
 
         `drafted_states`: states of the repositories with any draft of the policy.
         """
-        former = self.former_by_policy.get((resolved_policy.namespace, resolved_policy.name), {})
+        former = self.former_by_policy.get(resolved_policy.subject, {})
         located = _locate_repositories(resolved_policy, former, repository_states)
         own_states = {id(it.state) for it in located.values()}
         return PathOwnership(
@@ -432,10 +432,9 @@ def _locate_repositories(
     repository_states: Mapping[str, RepositoryState],
 ) -> dict[str, LocatedRepository]:
     """Return observed repositories that the policy or its records name, by place."""
-    repositories = {id(item): item for item in resolved_policy.repositories.values()}
-    repositories_to_locate = [*repositories.values(), *(item for item, _ in former.values())]
+    former_repositories = (repository for repository, _ in former.values())
     located_by_place = {}
-    for repository in repositories_to_locate:
+    for repository in (*resolved_policy.distinct_repositories, *former_repositories):
         key = repository_key(repository)
         if key in repository_states:
             located_by_place[repository_place(repository)] = LocatedRepository(
@@ -483,26 +482,16 @@ def find_occupants(
     # Sorted, so that of several orphaned variants a newcomer always waits for the same one.
     for place, owner in sorted(departing):
         for newcomer in _find_overlapping(place[1], newcomers.get(place[0], [])):
-            occupant_by_newcomer.setdefault(
-                newcomer, _build_occupant(place, owner, wanted_paths, recorded_paths)
+            holder = PathHolder(
+                owner=owner,
+                policy=recorded_paths.title_by_owner[owner],
+                place=place,
+                is_moving=owner in wanted_paths,
+                is_leaving=recorded_paths.path_by_owner[owner] != place,
+                is_undeclared=owner in recorded_paths.undeclared_owners,
             )
+            occupant_by_newcomer.setdefault(newcomer, holder)
     return occupant_by_newcomer
-
-
-def _build_occupant(
-    place: PackagePlace,
-    owner: PathOwner,
-    wanted_paths: Mapping[PathOwner, PackagePlace],
-    recorded_paths: RecordedPaths,
-) -> PathHolder:
-    return PathHolder(
-        owner=owner,
-        policy=recorded_paths.title_by_owner[owner],
-        place=place,
-        is_moving=owner in wanted_paths,
-        is_leaving=recorded_paths.path_by_owner[owner] != place,
-        is_undeclared=owner in recorded_paths.undeclared_owners,
-    )
 
 
 def _find_overlapping(path: str, newcomers: list[tuple[str, PathOwner]]) -> Iterator[PathOwner]:

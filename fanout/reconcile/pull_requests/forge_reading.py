@@ -90,7 +90,9 @@ class ForgeReader:
             if it.request.state is RequestState.OPEN
         }
         settings = self._read_settings(repository, memo, is_read=is_read) if open_heads else None
-        is_recent = settings is not None and self._is_recent(repository, settings)
+        is_recent = settings is not None and settings.is_recent(
+            repository.base_branch, self.instant
+        )
         return ForgeState(
             host=repository.forge.host,
             login=self.memo.login,
@@ -254,9 +256,9 @@ class ForgeReader:
         that itself.
         """
         former = memo.settings
-        if former is not None and (not is_read or self._is_recent(repository, former)):
+        forge, name, base = repository.forge, repository.name, repository.base_branch
+        if former is not None and (not is_read or former.is_recent(base, self.instant)):
             return former
-        forge, name = repository.forge, repository.name
         facts = forge.repository(name)
         if facts.is_archived:
             raise Unavailable(
@@ -266,17 +268,12 @@ class ForgeReader:
             )
         memo.settings = SettingsMemo(
             repository=facts,
-            branch=forge.branch(name, repository.base_branch)
-            if isinstance(forge, BranchReader)
-            else None,
-            base_branch=repository.base_branch,
+            branch=forge.branch(name, base) if isinstance(forge, BranchReader) else None,
+            base_branch=base,
             read=self.instant,
         )
         self.memo.has_changed = True
         return memo.settings
-
-    def _is_recent(self, repository: HostedRepository, settings: SettingsMemo) -> bool:
-        return settings.is_recent(repository.base_branch, self.instant)
 
     def _with_trees(self, state: RepositoryState, ref: str, facts: RequestFacts) -> RequestFacts:
         """Return the facts with the package trees, and refused revisions, of reviewed commits."""

@@ -99,6 +99,16 @@ class ResolvedPolicy(Value, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
     @property
+    def subject(self) -> tuple[str, str]:
+        """Return namespace and name, by which plans name it."""
+        return self.namespace, self.name
+
+    @property
+    def distinct_repositories(self) -> tuple[Repository, ...]:
+        """Return the downstream repositories: thousands of variants share a few objects."""
+        return tuple({id(it): it for it in self.repositories.values()}.values())
+
+    @property
     def key(self) -> PolicyKey:
         """Return the unique key: a policy and a hand-written variant may share a name."""
         return self.namespace, self.name, self.upstream_policy is not None

@@ -17,7 +17,7 @@ from fanout.selection.target_selection import (
     select_targets,
     usable_repositories,
 )
-from fanout.selection.variant_spec import InjectorSpec, Object, VariantSpec
+from fanout.selection.variant_spec import VariantSpec
 
 
 def find_unmatched_selectors(
@@ -83,24 +83,15 @@ def find_missing_sources(
         fitting_injectors = [
             (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
         ]
-        sources = [
-            source
+        if not any(
+            objects.get(group, kind, spec.namespace, it.name)
             for _, it in fitting_injectors
-            if (source := _find_source(kind, it, spec, objects))
-        ]
-        if not sources:
+            for group in (objects.groups(kind) if it.group is None else (it.group,))
+        ):
             index = next(position for position, it in fitting_injectors if it.kind == kind)
             names = list(dict.fromkeys(it.name for _, it in fitting_injectors))
             fitting = f"{kind} {' or '.join(names)}"
             yield index, f"there is no {fitting} in namespace {spec.namespace}"
-
-
-def _find_source(
-    kind: str, injector: InjectorSpec, spec: VariantSpec, objects: ClusterObjectIndex
-) -> Object | None:
-    groups = objects.groups(kind) if injector.group is None else (injector.group,)
-    candidates = (objects.get(group, kind, spec.namespace, injector.name) for group in groups)
-    return next((it for it in candidates if it is not None), None)
 
 
 def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[Finding, ...]:

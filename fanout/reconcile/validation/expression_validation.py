@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
-from fanout.api.package_variant import PackageVariant
 from fanout.api.text_fields import join_words
-from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects, locate_broken
 from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
@@ -20,6 +18,7 @@ from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
+from fanout.reconcile.selection.policy_resolution import list_declarations
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 
@@ -151,11 +150,7 @@ def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[s
 
 def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
     """Yield findings about version ranges that cannot be parsed."""
-    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
-        *declared.policies,
-        *declared.variants,
-    )
-    for declaration in with_upstream:
+    for declaration in list_declarations(declared):
         try:
             if semver := declaration.spec.upstream.revision.semver:
                 parse_range(semver)
@@ -166,11 +161,7 @@ def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
 
 def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
     """Yield findings about tags and pins that no revision of a package can have."""
-    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
-        *declared.policies,
-        *declared.variants,
-    )
-    for declaration in with_upstream:
+    for declaration in list_declarations(declared):
         upstream = declaration.spec.upstream
         if (tag := upstream.revision.tag) and not (
             parse_tag(tag, "") or parse_tag(tag, upstream.package)
