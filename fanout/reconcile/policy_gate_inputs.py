@@ -38,13 +38,18 @@ def build_gate_inputs(
     """
     resolved_policy = inputs.resolved_policy
     upstream_policy = resolved_policy.upstream_policy
+    history = status.history
+    if upstream_policy is None:
+        # Hand-written variants share their records, each under its own name.
+        own = (pair for pair in history.items() if pair[0][0] == resolved_policy.name)
+        history = {(HAND_WRITTEN, revision): it for (_, revision), it in own}
     facts = PolicyFacts(
         name=resolved_policy.name,
         stages=rules,
         variants=(),
         revisions=tuple(revisions),
         records=gate_records,
-        history=_read_history(resolved_policy, status),
+        history=history,
         now=now,
         suspended=upstream_policy is not None and upstream_policy.spec.suspend,
         sweep=inputs.is_sweep,
@@ -93,17 +98,6 @@ def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
         return own_records
     name = inputs.resolved_policy.name
     return [record for record in own_records if name in record.spec.variants]
-
-
-def _read_history(resolved_policy: ResolvedPolicy, status: RecordedStatus) -> StageHistories:
-    if resolved_policy.upstream_policy is not None:
-        return status.history
-    histories = status.history.items()
-    return {
-        (HAND_WRITTEN, rev): stage_history
-        for (name, rev), stage_history in histories
-        if name == resolved_policy.name
-    }
 
 
 def merge_history(

@@ -74,9 +74,7 @@ class VariantDependencies:
             return
         for resolved_policy in self.all_policies:
             if resolved_policy.upstream_policy is not None:
-                self._policy_by_name[resolved_policy.namespace, resolved_policy.name] = (
-                    resolved_policy
-                )
+                self._policy_by_name[resolved_policy.subject] = resolved_policy
             for spec in resolved_policy.variants:
                 self._policy_by_variant[resolved_policy.namespace, spec.name] = resolved_policy
                 self._variant_by_target[resolved_policy.namespace, spec.policy, spec.target] = (

@@ -5,7 +5,6 @@ from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
 from fanout.plan.adoption.adoption_base import UpstreamOrigin, parse_upstream_lock
-from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import ADOPTION_LOCK_REMEDY, format_maintainers
 from fanout.ports import GitStore, ObjectReader
@@ -31,11 +30,19 @@ def find_origin(
             sentence = (
                 f"{variant.spec.repository}:{variant.spec.path} is a clone of {lock.directory} in"
                 f" {lock.repo}, but the upstream of its variant is {path} in {remote.url}; choose"
-                " another path, or"
-                " correct its upstreamLock"
+                " another path, or correct its upstreamLock"
             )
             return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, who=maintainers))
-        return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
+        with git.reader(remote) as reader:
+            is_known = reader.has(lock.commit)
+            tree = reader.paths(lock.commit, [path])[path].tree if is_known else None
+        if tree is None:
+            raise InvalidInput(
+                f"no branch or tag of {remote.url} contains commit {lock.commit} with {path}",
+                reason=Reason.ADOPTION_BASE_MISSING,
+                remedy=ADOPTION_LOCK_REMEDY,
+            )
+        return replace(variant, origin=UpstreamOrigin(remote, tree))
     except FanoutError as error:
         return add_adoption_obstacle(variant, error)
 
@@ -61,15 +68,3 @@ def _read_upstream_lock(reader: ObjectReader, tree: str, directory: str = "") ->
     entry = reader.entry(tree, KPTFILE_NAME)
     data = reader.blob(entry.oid) if entry is not None else None
     return parse_upstream_lock(data, f"{directory}{KPTFILE_NAME}")
-
-
-def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> UpstreamOrigin:
-    with git.reader(remote) as reader:
-        tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
-    if tree is None:
-        raise InvalidInput(
-            f"no branch or tag of {remote.url} contains commit {commit} with {path}",
-            reason=Reason.ADOPTION_BASE_MISSING,
-            remedy=ADOPTION_LOCK_REMEDY,
-        )
-    return UpstreamOrigin(remote, tree)

@@ -39,7 +39,15 @@ class DraftMerger(Value):
         self.counters.add("merges")
         with self._open_inputs(variant.observed) as inputs:
             edits = inputs.collect_edits()
-        merge_result = merge_edits(_rendered_files(variant), edits, variant.observed.choices)
+        package, rendering = variant.selected.package, variant.rendering
+        assert rendering is not None, "what is merged is rendered"
+        assert package is not None, "and comes from somewhere"
+        data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
+        # A rendering holds only the data it changed; its other entries refer to upstream's blobs.
+        data_by_oid |= rendering.blobs
+        entries = rendering.entries.items()
+        files = {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
+        merge_result = merge_edits(files, edits, variant.observed.choices)
         self.limits.check_sizes(file_sizes(merge_result.files))
         return replace(variant, merged=merge_result)
 
@@ -75,17 +83,6 @@ class DraftMerger(Value):
         """Yield the merge inputs of one variant; readers opened for it are closed afterwards."""
         with ExitStack() as stack:
             yield _MergeInputs(variant, self, stack)
-
-
-def _rendered_files(variant: RenderedVariant) -> PackageFiles:
-    package, rendering = variant.selected.package, variant.rendering
-    assert rendering is not None, "what is merged is rendered"
-    assert package is not None, "and comes from somewhere"
-    data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
-    # A rendering holds only the data it changed; its other entries refer to upstream's blobs.
-    data_by_oid |= rendering.blobs
-    entries = rendering.entries.items()
-    return {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
 
 
 class _MergeInputs(Value):

@@ -54,10 +54,15 @@ def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[
     """Yield repositories that lost renderings of published packages, with the effects."""
     variants_by_repository: dict[str, list[ObservedVariant]] = {}
     for variant in variants:
-        if _lacks_rendering(variant):
-            variants_by_repository.setdefault(variant.package_location.repository, []).append(
-                variant
-            )
+        home = variant.package_location
+        if (
+            variant.published is not None
+            and not variant.is_unrecorded
+            and variant.package_state.tree is not None
+            and home.repository_state.failure is None
+            and variant.vendored_tree is None
+        ):
+            variants_by_repository.setdefault(home.repository, []).append(variant)
     for repository, affected_variants in variants_by_repository.items():
         branch = vendor_ref(install_of(affected_variants[0].draft_ref)).removeprefix("refs/heads/")
         packages = pluralize(len(affected_variants), "published package")
@@ -68,13 +73,3 @@ def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[
             f" content{edits}; push the branch again from a clone that has it"
         )
         yield repository, sentence
-
-
-def _lacks_rendering(variant: ObservedVariant) -> bool:
-    return (
-        variant.published is not None
-        and not variant.is_unrecorded
-        and variant.package_state.tree is not None
-        and variant.package_location.repository_state.failure is None
-        and variant.vendored_tree is None
-    )

@@ -146,8 +146,20 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
         [_date_recovered(it, repositories) for it in history.publications],
         [it for repository in repositories.values() for it in repository.unrecorded],
     )
-    entries = tuple(_build_entry(it, item, index, repositories) for it in merged)
-    return PolicyHistory(entries, history.verdicts, failures)
+    entries = []
+    for publication in merged:
+        repository = repositories.get(publication.repository, _UNREAD)
+        commit = repository.find_commit(publication)
+        entries.append(
+            HistoryEntry(
+                publication,
+                find_admission(publication, commit, item.records),
+                commit,
+                list_approvals(publication, commit, index),
+                list_evidence(publication, index, repository.find_reported(publication)),
+            )
+        )
+    return PolicyHistory(tuple(entries), history.verdicts, failures)
 
 
 def _read_repositories(
@@ -197,20 +209,3 @@ def _date_recovered(
         return publication
     line = publication.line
     return replace(publication, line=replace(line, at=min(line.at, commit.at)))
-
-
-def _build_entry(
-    publication: RecordedPublication,
-    item: PolicyResult,
-    index: RecordIndex,
-    repositories: Mapping[str, RepositoryHistory],
-) -> HistoryEntry:
-    repository = repositories.get(publication.repository, _UNREAD)
-    commit = repository.find_commit(publication)
-    return HistoryEntry(
-        publication,
-        find_admission(publication, commit, item.records),
-        commit,
-        list_approvals(publication, commit, index),
-        list_evidence(publication, index, repository.find_reported(publication)),
-    )

@@ -48,7 +48,17 @@ class RequestPlanner(Value, kw_only=True):
             plan.planned, variants, plan.cleanup.removal_drafts, self.now
         )
         settings = read_request_settings(promotions)
-        plan = _without_declined_removals(plan)
+        # The branches of removals that a person declined are not written.
+        kept = without_declined(plan.cleanup.removal_drafts)
+        if kept != plan.cleanup.removal_drafts:
+            written = {draft.ref for draft in kept if draft.write is not None}
+            remaining = [
+                it
+                for it in plan.actions
+                if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
+            ]
+            cleanup = replace(plan.cleanup, removal_drafts=kept)
+            plan = replace(plan, cleanup=cleanup, actions=tuple(remaining))
         groups = (
             *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
             *group_orphaned(plan, states_by_repository, lines),
@@ -78,19 +88,6 @@ class RequestPlanner(Value, kw_only=True):
         status = replace(plan.planned, requests=lines, openings={**begun, **openings})
         plan = with_requests(plan, [it.change for it in planned], actions, status)
         return replace(plan, warnings=built.warnings)
-
-
-def _without_declined_removals(plan: PolicyPlan) -> PolicyPlan:
-    """Return the plan without the branches of removals that a person declined."""
-    kept = without_declined(plan.cleanup.removal_drafts)
-    if kept == plan.cleanup.removal_drafts:
-        return plan
-    written = {draft.ref for draft in kept if draft.write is not None}
-    actions = (
-        it for it in plan.actions if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
-    )
-    cleanup = replace(plan.cleanup, removal_drafts=kept)
-    return replace(plan, cleanup=cleanup, actions=tuple(actions))
 
 
 def plan_others(

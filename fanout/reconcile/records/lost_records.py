@@ -38,27 +38,9 @@ def find_lost_policies(
     other namespaces have in theirs is not counted: anybody who may push to a repository can make
     such a branch. `blank_reason`: why nothing at all is on record.
     """
-    error_by_remote = _find_own_branches(blank_reason, listings, install)
-    if not error_by_remote:
-        return {}
-    errors: dict[PolicyKey, InvalidInput] = {}
-    for policy in policies:
-        declared = (it for it in repositories if it.metadata.namespace == policy.namespace)
-        remotes = {build_remote(it).key for it in (*declared, *policy.repositories.values())}
-        if lost := sorted(remotes & error_by_remote.keys()):
-            errors[policy.key] = error_by_remote[lost[0]]
-    return errors
-
-
-def _find_own_branches(
-    blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
-) -> Mapping[str, InvalidInput]:
-    """Return an error for each remote with a branch that this installation alone writes.
-
-    Other branches below `drafts/` may belong to anybody.
-    """
+    # These branches this installation alone writes. Others below `drafts/` may be anybody's.
     own_refs = (vendor_ref(install), record_traces_ref(install))
-    return {
+    error_by_remote = {
         remote: InvalidInput(
             f"{blank_reason}, but {url_of_remote(remote)} has branch"
             f" {ref.removeprefix('refs/heads/')} of this installation",
@@ -69,6 +51,15 @@ def _find_own_branches(
         if not isinstance(listing, FanoutError)
         and (ref := next((it for it in own_refs if it in listing.refs), ""))
     }
+    if not error_by_remote:
+        return {}
+    errors: dict[PolicyKey, InvalidInput] = {}
+    for policy in policies:
+        declared = (it for it in repositories if it.metadata.namespace == policy.namespace)
+        remotes = {build_remote(it).key for it in (*declared, *policy.repositories.values())}
+        if lost := sorted(remotes & error_by_remote.keys()):
+            errors[policy.key] = error_by_remote[lost[0]]
+    return errors
 
 
 @contextmanager

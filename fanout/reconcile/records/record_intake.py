@@ -6,7 +6,7 @@ is taken in is no record; one that is deleted afterwards changes nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -89,7 +89,13 @@ class RecordIntake:
         listing, intake = self._pending.read(), _Intake(now)
         if listing.admission_problem is None:
             waiting = self._refuse_unusable(listing, intake)
-            self._take_in_policies(waiting, intake)
+            keys = sorted(waiting)
+            states = run_isolated(partial(self._records.read, keys)) if keys else {}
+            for key in keys:
+                if isinstance(states, FanoutError):
+                    self._wait(key, waiting[key], states, intake, is_held=True)
+                else:
+                    self._take_in_policy(key, waiting[key], states[key], intake)
         else:
             # All records wait. Those that were refused stay so.
             for item in listing.objects:
@@ -122,18 +128,6 @@ class RecordIntake:
                 refused = _build_state(error, item.created_at)
                 self._write_state(item, replace(refused, is_refused=True), intake)
         return waiting
-
-    def _take_in_policies(
-        self, waiting: Mapping[RecordsKey, Sequence[RecordObject]], intake: _Intake
-    ) -> None:
-        if not waiting:
-            return
-        states = run_isolated(partial(self._records.read, sorted(waiting)))
-        for key, items in sorted(waiting.items()):
-            if isinstance(states, FanoutError):
-                self._wait(key, items, states, intake, is_held=True)
-            else:
-                self._take_in_policy(key, items, states[key], intake)
 
     def _take_in_policy(
         self,

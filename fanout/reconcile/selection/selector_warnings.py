@@ -1,10 +1,9 @@
 """Warnings about selectors and references without a match."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
@@ -22,16 +21,34 @@ from fanout.selection.variant_spec import VariantSpec
 
 def find_unmatched_selectors(
     declared: DeclaredObjects, policies: Iterable[UpstreamPolicy]
-) -> tuple[Finding, ...]:
-    """Return a warning for every objectSelector of these policies that matches no object.
+) -> Iterator[Finding]:
+    """Yield a warning for every objectSelector of these policies that matches no object.
 
     Selectors are left out that may match what cannot be read or used.
     """
-    return tuple(it for policy in policies for it in _check_object_selectors(policy, declared))
+    for policy in policies:
+        for index, total in find_unmatched(policy, declared.objects):
+            selector = policy.spec.targets[index].object_selector
+            assert selector is not None, "only an objectSelector can match no object"
+            group = group_of(selector.api_version)
+            if any(declared.find_unusable((group, selector.kind), policy.metadata.namespace)):
+                continue
+            kind = f"{selector.kind}.{group}" if group else selector.kind
+            if total:
+                problem = f"0 of {total} {selector.kind} objects match, so no variant is created"
+                remedy = "compare its labels and name with those of the objects"
+            else:
+                problem = (
+                    f"there is no {kind} in namespace {policy.metadata.namespace} and none without"
+                    " a namespace"
+                )
+                remedy = "correct kind and group, or pass the files of the objects to -f"
+            where = declared.where(policy, f"spec.targets[{index}].objectSelector")
+            yield Finding(where, problem, remedy, "warning")
 
 
-def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a warning for every `dependsOn` on a target that its policy does not have.
+def find_unmatched_dependencies(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a warning for every `dependsOn` on a target that its policy does not have.
 
     Policies are left out that may have targets in what cannot be read or used.
     """
@@ -41,7 +58,7 @@ def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...
         if any(dependency.target for dependency in it.spec.depends_on)
     ]
     if not dependent_variants:
-        return ()
+        return
     referenced_policies = {
         (it.metadata.namespace, dependency.policy)
         for it in dependent_variants
@@ -57,11 +74,20 @@ def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...
                 policy, TargetInventory(repository_by_name, declared.objects)
             )
             targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in targets)
-    return tuple(
-        it
-        for variant in dependent_variants
-        for it in _check_dependencies(variant, targets_by_policy, declared)
-    )
+    for variant in dependent_variants:
+        for index, dependency in enumerate(variant.spec.depends_on):
+            targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
+            if targets is None or dependency.target is None or dependency.target in targets:
+                continue  # cross-reference validation reports a missing policy
+            where = declared.where(variant, f"spec.dependsOn[{index}].target")
+            problem = (
+                f"UpstreamPolicy {dependency.policy or ''} has no target {dependency.target}, so"
+                " the variant waits"
+            )
+            remedy = suggest_name(
+                dependency.target, [*targets], "correct it, or add the target later"
+            )
+            yield Finding(where, problem, remedy, "warning")
 
 
 def find_missing_sources(
@@ -94,74 +120,27 @@ def find_missing_sources(
             yield index, f"there is no {fitting} in namespace {spec.namespace}"
 
 
-def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a warning for every repositorySelector that matches no repository.
+def find_unmatched_repositories(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a warning for every repositorySelector that matches no repository.
 
     Policies are left out that may use a Repository that cannot be read or used.
     """
-    return tuple(
-        it
-        for policy in declared.policies
-        if not any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace))
-        for it in _check_repository_selectors(policy, declared)
-    )
-
-
-def _check_repository_selectors(
-    policy: UpstreamPolicy, declared: DeclaredObjects
-) -> Iterator[Finding]:
-    repository_by_name = usable_repositories(
-        policy.metadata.namespace, declared.repositories
-    ).values()
-    for index, entry in enumerate(policy.spec.targets):
-        selector = entry.repository_selector
-        if selector is None or any(
-            matches(selector, it.metadata.labels) for it in repository_by_name
-        ):
+    for policy in declared.policies:
+        if any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace)):
             continue
-        where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
-        problem = (
-            f"0 of {len(repository_by_name)} Repository objects match, so no variant is created"
-        )
-        yield Finding(
-            where, problem, "compare its labels with those of the repositories", "warning"
-        )
-
-
-def _check_dependencies(
-    variant: PackageVariant,
-    targets_by_policy: Mapping[tuple[str, str], dict[str, None]],
-    declared: DeclaredObjects,
-) -> Iterator[Finding]:
-    for index, dependency in enumerate(variant.spec.depends_on):
-        targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
-        if targets is None or dependency.target is None or dependency.target in targets:
-            continue  # cross-reference validation reports a missing policy
-        where = declared.where(variant, f"spec.dependsOn[{index}].target")
-        problem = (
-            f"UpstreamPolicy {dependency.policy or ''} has no target {dependency.target}, so the"
-            " variant waits"
-        )
-        remedy = suggest_name(dependency.target, [*targets], "correct it, or add the target later")
-        yield Finding(where, problem, remedy, "warning")
-
-
-def _check_object_selectors(policy: UpstreamPolicy, declared: DeclaredObjects) -> Iterator[Finding]:
-    for index, total in find_unmatched(policy, declared.objects):
-        selector = policy.spec.targets[index].object_selector
-        assert selector is not None, "only an objectSelector can match no object"
-        group = group_of(selector.api_version)
-        if any(declared.find_unusable((group, selector.kind), policy.metadata.namespace)):
-            continue
-        kind = f"{selector.kind}.{group}" if group else selector.kind
-        if total:
-            problem = f"0 of {total} {selector.kind} objects match, so no variant is created"
-            remedy = "compare its labels and name with those of the objects"
-        else:
+        repository_by_name = usable_repositories(
+            policy.metadata.namespace, declared.repositories
+        ).values()
+        for index, entry in enumerate(policy.spec.targets):
+            selector = entry.repository_selector
+            if selector is None or any(
+                matches(selector, it.metadata.labels) for it in repository_by_name
+            ):
+                continue
+            where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
             problem = (
-                f"there is no {kind} in namespace {policy.metadata.namespace} and none without a"
-                " namespace"
+                f"0 of {len(repository_by_name)} Repository objects match, so no variant is created"
             )
-            remedy = "correct kind and group, or pass the files of the objects to -f"
-        where = declared.where(policy, f"spec.targets[{index}].objectSelector")
-        yield Finding(where, problem, remedy, "warning")
+            yield Finding(
+                where, problem, "compare its labels with those of the repositories", "warning"
+            )
