@@ -61,7 +61,7 @@ from fanout.reconcile.records.rewound_records import (
 )
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
-from fanout.selection.path_collisions import PackagePlace, PathOwner
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER
@@ -486,7 +486,16 @@ class VariantObserver:
         previous_location = PreviousLocation(located.state, located.repository, status_line.path)
         other_owner = self.path_ownership.other_owner(spec.name, status_line.place)
         if other_owner is not None:
-            return _Move(previous_location, hold=_displaced_hold(spec, status_line, other_owner))
+            namespace, variant = other_owner
+            owner = "a variant in another namespace"
+            if namespace == spec.namespace:
+                owner = f"variant {variant}"
+            sentence = (
+                f"the former path {status_line.path} of {spec.name} belongs to {owner} now, but"
+                f" {spec.name} is not at its new path yet; merge its draft by hand"
+            )
+            hold = Hold(Reason.PATH_TAKEN, sentence, who=format_maintainers(spec.repository))
+            return _Move(previous_location, hold=hold)
         wanted_place = repository_state.identity, spec.path
         for leftover in leftovers:
             if leftover.left_place.place == wanted_place:
@@ -520,7 +529,12 @@ class VariantObserver:
             variant = self.edit_detector.add_edits(
                 variant, self._open_reader, self._publication_memo
             )
-            variant = self._mark_lost_history(variant)
+            published, state = variant.published, variant.package_location.repository_state
+            if variant.is_removed_by_hand and state.head and published and published.merge:
+                reader = self._open_reader(state.remote)
+                # The publication of the removed package may not be in the branch any more.
+                is_lost = not reader.contains(state.head, published.merge)
+                variant = replace(variant, has_lost_history=is_lost)
         variant = recover_replaced_draft(
             variant, self._open_reader, self._publication_memo, self.now
         )
@@ -528,14 +542,6 @@ class VariantObserver:
             return self._with_tag(variant)
         is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
         return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
-
-    def _mark_lost_history(self, variant: ObservedVariant) -> ObservedVariant:
-        """Mark a removed package whose publication is not in the branch any more."""
-        published, state = variant.published, variant.package_location.repository_state
-        if not (variant.is_removed_by_hand and state.head and published and published.merge):
-            return variant
-        reader = self._open_reader(state.remote)
-        return replace(variant, has_lost_history=not reader.contains(state.head, published.merge))
 
     def _with_tag(self, variant: ObservedVariant) -> ObservedVariant:
         """Add the tag or statement of a publication whose pass ended before recording it."""
@@ -577,16 +583,3 @@ def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:
         for it in status_line.left
     )
     return replace(status_line, repository=key, grant=grant, left=left_lines)
-
-
-def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
-    namespace, variant = other
-    owner = (
-        f"variant {variant}" if namespace == spec.namespace else "a variant in another namespace"
-    )
-    return Hold(
-        Reason.PATH_TAKEN,
-        f"the former path {status_line.path} of {spec.name} belongs to {owner} now, but"
-        f" {spec.name} is not at its new path yet; merge its draft by hand",
-        who=format_maintainers(spec.repository),
-    )

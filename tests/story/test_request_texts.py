@@ -119,8 +119,9 @@ def test_templates_give_title_and_text(fleet: ForgeFleet):
     pull_request(
         fleet,
         titleTemplate="chore({{ stage }}): {{ variants | length }} of @{{ policy }}",
-        bodyTemplate="{% for item in variants %}\n* {{ item.path }} {{ item.action }}\n{% endfor"
-        " %}\n{{ holds[0].sentence }}\n\n{{ text }}",
+        bodyTemplate="{% for item in variants %}\n* {{ item.path }} {{ item.action }}\n"
+        "{% endfor %}\n"
+        "{{ holds[0].sentence }}\n\n{{ text }}",
         draft=False,
     )
     assert "pullRequest" not in sweep(fleet)

@@ -195,7 +195,14 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     Raises Conflict, before anything is pushed, when records moved. A policy whose releases cannot
     be recorded is stopped before anything of it is pushed.
     """
-    pass_plan = _write_traces(world, pass_plan)
+    # Before anything else is pushed.
+    with world.counters.times.phase("writing"):
+        errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
+    if errors:
+        results = (
+            replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies
+        )
+        pass_plan = replace(pass_plan, policies=tuple(results))
     if not pass_plan.plan:
         return PassReport(pass_plan)
     pass_plan = without_failed_policies(pass_plan, _find_holds(world, pass_plan))
@@ -230,16 +237,6 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
     warnings = tuple(_yield_warnings(request_outcomes))
     return PassReport(pass_plan, outcomes, warnings, lost_race, pushes.untried)
-
-
-def _write_traces(world: World, pass_plan: PassPlan) -> PassPlan:
-    """Write the traces of records that are due, before anything else is pushed."""
-    with world.counters.times.phase("writing"):
-        errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
-    if not errors:
-        return pass_plan
-    policies = [replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies]
-    return replace(pass_plan, policies=tuple(policies))
 
 
 def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Ref listings of a pass: one per repository, upstream and downstream alike."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fanout.api.git_repository import Repository
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
@@ -63,31 +63,27 @@ def build_listing_requests(
     """
     refs_by_remote: dict[str, tuple[Remote, set[str]]] = {}
 
-    def add(repository: Repository, refs: Sequence[str]) -> None:
+    def add(repository: Repository, refs: Iterable[str]) -> None:
         remote = build_remote(repository)
         refs_by_remote.setdefault(remote.key, (remote, set()))[1].update(refs)
 
     for resolved_policy in resolved_policies:
-        if resolved_policy.upstream is not None:
-            add(resolved_policy.upstream, _upstream_refs(resolved_policy))
+        if (upstream := resolved_policy.upstream) is not None:
+            spec = resolved_policy.upstream_spec
+            refs = {f"refs/tags/{join_upstream_path(upstream, spec.package)}/*"}
+            if spec.revision.commit:
+                refs = {"refs/heads/*"}
+            elif adopts_existing(resolved_policy):
+                # A package cloned by hand may follow a branch instead of a tag.
+                refs.add("refs/heads/*")
+            add(upstream, refs)
         for repository in resolved_policy.distinct_repositories:
             add(repository, list_downstream_refs(repository, install))
     for repository in former_repositories:
         add(repository, list_downstream_refs(repository, install))
     return tuple(
-        RefListingRequest(remote, tuple(sorted(refs))) for remote, refs in refs_by_remote.values()
+        RefListingRequest(remote, tuple(sorted(own))) for remote, own in refs_by_remote.values()
     )
-
-
-def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
-    """Return the tags of the package, or all branches where the rule names a commit."""
-    upstream = resolved_policy.upstream_spec
-    if upstream.revision.commit:
-        return ("refs/heads/*",)
-    assert resolved_policy.upstream is not None, "only policies with an upstream are listed"
-    tags = f"refs/tags/{join_upstream_path(resolved_policy.upstream, upstream.package)}/*"
-    # A package cloned by hand may follow a branch instead of a tag.
-    return (tags, "refs/heads/*") if adopts_existing(resolved_policy) else (tags,)
 
 
 def list_downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:

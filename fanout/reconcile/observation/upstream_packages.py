@@ -54,7 +54,14 @@ def find_revisions(
     if rule.commit:
         return {rule.commit: rule.commit}
     path = get_upstream_path(resolved_policy)
-    commit_by_revision = dict(_find_fitting(listing.refs, path, rule))
+    tags = list_tags(listing.refs)
+    if rule.tag:
+        fitting = select_tag(tags, path, rule.tag)
+    elif rule.semver:
+        fitting = select_allowed(tags, path, parse_range(rule.semver))
+    else:
+        fitting = select_releases(tags, path)
+    commit_by_revision = dict(fitting)
     if not commit_by_revision:
         raise _no_revision_error(resolved_policy, path, rule)
     for name, commit in commit_by_revision.items():
@@ -73,17 +80,6 @@ def list_tags(refs: Mapping[str, str]) -> dict[str, str]:
     """Return the commit of each tag, by its name without `refs/tags/`."""
     prefix = "refs/tags/"
     return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
-
-
-def _find_fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
-    tags = list_tags(refs)
-    if rule.tag:
-        return select_tag(tags, path, rule.tag)
-    return (
-        select_allowed(tags, path, parse_range(rule.semver))
-        if rule.semver
-        else select_releases(tags, path)
-    )
 
 
 def _no_revision_error(
@@ -122,13 +118,9 @@ def _prepare_package(
     except InvalidInput as error:
         if not error.where.file:
             raise
-        package_location = (
-            f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
-        )
-        error_lines = "\n".join(
-            f"{package_location}: {error_line}" for error_line in str(error).splitlines()
-        )
-        raise InvalidInput(error_lines, reason=error.reason) from error
+        place = f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
+        lines = "\n".join(f"{place}: {line}" for line in str(error).splitlines())
+        raise InvalidInput(lines, reason=error.reason) from error
 
 
 def _has_scopes(package: PreparedPackage, scopes: Mapping[tuple[str, str], bool]) -> bool:

@@ -418,29 +418,24 @@ def _resolve_repositories(
             refusal = _build_repository_error(
                 name, policy.metadata.namespace, repository_by_name, declared
             )
-            failures.append(_build_repository_failure(policy, target, refusal))
+            downstream = policy.spec.targets[target.entry].template.downstream
+            field_name = "repositoryExpr" if downstream.repository_expr else "repository"
+            failures.append(
+                TargetFailure(
+                    target.key,
+                    refusal.reason,
+                    str(refusal),
+                    f"spec.targets[{target.entry}].template.downstream.{field_name}",
+                    is_consequence=refusal.reason == Reason.INVALID_OBJECT,
+                )
+            )
         else:
             repository_by_target[target.key] = repository_by_name[name]
     return repository_by_target, failures
 
 
 def _build_failure(target: VariantTarget, error: FanoutError) -> TargetFailure:
-    """Build the failure of a target for which no variant can be made."""
     return TargetFailure(target.key, error.reason, str(error), f"spec.targets[{target.entry}]")
-
-
-def _build_repository_failure(
-    policy: UpstreamPolicy, target: VariantTarget, error: FanoutError
-) -> TargetFailure:
-    downstream = policy.spec.targets[target.entry].template.downstream
-    field_name = "repositoryExpr" if downstream.repository_expr else "repository"
-    return TargetFailure(
-        target.key,
-        error.reason,
-        str(error),
-        f"spec.targets[{target.entry}].template.downstream.{field_name}",
-        is_consequence=error.reason == Reason.INVALID_OBJECT,
-    )
 
 
 def _locate_unclear(

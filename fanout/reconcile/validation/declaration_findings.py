@@ -18,7 +18,7 @@ from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
-from fanout.api.stages import Check, Stage
+from fanout.api.stages import Stage
 from fanout.api.text_fields import format_value, pluralize
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
@@ -37,7 +37,7 @@ from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
-from fanout.values import Value, as_data, replace
+from fanout.values import as_data, replace
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_config import UnknownField
 
@@ -96,14 +96,9 @@ def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
         yield f"propagateWhen[{number}]", text
     for section, checks in (("requires", stage.requires), ("verification", stage.verification)):
         for number, check in enumerate(checks):
-            for field, text in _find_check_expressions(check):
-                yield f"{section}[{number}].{check.method.value}.{field}", text
-
-
-def _find_check_expressions(check: Check) -> Iterator[tuple[str, str]]:
-    for name in ("name_expr", "address_expr", "query_expr", "url_expr"):
-        if text := getattr(check.machine_check, name, None):
-            yield f"{name.removesuffix('_expr')}Expr", text
+            for name in ("name", "address", "query", "url"):
+                if text := getattr(check.machine_check, f"{name}_expr", None):
+                    yield f"{section}[{number}].{check.method.value}.{name}Expr", text
 
 
 def _select_evaluable(
@@ -165,28 +160,26 @@ def find_target_findings(
     return tuple(
         finding
         for resolved_policy in resolved_policies
-        for finding in _find_policy_findings(
-            resolved_policy, _TargetChecks(collisions, declared, sandbox), locate
-        )
+        for finding in _find_policy_findings(resolved_policy, collisions, declared, sandbox, locate)
         if (finding.where.object, finding.where.field) not in fields_with_errors
     )
 
 
-class _TargetChecks(Value):
-    """Inputs of the checks of targets: colliding paths, declared objects, the sandbox."""
-
-    collisions: Mapping[PathOwner, str]
-    declared: DeclaredObjects
-    sandbox: Sandbox
-
-
 def _find_policy_findings(
-    resolved_policy: ResolvedPolicy, checks: _TargetChecks, locate: Locate
+    resolved_policy: ResolvedPolicy,
+    collisions: Mapping[PathOwner, str],
+    declared: DeclaredObjects,
+    sandbox: Sandbox,
+    locate: Locate,
 ) -> Iterator[Finding]:
-    declaration, declared = resolved_policy.declaration, checks.declared
+    declaration = resolved_policy.declaration
     assert declaration is not None, "a policy is resolved from a declaration"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
-    for target_problem in _find_target_problems(resolved_policy, checks):
+    target_problems = (
+        *_find_target_problems(resolved_policy, collisions, declared),
+        *_find_stage_expression_failures(resolved_policy, sandbox),
+    )
+    for target_problem in target_problems:
         target = resolved_policy.targets.get(target_problem.target)
         aliases = (target.readable,) if target is not None else ()
         problem = PassProblem(
@@ -202,10 +195,9 @@ def _find_policy_findings(
         where = declared.where(declaration, field)
         for group in group_problems(problems):
             yield Finding(where, _format_group(group, resolved_policy, locate), "", severity)
-    if resolved_policy.upstream_policy is not None:
-        if any(declared.find_unusable_targets(resolved_policy.upstream_policy)):
-            return
-        for index, stage in enumerate(resolved_policy.upstream_policy.spec.stages):
+    policy = resolved_policy.upstream_policy
+    if policy is not None and not any(declared.find_unusable_targets(policy)):
+        for index, stage in enumerate(policy.spec.stages):
             yield from _find_unmatched_groups(resolved_policy, index, stage, declared)
 
 
@@ -237,9 +229,11 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
 
 
 def _find_target_problems(
-    resolved_policy: ResolvedPolicy, checks: _TargetChecks
+    resolved_policy: ResolvedPolicy,
+    collisions: Mapping[PathOwner, str],
+    declared: DeclaredObjects,
 ) -> Iterator[_TargetProblem]:
-    declaration, declared = resolved_policy.declaration, checks.declared
+    declaration = resolved_policy.declaration
     assert declaration is not None, "a policy is resolved from a declaration"
     for failure in resolved_policy.failures:
         if failure.is_consequence:
@@ -249,11 +243,11 @@ def _find_target_problems(
         problem = failure.problem.removeprefix(place)
         yield _TargetProblem(failure.target, failure.reason, problem, failure.field)
     loses_all = resolved_policy.upstream_policy is not None and all(
-        (it.namespace, it.name) in checks.collisions for it in resolved_policy.variants
+        (it.namespace, it.name) in collisions for it in resolved_policy.variants
     )
     for spec in resolved_policy.variants:
         yield from _find_variant_problems(resolved_policy, spec, declared)
-        if collision := checks.collisions.get((spec.namespace, spec.name)):
+        if collision := collisions.get((spec.namespace, spec.name)):
             field = _package_field(resolved_policy, spec.target)
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
@@ -261,7 +255,6 @@ def _find_target_problems(
             yield _TargetProblem(
                 spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
             )
-    yield from _find_stage_expression_failures(resolved_policy, checks.sandbox)
 
 
 def _find_variant_problems(
