@@ -69,7 +69,6 @@ from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.memo.policy_memo import PolicyMemo
-from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.upstream_packages import find_revisions
@@ -276,7 +275,7 @@ class PolicyEvaluator(Value, kw_only=True):
             variants=variants,
             evidence=evidence,
             gate_inputs=build_gate_inputs(inputs, status, revisions, gate_records, rules, self.now),
-            variant_memo=self._variant_memo(inputs),
+            variant_memo=self.policy_memo.variant_memo(resolved_policy.key),
             bootstrap_repositories=bootstrap_repositories,
             emptied_repositories=variant_observer.find_emptied_repositories(),
         )
@@ -573,7 +572,7 @@ class PolicyEvaluator(Value, kw_only=True):
             path_ownership=inputs.path_ownership,
             resolutions=read_resolutions(find_applicable_records(inputs, self.now)),
             edit_detector=self.edit_detector,
-            variant_memo=self._variant_memo(inputs),
+            variant_memo=self.policy_memo.variant_memo(inputs.resolved_policy.key),
             record_baseline=self._build_record_baseline(inputs),
         )
 
@@ -607,9 +606,6 @@ class PolicyEvaluator(Value, kw_only=True):
             inputs.resolved_policy.records_key,
             find_last_stop(state.records),
         )
-
-    def _variant_memo(self, inputs: PolicyInputs) -> VariantMemo:
-        return self.policy_memo.variant_memo(inputs.resolved_policy.key)
 
     def _find_departing_steps(
         self,

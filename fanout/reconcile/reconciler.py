@@ -259,9 +259,17 @@ class Reconciler:
         """Read the states of all repositories, and count the claims of those who have written."""
         repository_states = self._read_repository_states(scope, declared, listings)
         drafted_states = self._ownership_memo.group_drafted_states(repository_states.values())
+        ownership = scope.path_ownership
+        writing_accesses = find_writing_accesses(
+            ownership.policy_paths.claims,
+            scope.policy_states,
+            drafted_states,
+            repository_states.values(),
+        )
+        paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
         return _PassContext(
             declared,
-            self._count_claims(scope, repository_states, drafted_states),
+            replace(scope, path_ownership=replace(ownership, policy_paths=paths)),
             mode,
             listings,
             repository_states,
@@ -281,30 +289,18 @@ class Reconciler:
         # The order is topological: a variant's dependencies are evaluated before it, and their
         # results are among its inputs.
         for resolved_policy in scope.evaluated:
-            key = resolved_policy.key
-            results[key], plan_by_policy[key] = self._evaluate_contained(
-                resolved_policy, context, results
-            )
+            try:
+                with BARRIER:
+                    inputs = context.build_inputs(resolved_policy, results)
+                    result, plan = self._evaluate_changed(inputs, context)
+            except Bug as error:  # it stops this policy alone
+                result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
+            results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
         covered_plans = (plan_by_policy[it.key] for it in scope.covered)
         return (
             tuple(results[it.key] for it in scope.covered),
             tuple(plan for plan in covered_plans if plan is not None),
         )
-
-    def _evaluate_contained(
-        self,
-        resolved_policy: ResolvedPolicy,
-        context: _PassContext,
-        results: Mapping[PolicyKey, PolicyResult],
-    ) -> tuple[PolicyResult, PolicyPlan | None]:
-        """Return result and plan of one policy; an internal error stops this policy alone."""
-        try:
-            with BARRIER:
-                return self._evaluate_changed(
-                    context.build_inputs(resolved_policy, results), context
-                )
-        except Bug as error:
-            return _stopped_result(with_error(resolved_policy, error), context.scope), None
 
     def _evaluate_changed(
         self, inputs: PolicyInputs, context: _PassContext
@@ -556,23 +552,6 @@ class Reconciler:
                 )
             repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)
-
-    def _count_claims(
-        self,
-        scope: PassScope,
-        repository_states: Mapping[str, RepositoryState],
-        drafted_states: Mapping[str, Sequence[RepositoryState]],
-    ) -> PassScope:
-        """Return the scope where the claims of those count who have written their repository."""
-        ownership = scope.path_ownership
-        writing_accesses = find_writing_accesses(
-            ownership.policy_paths.claims,
-            scope.policy_states,
-            drafted_states,
-            repository_states.values(),
-        )
-        paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
-        return replace(scope, path_ownership=replace(ownership, policy_paths=paths))
 
 
 def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:

@@ -1,7 +1,6 @@
 """Merge of downstream edits into new renderings."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.merge.package_update import check_file_modes
@@ -37,8 +36,8 @@ class DraftMerger(Value):
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
         self.counters.add("merges")
-        with self._open_inputs(variant.observed) as inputs:
-            edits = inputs.collect_edits()
+        with ExitStack() as stack:  # of the readers
+            edits = _MergeInputs(variant.observed, self, stack).collect_edits()
         package, rendering = variant.selected.package, variant.rendering
         assert rendering is not None, "what is merged is rendered"
         assert package is not None, "and comes from somewhere"
@@ -58,8 +57,8 @@ class DraftMerger(Value):
         """
         if variant.draft is None or variant.draft.tree is None:
             return None
-        with self._open_inputs(variant) as inputs:
-            return inputs.draft_change(
+        with ExitStack() as stack:
+            return _MergeInputs(variant, self, stack).draft_change(
                 variant.repository_state, variant.spec.path, variant.draft, variant.draft.tree
             )
 
@@ -78,19 +77,13 @@ class DraftMerger(Value):
             )
         return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
 
-    @contextmanager
-    def _open_inputs(self, variant: ObservedVariant) -> Iterator["_MergeInputs"]:
-        """Yield the merge inputs of one variant; readers opened for it are closed afterwards."""
-        with ExitStack() as stack:
-            yield _MergeInputs(variant, self, stack)
-
 
 class _MergeInputs(Value):
     """Merge inputs of one variant: files written by fanout, and people's changes to them."""
 
     variant: ObservedVariant
     merger: DraftMerger
-    stack: ExitStack
+    stack: ExitStack  # closes the readers
     readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by remote
 
     def collect_edits(self) -> PackageEdits:

@@ -102,20 +102,16 @@ def remove_by_level(
                     remedy="review it, then run the command again",
                 )
         execute_removals(world, policy_result, removals, request)
-        policy_result = _without_variants(policy_result, level_names)
+        lines = policy_result.status.variants.items()
+        remaining_lines = {name: line for name, line in lines if name not in level_names}
+        policy_result = replace(
+            policy_result,
+            status=replace(policy_result.status, variants=remaining_lines),
+            orphans=tuple(it for it in policy_result.orphans if it.name not in level_names),
+        )
         yield removals
         if any(removal.awaits_request for removal in removals):
             return
-
-
-def _without_variants(policy_result: PolicyResult, names: Collection[str]) -> PolicyResult:
-    lines = policy_result.status.variants.items()
-    remaining_lines = {name: line for name, line in lines if name not in names}
-    return replace(
-        policy_result,
-        status=replace(policy_result.status, variants=remaining_lines),
-        orphans=tuple(orphan for orphan in policy_result.orphans if orphan.name not in names),
-    )
 
 
 def find_removals(

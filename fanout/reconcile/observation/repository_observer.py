@@ -423,7 +423,6 @@ def _build_shared_draft(
 
 
 def _package_path(prefix: str, ref: str) -> str:
-    """Return the package path of a draft branch."""
     return ref.removeprefix(prefix).rpartition("/")[0]
 
 
@@ -561,7 +560,6 @@ def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
 
 
 def _rendering_paths(paths: list[str]) -> list[str]:
-    """Return where the vendor branch has the renderings of the packages."""
     return [f"{kind}/{path}" for kind in ("published", "drafts") for path in paths]
 
 

@@ -310,6 +310,10 @@ class PolicyPaths(Value, kw_only=True):
         for it in all_policies:
             if it.upstream_policy is None:
                 places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
+        paths_by_url: dict[str, set[str]] = {}
+        recorded_places = recorded_paths.all_paths_by_owner.values()
+        for repository, path in chain(wanted_paths.values(), *recorded_places):
+            paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
         occupants: dict[str, dict[str, PathHolder]] = {}
         for (namespace, name), occupant in find_occupants(wanted_paths, recorded_paths).items():
             occupants.setdefault(namespace, {})[name] = occupant
@@ -319,12 +323,7 @@ class PolicyPaths(Value, kw_only=True):
             refusals=claims.find_refusals(recorded_paths.owner_by_path, ()),
             occupants=occupants,
             places_by_namespace={it: frozenset(own) for it, own in places_by_namespace.items()},
-            paths_by_url=_group_by_url(
-                [
-                    *wanted_paths.values(),
-                    *chain.from_iterable(recorded_paths.all_paths_by_owner.values()),
-                ]
-            ),
+            paths_by_url={url: sorted(paths) for url, paths in paths_by_url.items()},
         )
 
     def with_writers(self, writing_accesses: frozenset[RepositoryAccess]) -> "PolicyPaths":
@@ -399,8 +398,12 @@ class PathOwnershipIndex(Value, kw_only=True):
 
         `drafted_states`: states of the repositories with any draft of the policy.
         """
-        former = self.former_by_policy.get(resolved_policy.subject, {})
-        located = _locate_repositories(resolved_policy, former, repository_states)
+        former = self.former_by_policy.get(resolved_policy.subject, {}).values()
+        located: dict[str, LocatedRepository] = {}
+        for it in (*resolved_policy.distinct_repositories, *(it for it, _ in former)):
+            state = repository_states.get(repository_key(it))
+            if state is not None:
+                located[repository_place(it)] = LocatedRepository(it.metadata.name, state)
         own_states = {id(it.state) for it in located.values()}
         return PathOwnership(
             index=self,
@@ -413,30 +416,6 @@ class PathOwnershipIndex(Value, kw_only=True):
             else self.policy_paths.places_by_namespace[resolved_policy.namespace],
             stray_states=tuple(it for it in drafted_states if id(it) not in own_states),
         )
-
-
-def _group_by_url(places: Iterable[PackagePlace]) -> dict[str, list[str]]:
-    paths_by_url: dict[str, set[str]] = {}
-    for repository, path in places:
-        paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
-    return {url: sorted(paths) for url, paths in paths_by_url.items()}
-
-
-def _locate_repositories(
-    resolved_policy: ResolvedPolicy,
-    former: FormerRepositories,
-    repository_states: Mapping[str, RepositoryState],
-) -> dict[str, LocatedRepository]:
-    """Return observed repositories that the policy or its records name, by place."""
-    former_repositories = (repository for repository, _ in former.values())
-    located_by_place = {}
-    for repository in (*resolved_policy.distinct_repositories, *former_repositories):
-        key = repository_key(repository)
-        if key in repository_states:
-            located_by_place[repository_place(repository)] = LocatedRepository(
-                repository.metadata.name, repository_states[key]
-            )
-    return located_by_place
 
 
 def _named_places(resolved_policy: ResolvedPolicy) -> frozenset[str]:

@@ -102,9 +102,15 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
     """Raise InvalidInput if the records branch does not descend from its last seen commit."""
     if rewound is None:
         return
+    lines, missing = describe_missing_records(rewound), ""
+    if lines:
+        more = f" and {len(lines) - _MAX_LISTED} more" if len(lines) > _MAX_LISTED else ""
+        missing = f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
+    elif rewound.records is not None:
+        missing = "; no record is missing, only status"
     raise InvalidInput(
         f"{rewound.branch} was reset: it does not contain commit {rewound.last_seen[:12]}, its"
-        f" last known head{_format_missing(rewound)}",
+        f" last known head{missing}",
         reason="RecordsRewound",
         remedy=format_reset_remedy("restore the branch", title),
     )
@@ -157,17 +163,6 @@ def describe_missing_records(rewound: RewoundBranch) -> list[str]:
         description = " ".join([*filter(None, words), *stage_words, *fields.get("variants", ())])
         lines.append(f"{record.kind} {record.name} of {record.by}: {description}")
     return lines
-
-
-def _format_missing(rewound: RewoundBranch) -> str:
-    if rewound.records is None:
-        return ""
-    lines = describe_missing_records(rewound)
-    if not lines:
-        return "; no record is missing, only status"
-    others = len(lines) - _MAX_LISTED
-    more = f" and {others} more" if others > 0 else ""
-    return f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
 
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:

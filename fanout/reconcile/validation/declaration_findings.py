@@ -248,7 +248,9 @@ def _find_target_problems(
     for spec in resolved_policy.variants:
         yield from _find_variant_problems(resolved_policy, spec, declared)
         if collision := collisions.get((spec.namespace, spec.name)):
-            field = _package_field(resolved_policy, spec.target)
+            path, template = _find_template(resolved_policy, spec.target)
+            suffix = "Expr" if template and template.downstream.package_expr else ""
+            field = f"{path}.downstream.package{suffix}"
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
             severity: Severity = "error" if loses_all else "warning"
@@ -266,13 +268,15 @@ def _find_variant_problems(
             # An unknown stage is an error; no stage may be intended.
             severity: Severity = "error" if spec.stage else "warning"
             remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+            path, template = _find_template(resolved_policy, spec.target)
+            suffix = "Expr" if template and template.stage_expr else ""
             yield _TargetProblem(
                 spec.target,
                 Reason.NOT_IN_STAGE,
                 f"the policy has no stage {spec.stage}; {remedy}"
                 if spec.stage
                 else "it is in no stage, so its variant is held",
-                _stage_field(resolved_policy, spec.target),
+                f"{path}.stage{suffix}",
                 severity=severity,
             )
         if spec.offline_error:
@@ -283,7 +287,9 @@ def _find_variant_problems(
     if declared.unread:  # a source may be of any kind
         return
     for index, problem in find_missing_sources(spec, declared.objects):
-        field = _injector_field(resolved_policy, spec.target, index)
+        path, template = _find_template(resolved_policy, spec.target)
+        suffix = "Expr" if template and template.injectors[index].name_expr else ""
+        field = f"{path}.injectors[{index}].name{suffix}"
         sentence = (
             f"{problem}; if the injection point is required, the variant is held: declare the"
             " object, or correct the injector"
@@ -297,27 +303,8 @@ def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, Vari
     if resolved_policy.upstream_policy is None:
         return "spec", None
     entry = resolved_policy.targets[key].entry
-    return f"spec.targets[{entry}].template", resolved_policy.upstream_policy.spec.targets[
-        entry
-    ].template
-
-
-def _injector_field(resolved_policy: ResolvedPolicy, key: str, index: int) -> str:
-    path, template = _find_template(resolved_policy, key)
-    by_expression = template is not None and template.injectors[index].name_expr
-    return f"{path}.injectors[{index}].{'nameExpr' if by_expression else 'name'}"
-
-
-def _package_field(resolved_policy: ResolvedPolicy, key: str) -> str:
-    path, template = _find_template(resolved_policy, key)
-    by_expression = template is not None and template.downstream.package_expr
-    return f"{path}.downstream.{'packageExpr' if by_expression else 'package'}"
-
-
-def _stage_field(resolved_policy: ResolvedPolicy, key: str) -> str:
-    path, template = _find_template(resolved_policy, key)
-    by_expression = template is not None and template.stage_expr
-    return f"{path}.{'stageExpr' if by_expression else 'stage'}"
+    template = resolved_policy.upstream_policy.spec.targets[entry].template
+    return f"spec.targets[{entry}].template", template
 
 
 def _find_unmatched_groups(
