@@ -70,10 +70,9 @@ def find_unmatched_dependencies(declared: DeclaredObjects) -> Iterator[Finding]:
         is_referenced = (namespace, name) in referenced_policies
         if is_referenced and not any(declared.find_unusable_targets(policy)):
             repository_by_name = usable_repositories(namespace, declared.repositories)
-            targets, _ = select_targets(
-                policy, TargetInventory(repository_by_name, declared.objects)
-            )
-            targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in targets)
+            inventory = TargetInventory(repository_by_name, declared.objects)
+            present, _ = select_targets(policy, inventory)
+            targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in present)
     for variant in dependent_variants:
         for index, dependency in enumerate(variant.spec.depends_on):
             targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))

@@ -97,8 +97,8 @@ def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
     for section, checks in (("requires", stage.requires), ("verification", stage.verification)):
         for number, check in enumerate(checks):
             for name in ("name", "address", "query", "url"):
-                if text := getattr(check.machine_check, f"{name}_expr", None):
-                    yield f"{section}[{number}].{check.method.value}.{name}Expr", text
+                if expression := getattr(check.machine_check, f"{name}_expr", None):
+                    yield f"{section}[{number}].{check.method.value}.{name}Expr", expression
 
 
 def _select_evaluable(
