@@ -123,12 +123,6 @@ def _prepare_package(
         raise InvalidInput(lines, reason=error.reason) from error
 
 
-def _has_scopes(package: PreparedPackage, scopes: Mapping[tuple[str, str], bool]) -> bool:
-    """Return True if the package was prepared with the declared scopes of its kinds."""
-    stated_scopes = {kind: scopes[kind] for kind in package.undefined_kinds & scopes.keys()}
-    return stated_scopes == {(group, kind): scope for group, kind, scope in package.declared_scopes}
-
-
 @dataclass(slots=True)
 class UpstreamPackages:
     """Upstream packages, parsed once per revision; one per process."""
@@ -157,7 +151,9 @@ class UpstreamPackages:
         prepared = self._prepared.get(key)
         # A definition that was declared meanwhile changes the scope of its kinds, and with it what
         # a rendering of the same revision yields.
-        if prepared is None or not _has_scopes(prepared, scopes):
+        if prepared is None or set(prepared.declared_scopes) != {
+            (*kind, scopes[kind]) for kind in prepared.undefined_kinds & scopes.keys()
+        }:
             listing_request = RefListingRequest(
                 build_remote(repository), ("refs/heads/*", f"refs/tags/{path}/*")
             )

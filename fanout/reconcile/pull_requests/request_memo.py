@@ -105,25 +105,22 @@ class HeadMemo(Value, kw_only=True):
         return request.updated >= self.read - RACY_PERIOD
 
 
-class SettingsMemo(Value, kw_only=True):
-    """Settings of a repository and the rules of its branch."""
-
-    repository: RepositoryFacts
-    branch: BranchFacts | None
-    base_branch: str
-    read: datetime
-
-    def is_recent(self, base_branch: str, instant: datetime) -> bool:
-        """Return whether the settings were read a short time ago, and for this branch."""
-        return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
-
-
 class BranchMemo(Value, kw_only=True):
     """Rules of the Repository's branch."""
 
     branch: BranchFacts | None
     base_branch: str
     read: datetime
+
+
+class SettingsMemo(BranchMemo, kw_only=True):
+    """Settings of a repository and the rules of its branch."""
+
+    repository: RepositoryFacts
+
+    def is_recent(self, base_branch: str, instant: datetime) -> bool:
+        """Return whether the settings were read a short time ago, and for this branch."""
+        return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
 
 
 class OtherRequestMemo(Value, kw_only=True):

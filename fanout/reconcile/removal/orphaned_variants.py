@@ -309,7 +309,10 @@ def _evaluate_gate(
     orphaned: tuple[OrphanedVariant, ...],
     removal_inputs: RemovalInputs,
 ) -> RemovalEvaluation:
-    facts = removal_inputs.facts
+    facts, policy = removal_inputs.facts, resolved_policy.upstream_policy
+    limit: Amount = Fraction(1)  # deleted by its name, so nobody has to ask
+    if policy is not None:
+        limit = REMOVAL_LIMIT if policy.spec.removal_limit is None else policy.spec.removal_limit
     return evaluate_removals(
         RemovalFacts(
             policy=resolved_policy.name,
@@ -321,7 +324,7 @@ def _evaluate_gate(
             ),
             orphaned=orphaned,
             now=facts.now,
-            limit=_find_limit(resolved_policy),
+            limit=limit,
             confirmations=read_confirmations(removal_inputs.records),
             decisions=facts.records.decisions,
             suspended=facts.suspended,
@@ -333,13 +336,6 @@ def _evaluate_gate(
             keeps_packages=orphans_packages(resolved_policy),
         )
     )
-
-
-def _find_limit(resolved_policy: ResolvedPolicy) -> Amount:
-    if resolved_policy.upstream_policy is None:
-        return Fraction(1)  # deleted by its name, so nobody has to ask
-    limit = resolved_policy.upstream_policy.spec.removal_limit
-    return REMOVAL_LIMIT if limit is None else limit
 
 
 # A removal with one of these ends, also where a pull request for it is open; others delay it.

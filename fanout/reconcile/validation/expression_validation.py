@@ -149,7 +149,6 @@ def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[s
 
 
 def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
-    """Yield findings about version ranges that cannot be parsed."""
     for declaration in list_declarations(declared):
         try:
             if semver := declaration.spec.upstream.revision.semver:
@@ -185,7 +184,6 @@ def _impossible_revision(
 
 
 def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
-    """Yield all expressions and templates in the spec of an object."""
     spec = declaration.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
     yield from _walk_fields(spec, "spec")
 
