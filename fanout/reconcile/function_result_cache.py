@@ -66,13 +66,9 @@ class FunctionResultCache:
     def begin_pass(self) -> None:
         """Begin a pass: drop errors that are not final, so that they are requested again."""
         # Dropped between passes only: the rounds of one pass rely on the results before them.
-        repeated = [
-            request
-            for request, result in self._results.items()
-            if isinstance(result, ResponseError) and not result.is_final
-        ]
-        for request in repeated:
-            del self._results[request]
+        for request, result in list(self._results.items()):
+            if isinstance(result, ResponseError) and not result.is_final:
+                del self._results[request]
 
     def drop_if_large(self) -> None:
         """Drop the results of programs once they exceed the size limit; schemas stay."""

@@ -18,18 +18,14 @@ from fanout.plan.due_drafts import DraftLimit
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.observation.repository_listing import (
-    build_listing_requests,
-)
+from fanout.reconcile.observation.repository_listing import build_listing_requests
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnershipIndex,
     PolicyPaths,
+    find_former_repositories,
     read_recorded_paths,
 )
-from fanout.reconcile.selection.policy_resolution import (
-    ResolvedPolicy,
-    with_error,
-)
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, with_error
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.telemetry.error_isolation import run_isolated, run_without_faulty
 from fanout.values import Value, replace
@@ -90,30 +86,16 @@ class PassMode(Value, kw_only=True):
         return (
             (self.only is None or resolved_policy.name in self.only)
             and self.namespace in ("", resolved_policy.namespace)
-            and (
-                self.subjects is None
-                or (resolved_policy.namespace, resolved_policy.name) in self.subjects
-            )
+            and (self.subjects is None or resolved_policy.subject in self.subjects)
         )
 
     def is_sweep_for(self, resolved_policy: ResolvedPolicy) -> bool:
         """Return True if automation may publish the policy, if it has a schedule."""
-        return (
-            self.sweep
-            and (resolved_policy.namespace, resolved_policy.name) not in self.unswept_subjects
-        )
+        return self.sweep and resolved_policy.subject not in self.unswept_subjects
 
 
-class ScopeInputs(Value):
-    """Inputs of a scope beside resolved policies and records."""
-
-    repositories: Sequence[Repository]
-    covers: Callable[[ResolvedPolicy], bool]  # whether a policy is part of the pass
-    install: str
-    # returns the paths of all policies, from their variants and records
-    find_paths: Callable[
-        [Sequence[ResolvedPolicy], Mapping[RecordsKey, PolicyRecords]], PolicyPaths
-    ]
+FindPaths = Callable[[Sequence[ResolvedPolicy], Mapping[RecordsKey, PolicyRecords]], PolicyPaths]
+"""Returns the paths of all policies, from their variants and records."""
 
 
 class PassScope(Value, kw_only=True):
@@ -131,17 +113,14 @@ class PassScope(Value, kw_only=True):
     listing_requests: tuple[RefListingRequest, ...]
     stopped: Sequence[ResolvedPolicy] = ()  # covered policies with an error of their own
 
-    def request_all_listings(self, install: str) -> tuple[RefListingRequest, ...]:
-        """Return listing requests for the repositories of all policies, covered or not."""
-        return build_listing_requests(
-            self.all_policies, self.path_ownership.former_repositories, install
-        )
-
 
 def build_scope(
     all_policies: Sequence[ResolvedPolicy],
     policy_states: Mapping[RecordsKey, PolicyRecords],
-    scope_inputs: ScopeInputs,
+    repositories: Sequence[Repository],
+    mode: PassMode,
+    install: str,
+    find_paths: FindPaths,
 ) -> PassScope:
     """Build the scope of a pass.
 
@@ -149,53 +128,49 @@ def build_scope(
 
     Raises Bug if no single policy causes the failure.
     """
+
+    def build_once(
+        states: Mapping[RecordsKey, PolicyRecords], policies: Sequence[ResolvedPolicy]
+    ) -> PassScope:
+        covered = [it for it in policies if mode.covers(it)]
+        dependencies = VariantDependencies(policies)
+        evaluated = dependencies.with_dependencies(covered)
+        policy_paths = find_paths(policies, states)
+        path_ownership = PathOwnershipIndex(
+            all_policies=policies,
+            policy_paths=policy_paths,
+            former_by_policy=find_former_repositories(
+                evaluated, policies, policy_paths, repositories
+            ),
+        )
+        return PassScope(
+            all_policies=policies,
+            covered=covered,
+            evaluated=evaluated,
+            policy_states=states,
+            dependencies=dependencies,
+            path_ownership=path_ownership,
+            unusable_repositories=policy_paths.claims.branch_conflicts,
+            listing_requests=build_listing_requests(
+                evaluated, path_ownership.former_repositories, install
+            ),
+        )
+
     # Usually nothing fails: one attempt for all is cheap, the search for the culprit is not.
-    complete_scope = run_isolated(
-        lambda: _build_scope_once(scope_inputs, policy_states, all_policies)
-    )
+    complete_scope = run_isolated(partial(build_once, policy_states, all_policies))
     if not isinstance(complete_scope, FanoutError):
         return complete_scope
     policy_states = _isolate_unreadable(policy_states, all_policies)
-    scope, errors_by_index = run_without_faulty(
-        partial(_build_scope_once, scope_inputs, policy_states), all_policies
-    )
+    scope, errors_by_index = run_without_faulty(partial(build_once, policy_states), all_policies)
     stopped_policies = [
         with_error(all_policies[index], problem) for index, problem in errors_by_index.items()
     ]
-    covered_policies = [it for it in stopped_policies if scope_inputs.covers(it)]
+    covered_policies = [it for it in stopped_policies if mode.covers(it)]
     return replace(
         scope,
         all_policies=[*scope.all_policies, *stopped_policies],
         covered=[*scope.covered, *covered_policies],
         stopped=covered_policies,
-    )
-
-
-def _build_scope_once(
-    scope_inputs: ScopeInputs,
-    policy_states: Mapping[RecordsKey, PolicyRecords],
-    all_policies: Sequence[ResolvedPolicy],
-) -> PassScope:
-    covered = [
-        resolved_policy for resolved_policy in all_policies if scope_inputs.covers(resolved_policy)
-    ]
-    dependencies = VariantDependencies(all_policies)
-    evaluated = dependencies.with_dependencies(covered)
-    policy_paths = scope_inputs.find_paths(all_policies, policy_states)
-    path_ownership = PathOwnershipIndex.build(
-        all_policies, evaluated, policy_paths, scope_inputs.repositories
-    )
-    return PassScope(
-        all_policies=all_policies,
-        covered=covered,
-        evaluated=evaluated,
-        policy_states=policy_states,
-        dependencies=dependencies,
-        path_ownership=path_ownership,
-        unusable_repositories=policy_paths.claims.branch_conflicts,
-        listing_requests=build_listing_requests(
-            evaluated, path_ownership.former_repositories, scope_inputs.install
-        ),
     )
 
 

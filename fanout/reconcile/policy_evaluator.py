@@ -45,10 +45,7 @@ from fanout.plan.pull_requests.request_holds import (
     read_request_settings,
 )
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
-from fanout.plan.records.policy_records import (
-    active_records,
-    last_acceptance,
-)
+from fanout.plan.records.policy_records import active_records, last_acceptance
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
     DueTrace,
@@ -66,10 +63,7 @@ from fanout.plan.removal.move_cleanup import (
     hold_back_moves,
     remaining_holds,
 )
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftOwner,
-    plan_removal_drafts,
-)
+from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_plan import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions
@@ -78,7 +72,6 @@ from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.memo.policy_memo import PolicyMemo
-from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
@@ -91,11 +84,11 @@ from fanout.reconcile.policy_gate_inputs import (
     find_own_records,
     merge_history,
 )
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
     ObservedPolicy,
+    PolicyInputs,
     RenderedPolicy,
     SelectedPolicy,
 )
@@ -286,7 +279,7 @@ class PolicyEvaluator(Value, kw_only=True):
             variants=variants,
             evidence=evidence,
             gate_inputs=build_gate_inputs(inputs, status, revisions, gate_records, rules, self.now),
-            variant_memo=self._variant_memo(inputs),
+            variant_memo=self.policy_memo.variant_memo(resolved_policy.key),
             bootstrap_repositories=bootstrap_repositories,
             emptied_repositories=variant_observer.find_emptied_repositories(),
         )
@@ -600,7 +593,7 @@ class PolicyEvaluator(Value, kw_only=True):
             path_ownership=inputs.path_ownership,
             resolutions=read_resolutions(find_applicable_records(inputs, self.now)),
             edit_detector=self.edit_detector,
-            variant_memo=self._variant_memo(inputs),
+            variant_memo=self.policy_memo.variant_memo(inputs.resolved_policy.key),
             record_baseline=self._build_record_baseline(inputs),
         )
 
@@ -634,9 +627,6 @@ class PolicyEvaluator(Value, kw_only=True):
             inputs.resolved_policy.records_key,
             find_last_stop(state.records),
         )
-
-    def _variant_memo(self, inputs: PolicyInputs) -> VariantMemo:
-        return self.policy_memo.variant_memo(inputs.resolved_policy.key)
 
     def _find_departing_steps(
         self,

@@ -15,7 +15,7 @@ from fanout.plan.gates.stage_rules import build_hand_written_rule, build_stage_r
 from fanout.plan.gates.variant_facts import GateInputs
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.variant_dependencies import build_variant_details
 from fanout.values import replace
@@ -38,17 +38,23 @@ def build_gate_inputs(
     """
     resolved_policy = inputs.resolved_policy
     upstream_policy = resolved_policy.upstream_policy
+    history = status.history
+    if upstream_policy is None:
+        # Hand-written variants share their records, each under its own name.
+        own = (pair for pair in history.items() if pair[0][0] == resolved_policy.name)
+        history = {(HAND_WRITTEN, revision): it for (_, revision), it in own}
     facts = PolicyFacts(
         name=resolved_policy.name,
         stages=rules,
         variants=(),
         revisions=tuple(revisions),
         records=gate_records,
-        history=_read_history(resolved_policy, status),
+        history=history,
         now=now,
         suspended=upstream_policy is not None and upstream_policy.spec.suspend,
         sweep=inputs.is_sweep,
-        serialize=_is_serialized(resolved_policy),
+        serialize=upstream_policy is not None
+        and upstream_policy.spec.in_flight is InFlight.SERIALIZE,
         calendars=build_calendars(inputs.promotions),
         finishing_calendars=finishing_calendars(inputs.promotions),
         has_unreadable_calendar=not inputs.all_promotions_read,
@@ -94,17 +100,6 @@ def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
     return [record for record in own_records if name in record.spec.variants]
 
 
-def _read_history(resolved_policy: ResolvedPolicy, status: RecordedStatus) -> StageHistories:
-    if resolved_policy.upstream_policy is not None:
-        return status.history
-    histories = status.history.items()
-    return {
-        (HAND_WRITTEN, rev): stage_history
-        for (name, rev), stage_history in histories
-        if name == resolved_policy.name
-    }
-
-
 def merge_history(
     resolved_policy: ResolvedPolicy, status: RecordedStatus, decision: PolicyEvaluation
 ) -> StageHistories:
@@ -123,10 +118,3 @@ def merge_history(
         (resolved_policy.name, rev): stage_history
         for (_, rev), stage_history in decision.history.items()
     }
-
-
-def _is_serialized(resolved_policy: ResolvedPolicy) -> bool:
-    return (
-        resolved_policy.upstream_policy is not None
-        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE
-    )

@@ -113,21 +113,14 @@ def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) ->
 def with_policy_errors(pass_plan: PassPlan, policy_errors: PolicyErrors) -> PassPlan:
     """Return the pass with errors of policies that failed during execution."""
     policies = (
-        replace(
-            it,
-            error=policy_errors.get(
-                (it.resolved_policy.namespace, it.resolved_policy.name), it.error
-            ),
-        )
+        replace(it, error=policy_errors.get(it.resolved_policy.subject, it.error))
         for it in pass_plan.policies
     )
     return replace(pass_plan, policies=tuple(policies), snapshot=None)
 
 
 def _stop_result(policy_result: PolicyResult, policy_errors: PolicyErrors) -> PolicyResult:
-    error = policy_errors.get(
-        (policy_result.resolved_policy.namespace, policy_result.resolved_policy.name)
-    )
+    error = policy_errors.get(policy_result.resolved_policy.subject)
     if error is None:
         return policy_result
     return replace(

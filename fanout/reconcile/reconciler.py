@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from fanout.api.git_repository import Repository
+from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey
@@ -21,7 +21,6 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings, with_merge_messages
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
@@ -32,24 +31,22 @@ from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_listing import build_remote, find_untagged
+from fanout.reconcile.observation.repository_listing import build_listing_requests, build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
-from fanout.reconcile.ownership.repository_drafts import RepositoryDrafts
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
-from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
+from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
-from fanout.reconcile.pull_requests.other_request_planner import plan_others
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
-from fanout.reconcile.pull_requests.request_planner import RequestPlanner
+from fanout.reconcile.pull_requests.request_planner import RequestPlanner, plan_others
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
@@ -167,7 +164,6 @@ class Reconciler:
         self.function_results = FunctionResultCache(world.function_runtime)
         self._resolution_memo = ResolutionMemo(world.sandbox, self._budgets)
         self._ownership_memo = OwnershipMemo()
-        self._repository_drafts = RepositoryDrafts()
         self._pending_pushes = PendingPushes(world.git)
 
     def list_injected_kinds(
@@ -193,17 +189,23 @@ class Reconciler:
         self._budgets.begin_pass(now, (*list_declarations(declared), *declared.promotions))
         self.function_results.begin_pass()
         resolved_policies = self._resolve_policies(declared).policies
-        policy_states, outdated = self._read_records(resolved_policies)
+        with phase("records"):
+            keys = [it.records_key for it in resolved_policies]
+            policy_states = self._world.records.read_all(keys)
+        outdated = next((it.outdated for it in policy_states.values() if it.outdated), "")
         self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
-        scope_inputs = ScopeInputs(
-            declared.repositories, mode.covers, setup.install, self._ownership_memo.find_paths
+        find_paths = self._ownership_memo.find_paths
+        scope = build_scope(
+            resolved_policies, policy_states, declared.repositories, mode, setup.install, find_paths
         )
-        scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
-            listing_age = self._limit_listing_age(scope, mode)
+            # What another process published is not on an older listing, and would look as if it had
+            # been removed by hand.
+            evaluated_keys = {it.records_key for it in scope.evaluated}
+            is_changed_elsewhere = self._world.records.take_changed_elsewhere(evaluated_keys)
             listing_requests, listings, scope = self._list_repositories(
-                scope, declared.repositories, listing_age
+                scope, declared.repositories, 0.0 if is_changed_elsewhere else mode.listing_age
             )
         with phase("views"):
             context = self._build_context(declared, scope, mode, listings, now)
@@ -256,27 +258,24 @@ class Reconciler:
     ) -> _PassContext:
         """Read the states of all repositories, and count the claims of those who have written."""
         repository_states = self._read_repository_states(scope, declared, listings)
-        drafted_states = self._repository_drafts.group_states(repository_states.values())
+        drafted_states = self._ownership_memo.group_drafted_states(repository_states.values())
+        ownership = scope.path_ownership
+        writing_accesses = find_writing_accesses(
+            ownership.policy_paths.claims,
+            scope.policy_states,
+            drafted_states,
+            repository_states.values(),
+        )
+        paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
         return _PassContext(
             declared,
-            self._count_claims(scope, repository_states, drafted_states),
+            replace(scope, path_ownership=replace(ownership, policy_paths=paths)),
             mode,
             listings,
             repository_states,
             drafted_states,
             self._build_evaluator(declared, now, mode),
             self._budgets,
-        )
-
-    def _read_records(
-        self, resolved_policies: Sequence[ResolvedPolicy]
-    ) -> tuple[Mapping[RecordsKey, PolicyRecords], str]:
-        """Return the records of all policies, and why they are outdated, if they are."""
-        keys = [resolved_policy.records_key for resolved_policy in resolved_policies]
-        with self._world.counters.times.phase("records"):
-            policy_states = self._world.records.read_all(keys)
-        return policy_states, next(
-            (it.outdated for it in policy_states.values() if it.outdated), ""
         )
 
     def _evaluate_policies(
@@ -290,30 +289,18 @@ class Reconciler:
         # The order is topological: a variant's dependencies are evaluated before it, and their
         # results are among its inputs.
         for resolved_policy in scope.evaluated:
-            key = resolved_policy.key
-            results[key], plan_by_policy[key] = self._evaluate_contained(
-                resolved_policy, context, results
-            )
+            try:
+                with BARRIER:
+                    inputs = context.build_inputs(resolved_policy, results)
+                    result, plan = self._evaluate_changed(inputs, context)
+            except Bug as error:  # it stops this policy alone
+                result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
+            results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
         covered_plans = (plan_by_policy[it.key] for it in scope.covered)
         return (
             tuple(results[it.key] for it in scope.covered),
             tuple(plan for plan in covered_plans if plan is not None),
         )
-
-    def _evaluate_contained(
-        self,
-        resolved_policy: ResolvedPolicy,
-        context: _PassContext,
-        results: Mapping[PolicyKey, PolicyResult],
-    ) -> tuple[PolicyResult, PolicyPlan | None]:
-        """Return result and plan of one policy; an internal error stops this policy alone."""
-        try:
-            with BARRIER:
-                return self._evaluate_changed(
-                    context.build_inputs(resolved_policy, results), context
-                )
-        except Bug as error:
-            return _stopped_result(with_error(resolved_policy, error), context.scope), None
 
     def _evaluate_changed(
         self, inputs: PolicyInputs, context: _PassContext
@@ -328,11 +315,19 @@ class Reconciler:
         self._world.counters.add("judged")
         if inputs.budget is not None:
             result = replace(result, retry_at=inputs.budget.retry_at)
-        result = _with_upstream_failure(result, context.listings)
+        upstream = inputs.resolved_policy.upstream
+        listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
+        if isinstance(listing, FanoutError):
+            result = replace(result, upstream_failure=listing)
         if plan is not None and plan.warnings:
             result = replace(result, template_warnings=plan.warnings)
         self._policy_memo.store(inputs, result, plan, publish=publish)
-        _locate_error(result, context.declared)
+        # Errors of the policy itself name its field; the file and line are known here.
+        declaration, error = inputs.resolved_policy.declaration, result.error
+        if declaration is not None and error is not None:
+            where = error.where
+            if not where.file and where.object == declaration.identity:
+                error.where = context.declared.where(declaration, where.field)
         return result, plan
 
     def _build_messages(
@@ -342,11 +337,10 @@ class Reconciler:
         declared: DeclaredObjects,
     ) -> CommitMessages:
         """Build the commit messages, with warnings about templates that yield none."""
-        planned_policies = {(plan.namespace, plan.name) for plan in plans}
-        policy_by_name = {(it.namespace, it.name): it for it in covered}
+        planned = {(plan.namespace, plan.name) for plan in plans}
+        policy_by_name = {it.subject: it for it in covered}
         promotions = {
-            it: find_promotions(policy_by_name[it], declared.promotions)
-            for it in sorted(planned_policies)
+            it: find_promotions(policy_by_name[it], declared.promotions) for it in sorted(planned)
         }
         with self._world.counters.times.phase("changes"):
             messages = run_isolated(
@@ -443,15 +437,6 @@ class Reconciler:
         self._policy_memo.drop(concerned)
         return resolution
 
-    def _limit_listing_age(self, scope: PassScope, mode: PassMode) -> float:
-        """Return the age in seconds up to which listings can be planned on.
-
-        What another process published is not on an older listing, and would look as if it had
-        been removed by hand.
-        """
-        keys = {it.records_key for it in scope.evaluated}
-        return 0.0 if self._world.records.take_changed_elsewhere(keys) else mode.listing_age
-
     def _list_repositories(
         self, scope: PassScope, repositories: Sequence[Repository], max_age: float
     ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError], PassScope]:
@@ -468,9 +453,11 @@ class Reconciler:
             policy_state.head for policy_state in scope.policy_states.values()
         )
         blank_reason = "" if has_records else self._world.records.empty_problem()
-        listing_requests = (
-            scope.request_all_listings(setup.install) if blank_reason else scope.listing_requests
-        )
+        listing_requests = scope.listing_requests
+        if blank_reason:
+            listing_requests = build_listing_requests(
+                scope.all_policies, scope.path_ownership.former_repositories, setup.install
+            )
         listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
         if blank_reason:
             errors = find_lost_policies(
@@ -527,15 +514,20 @@ class Reconciler:
         repositories = {
             repository_key(it): it
             for resolved_policy in scope.evaluated
-            # Thousands of variants share a few Repository objects.
-            for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
+            for it in resolved_policy.distinct_repositories
         }
         for former_repositories in scope.path_ownership.former_by_policy.values():
             for repository, _ in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
         paths = scope.path_ownership.policy_paths.paths_by_url
         # Of all that are declared, so that tags do not depend on what a pass covers.
-        untagged = find_untagged(declared.repositories)
+        # One Repository with `tags: None` is enough: of its publications a tag could not be taken
+        # back.
+        untagged = {
+            build_remote(it).access
+            for it in declared.repositories
+            if it.spec.tags is TagPolicy.NONE
+        }
         repository_states: dict[str, RepositoryState] = {}
         states_by_access: dict[RepositoryAccess, RepositoryState] = {}
         for key, repository in repositories.items():
@@ -560,23 +552,6 @@ class Reconciler:
                 )
             repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)
-
-    def _count_claims(
-        self,
-        scope: PassScope,
-        repository_states: Mapping[str, RepositoryState],
-        drafted_states: Mapping[str, Sequence[RepositoryState]],
-    ) -> PassScope:
-        """Return the scope where the claims of those count who have written their repository."""
-        ownership = scope.path_ownership
-        writing_accesses = find_writing_accesses(
-            ownership.policy_paths.claims,
-            scope.policy_states,
-            drafted_states,
-            repository_states.values(),
-        )
-        paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
-        return replace(scope, path_ownership=replace(ownership, policy_paths=paths))
 
 
 def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:
@@ -618,15 +593,6 @@ def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> Policy
     )
 
 
-def _with_upstream_failure(
-    result: PolicyResult, listings: Mapping[str, RefListing | FanoutError]
-) -> PolicyResult:
-    """Return the result with the error of listing its upstream repository, if any."""
-    upstream = result.resolved_policy.upstream
-    listing = listings.get(build_remote(upstream).key) if upstream is not None else None
-    return replace(result, upstream_failure=listing) if isinstance(listing, FanoutError) else result
-
-
 def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
     """Return the warnings that `work` yields, or the internal error that prevents them."""
     warnings = run_isolated(lambda: tuple(work()))
@@ -647,13 +613,3 @@ def _find_declaration_warnings(
         warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))
     )
     return (*describe_disabled_automation(covered, declared), *unmatched_warnings)
-
-
-def _locate_error(result: PolicyResult, declared: DeclaredObjects) -> None:
-    """Add the file and line of its field to an error of the policy itself."""
-    declaration = result.resolved_policy.upstream_policy or result.resolved_policy.package_variant
-    error = result.error
-    if declaration is None or error is None or error.where.file:
-        return
-    if error.where.object == declaration.identity:
-        error.where = declared.where(declaration, error.where.field)

@@ -14,7 +14,6 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 
@@ -53,6 +52,9 @@ def find_dependents(declared: DeclaredObjects, namespace: str, name: str) -> tup
     )
 
 
+_DEPENDENCY_AUTHOR = "the author of the variant (dependsOn)"
+
+
 @dataclass(slots=True)
 class VariantDependencies:
     """Dependencies between all declared policies and hand-written variants."""
@@ -72,9 +74,7 @@ class VariantDependencies:
             return
         for resolved_policy in self.all_policies:
             if resolved_policy.upstream_policy is not None:
-                self._policy_by_name[resolved_policy.namespace, resolved_policy.name] = (
-                    resolved_policy
-                )
+                self._policy_by_name[resolved_policy.subject] = resolved_policy
             for spec in resolved_policy.variants:
                 self._policy_by_variant[resolved_policy.namespace, spec.name] = resolved_policy
                 self._variant_by_target[resolved_policy.namespace, spec.policy, spec.target] = (
@@ -172,12 +172,12 @@ class VariantDependencies:
                 dependency.variant or dependency.target or "",
                 False,
                 _describe_missing(dependency_policy, dependency),
-                wording.DEPENDENCY_AUTHOR,
+                _DEPENDENCY_AUTHOR,
             )
         cycle = self._cycle_by_key.get(resolved_policy.key, ())
         if cycle and name in cycle:
-            sentence = wording.describe_cycle(cycle)
-            return DependencyFacts(name, False, sentence, wording.DEPENDENCY_AUTHOR)
+            sentence = f"variants form a cycle: {' → '.join(cycle)}"
+            return DependencyFacts(name, False, sentence, _DEPENDENCY_AUTHOR)
         return _check_readiness(name, results.get(dependency_policy.key))
 
 
@@ -189,39 +189,39 @@ def _check_readiness(name: str, policy_result: PolicyResult | None) -> Dependenc
     decision = policy_result.decision if policy_result is not None else None
     variant_decision = decision.variants.get(name) if decision is not None else None
     if decision is None or variant_decision is None:
-        return DependencyFacts(name, False, wording.describe_unknown_dependency(name))
+        return DependencyFacts(name, False, f"waits for variant {name}, which was not evaluated")
     if variant_decision.state is VariantState.READY:
         return DependencyFacts(name, True)
+    sentence = f"waits for variant {name}, which is {variant_decision.state}"
+    if variant_decision.candidate:
+        sentence += f" at {variant_decision.candidate}"
     hold = next(iter(variant_decision.holds), None)
-    sentence = wording.describe_unready_dependency(
-        name,
-        variant_decision.state,
-        variant_decision.candidate or "",
-        hold.message if hold is not None else "",
-    )
-    return DependencyFacts(
-        name, False, sentence, hold.who if hold is not None else "", decision.next
-    )
+    if hold is None:
+        return DependencyFacts(name, False, sentence, "", decision.next)
+    detail = f": {hold.message}" if hold.message else ""
+    return DependencyFacts(name, False, f"{sentence}{detail}", hold.who, decision.next)
 
 
 def _describe_missing(
     dependency_policy: ResolvedPolicy | None, dependency: DeclaredDependency
 ) -> str:
     if dependency.policy is None:
-        return wording.describe_missing_dependency("variant", dependency.variant or "")
+        return f"waits for variant {dependency.variant or ''}, which does not exist"
     if dependency_policy is None:
-        return wording.describe_missing_dependency("UpstreamPolicy", dependency.policy)
-    failure_text = next(
-        (it.problem for it in dependency_policy.failures if it.target == dependency.target), ""
-    )
-    if failure_text:
-        return wording.describe_failed_dependency(
-            dependency.target or "", dependency.policy, failure_text
-        )
-    target_keys = sorted(spec.target for spec in dependency_policy.variants)
+        return f"waits for UpstreamPolicy {dependency.policy}, which does not exist"
     target = dependency.target or ""
-    remedy = suggest_name(target, target_keys[:1000], wording.DEPENDENCY_REMEDY)
-    return wording.describe_missing_target(target, dependency.policy, remedy)
+    for failure in dependency_policy.failures:
+        if failure.target == dependency.target and failure.problem:
+            return (
+                f"waits for target {target} of {dependency.policy}, which has no variant:"
+                f" {failure.problem}"
+            )
+    target_keys = sorted(spec.target for spec in dependency_policy.variants)
+    remedy = suggest_name(target, target_keys[:1000], "correct spec.dependsOn, or add the target")
+    return (
+        f"waits for target {target}, which UpstreamPolicy {dependency.policy} does not have;"
+        f" {remedy}"
+    )
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:

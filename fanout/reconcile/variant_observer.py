@@ -32,7 +32,6 @@ from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.memo.variant_memo import VariantMemo
@@ -62,7 +61,7 @@ from fanout.reconcile.records.rewound_records import (
 )
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
-from fanout.selection.path_collisions import PackagePlace, PathOwner
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER
@@ -80,6 +79,12 @@ class _Move(Value):
 
 
 _NO_MOVE = _Move()
+# Winners of conflicts that no person decides.
+_DEFAULT_CHOICES: Mapping[OnConflict, ConflictChoices] = {
+    OnConflict.HOLD: NO_CHOICES,
+    OnConflict.UPSTREAM_WINS: ConflictChoices(default_side=MergeSide.UPSTREAM),
+    OnConflict.LOCAL_WINS: ConflictChoices(default_side=MergeSide.LOCAL),
+}
 
 
 @dataclass(slots=True)
@@ -108,6 +113,7 @@ class VariantObserver:
     _open_reader: OpenReader = field(init=False)  # while the variants are observed
 
     def __post_init__(self) -> None:
+        declaration = self.resolved_policy.declaration
         self._shared_context = ObservationContext(
             install=self.install,
             now=self.now,
@@ -115,7 +121,7 @@ class VariantObserver:
             may_adopt=adopts_existing(self.resolved_policy),
             keeps_package=self.resolved_policy.upstream_policy is None
             and orphans_packages(self.resolved_policy),
-            choices=_find_default_choices(self.resolved_policy),
+            choices=_DEFAULT_CHOICES[declaration.spec.on_conflict] if declaration else NO_CHOICES,
             draft_per=get_draft_per(self.resolved_policy),
             merged_heads={
                 key: line.head
@@ -334,8 +340,10 @@ class VariantObserver:
         variant = self._observe_at(previous_spec, located.state, status_line)
         if not variant.is_unrecorded:
             return None
-        sentence = wording.describe_unrecorded_move(
-            spec.name, f"{located.repository}:{place[1]}", f"{spec.repository}:{spec.path}"
+        previous_location = f"{located.repository}:{place[1]}"
+        sentence = (
+            f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path} after"
+            f" the publication at {previous_location} is recorded"
         )
         waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
         return replace(
@@ -372,7 +380,8 @@ class VariantObserver:
         )
         if is_plain and self._is_memoizable(spec.name):
             return self._observe_in(self._shared_context, spec, repository_state, status_line)
-        replaces, waiting_hold = self._check_draft_branch(spec, repository_state)
+        draft_place = repository_state.identity, self._locate_draft(spec, repository_state).key
+        replaces, waiting_hold = self._check_draft_branch(spec, draft_place)
         hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (
             occupant is not None
@@ -389,7 +398,11 @@ class VariantObserver:
             self._shared_context,
             choices=replace(self._shared_context.choices, by_key=winners),
             previous=move.previous,
-            misplaced_drafts=self._list_misplaced_drafts(spec, repository_state),
+            misplaced_drafts=tuple(
+                it
+                for it in self._misplaced_drafts.get(spec.name, ())
+                if (it.repository_state.identity, it.draft.key) != draft_place
+            ),
             abandoned=leftovers,
             exchange_partners=move.partners,
             replaces_draft=replaces,
@@ -416,25 +429,11 @@ class VariantObserver:
         context = replace(context, merges_other_content=True)
         return observe_variant(spec, repository_state, status_line, context)
 
-    def _list_misplaced_drafts(
-        self, spec: VariantSpec, repository_state: RepositoryState
-    ) -> tuple[MisplacedDraft, ...]:
-        """Return the drafts of the variant that are not where its draft belongs."""
-        place = repository_state.identity, self._locate_draft(spec, repository_state).key
-        return tuple(
-            it
-            for it in self._misplaced_drafts.get(spec.name, ())
-            if (it.repository_state.identity, it.draft.key) != place
-        )
-
     def _check_draft_branch(
-        self, spec: VariantSpec, repository_state: RepositoryState
+        self, spec: VariantSpec, draft_place: tuple[str, str]
     ) -> tuple[bool, Hold | None]:
         """Return whether the draft replaces an orphaned variant's draft, and the hold to wait."""
-        if not self._departing_drafts:
-            return False, None
-        key = self._locate_draft(spec, repository_state).key
-        other_draft = self._departing_drafts.get((repository_state.identity, key))
+        other_draft = self._departing_drafts.get(draft_place)
         if other_draft is None or other_draft.trailers.variant == spec.name:
             return False, None
         return (False, draft_branch_hold(other_draft)) if other_draft.has_edits else (True, None)
@@ -478,16 +477,38 @@ class VariantObserver:
         located = self.path_ownership.repository_by_place.get(status_line.repository)
         if located is None or located.state.failure is not None:
             error = located.state.failure if located is not None else None
-            return _Move(hold=_unreachable_hold(spec, status_line, error))
+            detail = f": {error}" if error else ", for which the namespace has no Repository"
+            sentence = (
+                f"{spec.name} is at {status_line.path} in {status_line.repository}{detail}; declare"
+                " the Repository with this URL and branch so that the package can move"
+            )
+            return _Move(hold=Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec)))
         previous_location = PreviousLocation(located.state, located.repository, status_line.path)
         other_owner = self.path_ownership.other_owner(spec.name, status_line.place)
         if other_owner is not None:
-            return _Move(previous_location, hold=_displaced_hold(spec, status_line, other_owner))
+            namespace, variant = other_owner
+            owner = "a variant in another namespace"
+            if namespace == spec.namespace:
+                owner = f"variant {variant}"
+            sentence = (
+                f"the former path {status_line.path} of {spec.name} belongs to {owner} now, but"
+                f" {spec.name} is not at its new path yet; merge its draft by hand"
+            )
+            hold = Hold(Reason.PATH_TAKEN, sentence, who=format_maintainers(spec.repository))
+            return _Move(previous_location, hold=hold)
         wanted_place = repository_state.identity, spec.path
         for leftover in leftovers:
             if leftover.left_place.place == wanted_place:
-                edited_hold = _edited_leftover_hold(spec) if leftover.is_edited else None
-                return _Move(previous_location, leftover.left_place.tree, hold=edited_hold)
+                sentence = (
+                    f"{spec.repository}:{spec.path}, the former path of {spec.name}, was edited"
+                    " since; copy the edits to its present path and remove the package, or choose"
+                    " another path"
+                )
+                hold = Hold(
+                    Reason.EDITED_DOWNSTREAM, sentence, who=format_maintainers(spec.repository)
+                )
+                tree = leftover.left_place.tree
+                return _Move(previous_location, tree, hold=hold if leftover.is_edited else None)
         # With `deletionPolicy: Orphan` the old package stays, so two variants cannot exchange
         # paths.
         if not orphans_packages(self.resolved_policy):
@@ -508,7 +529,12 @@ class VariantObserver:
             variant = self.edit_detector.add_edits(
                 variant, self._open_reader, self._publication_memo
             )
-            variant = self._mark_lost_history(variant)
+            published, state = variant.published, variant.package_location.repository_state
+            if variant.is_removed_by_hand and state.head and published and published.merge:
+                reader = self._open_reader(state.remote)
+                # The publication of the removed package may not be in the branch any more.
+                is_lost = not reader.contains(state.head, published.merge)
+                variant = replace(variant, has_lost_history=is_lost)
         variant = recover_replaced_draft(
             variant, self._open_reader, self._publication_memo, self.now
         )
@@ -516,14 +542,6 @@ class VariantObserver:
             return self._with_tag(variant)
         is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
         return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
-
-    def _mark_lost_history(self, variant: ObservedVariant) -> ObservedVariant:
-        """Mark a removed package whose publication is not in the branch any more."""
-        published, state = variant.published, variant.package_location.repository_state
-        if not (variant.is_removed_by_hand and state.head and published and published.merge):
-            return variant
-        reader = self._open_reader(state.remote)
-        return replace(variant, has_lost_history=not reader.contains(state.head, published.merge))
 
     def _with_tag(self, variant: ObservedVariant) -> ObservedVariant:
         """Add the tag or statement of a publication whose pass ended before recording it."""
@@ -565,43 +583,3 @@ def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:
         for it in status_line.left
     )
     return replace(status_line, repository=key, grant=grant, left=left_lines)
-
-
-def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object) -> Hold:
-    sentence = wording.describe_unreachable_path(
-        spec.name, status_line.path, status_line.repository, str(error or "")
-    )
-    return Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec))
-
-
-def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
-    namespace, variant = other
-    owner = (
-        f"variant {variant}" if namespace == spec.namespace else "a variant in another namespace"
-    )
-    return Hold(
-        Reason.PATH_TAKEN,
-        wording.describe_displaced_variant(spec.name, status_line.path, owner),
-        who=format_maintainers(spec.repository),
-    )
-
-
-def _edited_leftover_hold(spec: VariantSpec) -> Hold:
-    return Hold(
-        Reason.EDITED_DOWNSTREAM,
-        wording.describe_edited_leftover(spec.name, f"{spec.repository}:{spec.path}"),
-        who=format_maintainers(spec.repository),
-    )
-
-
-_DEFAULT_CHOICES: Mapping[OnConflict, ConflictChoices] = {
-    OnConflict.HOLD: NO_CHOICES,
-    OnConflict.UPSTREAM_WINS: ConflictChoices(default_side=MergeSide.UPSTREAM),
-    OnConflict.LOCAL_WINS: ConflictChoices(default_side=MergeSide.LOCAL),
-}
-
-
-def _find_default_choices(resolved_policy: ResolvedPolicy) -> ConflictChoices:
-    """Return the winners that `onConflict` sets for conflicts that no person decides."""
-    declaration = resolved_policy.declaration
-    return _DEFAULT_CHOICES[declaration.spec.on_conflict] if declaration else NO_CHOICES

@@ -15,9 +15,13 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, parse_status
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.repository_listing import build_remote
-from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
+from fanout.reconcile.ownership.path_ownership import (
+    PathOwnershipIndex,
+    PolicyPaths,
+    find_former_repositories,
+)
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.values import replace
 
@@ -48,7 +52,11 @@ NOTHING = PolicyPlan(
 
 def ownership(policies=(POLICY,), records=None, repository_state=EDGE, stray=()):
     policy_paths = PolicyPaths.build(policies, records or {})
-    index = PathOwnershipIndex.build(policies, [POLICY], policy_paths, ())
+    index = PathOwnershipIndex(
+        all_policies=policies,
+        policy_paths=policy_paths,
+        former_by_policy=find_former_repositories([POLICY], policies, policy_paths, ()),
+    )
     return index.for_policy(POLICY, {repository_key(REPOSITORY): repository_state}, stray)
 
 

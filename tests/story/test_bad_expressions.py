@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from fleet import PROMOTION, WHERE, Fleet, Result
 
-from fanout.reconcile import reconcile_wording
 from fanout.reconcile.pass_scope import PassMode
 
 LIMITS = """\
@@ -107,7 +106,10 @@ def test_none_of_those_that_want_one_path_gets_it(story: Story, _, name, text, w
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("edgee", "did you mean edge?"), ("nowhere", reconcile_wording.UNKNOWN_REPOSITORY_REMEDY)],
+    [
+        ("edgee", "did you mean edge?"),
+        ("nowhere", "create it, or add the namespace to its spec.allowedNamespaces"),
+    ],
     ids=["misspelt", "not there"],
 )
 def test_a_repository_that_an_expression_yields_is_told_by_name(
@@ -117,7 +119,7 @@ def test_a_repository_that_an_expression_yields_is_told_by_name(
     fleet.site("ber", "dev", name)
     swept = fleet.sweep()
     assert swept.code == 3
-    problem = reconcile_wording.describe_unknown_repository(name, "default")
+    problem = f"there is no Repository {name} that namespace default may use"
     assert f"{problem}; {remedy}" in swept.err
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring"]
 

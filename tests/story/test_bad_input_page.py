@@ -14,8 +14,6 @@ from bad_input import CHANGES, PEOPLE
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet, Result
 
-from fanout.reconcile import reconcile_wording as wording
-
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "input-errors.md"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
 PROD = "{name: prod, after: {stages: [dev], soak: 1h}}"
@@ -175,7 +173,10 @@ def test_a_fault_of_a_promotion_policy_is_told(administered, number, message):
 
 def test_a_fault_of_a_promotion_policy_holds_automation_and_no_draft(administered):
     fleet, _, swept = administered
-    assert wording.describe_unreadable_promotion("PromotionPolicy default/p0") in swept.err
+    assert (
+        "automatic promotion is off while PromotionPolicy default/p0 cannot be read: a"
+        " PromotionPolicy can restrict what others allow; correct it" in swept.err
+    )
     assert sorted(fleet.repos["edge"].drafts()) == ["sites/ams/monitoring", "sites/ber/monitoring"]
     assert published(fleet) == set()
 

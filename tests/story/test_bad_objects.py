@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from fleet import POLICY, PROMOTION, Fleet, Result
 
-from fanout.reconcile import reconcile_wording as wording
-
 HEAD = "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
 ON = "apiVersion: fanout.dev/v1alpha1\nkind: UpstreamPolicy\n"
 CYCLE = POLICY.replace("monitoring}", "cycle}", 1).replace(
@@ -128,7 +126,10 @@ def test_what_cannot_be_read_may_be_a_promotion_policy_so_automation_is_off(stor
     assert (swept.code, swept.out) == (3, "nothing to do; failed: 10 errors in the objects\n")
     assert story.fleet.refs() == before
     file = story.fleet.root / story.fleet.policies / "bad-tabs.yaml"
-    assert wording.describe_unreadable_promotion(str(file)) in swept.err
+    assert (
+        f"automatic promotion is off while {file} cannot be read: a PromotionPolicy can restrict"
+        " what others allow; correct it" in swept.err
+    )
 
 
 WINDOW = """\

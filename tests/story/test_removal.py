@@ -7,8 +7,6 @@ from companies import company
 from fleet import PACKAGE, PLAIN, POLICY, Fleet
 from killing import killer
 
-from fanout.reconcile import reconcile_wording as wording
-
 ANN = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
 AMS, BER = "sites/ams", "sites/ber"
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
@@ -197,7 +195,10 @@ def test_a_variant_whose_target_is_there_is_refused(fleet: Fleet):
     before = fleet.refs(), fleet.records().refs()
     refused = remove(fleet, name)
     assert refused.code == 4
-    assert wording.describe_present_target(name) in refused.err
+    assert (
+        f"{name} left no other package, and its target still exists: it would be created again"
+        in refused.err
+    )
     assert (fleet.refs(), fleet.records().refs()) == before
 
 
@@ -225,7 +226,10 @@ def test_a_repository_that_nobody_declares_is_named(fleet: Fleet):
     refused = remove(fleet, name)
     assert refused.code == 2
     assert "core.git#refs/heads/main" in refused.err
-    assert wording.REPOSITORY_REMEDY in refused.err
+    assert (
+        "declare the Repository again with this URL and branch, or set deletionPolicy: Orphan to"
+        " leave the package as it is" in refused.err
+    )
     orphaning(fleet)
     assert remove(fleet, name).code == 0
     assert fleet.sweep().err == ""

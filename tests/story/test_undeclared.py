@@ -6,10 +6,12 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
-from fanout.reconcile import reconcile_wording as wording
-
 ANN = ("--reason", "closed", "--by", "Ann <ann@example.com>")
-AWAY = wording.describe_undeclared_policy("default", "monitoring", ["1 published variant"])
+AWAY = (
+    "policy default/monitoring is not declared but has 1 published variant; declare it again, or,"
+    " to remove it, declare it with targets that match nothing and run"
+    " `fanout remove monitoring --all-gone --reason WHY`"
+)
 
 
 @company
@@ -84,7 +86,7 @@ def test_a_policy_that_only_had_drafts_is_missed_too(tmp_path: Path):
     fleet.policy("second")
     fleet.sweep("--drafts-only")
     fleet.remove("policy.yaml")
-    drafts = wording.describe_undeclared_policy("default", "monitoring", ["drafts"])
+    drafts = AWAY.replace("1 published variant", "drafts")
     assert drafts in fleet.sweep().err
 
 
@@ -97,7 +99,7 @@ def test_it_goes_by_the_way_that_is_said(fleet: Fleet):
     ]  # fmt: skip
     refused = fleet.run("remove", "monitoring", name, *ANN)
     assert refused.code == 1
-    assert wording.describe_recorded_policy("default", "monitoring") in refused.err
+    assert "policy default/monitoring has records but is not declared" in refused.err
     assert "sites/ams/Kptfile" in edge.files()
     none = "kind: Cluster, matchLabels: {none: at-all}}"
     fleet.write("policy.yaml", POLICY.replace("kind: Cluster}", none))

@@ -24,20 +24,20 @@ from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_repositories,
     find_unmatched_selectors,
 )
-from fanout.reconcile.validation.closed_windows import find_closed_windows
+from fanout.reconcile.validation.configuration_findings import (
+    find_closed_namespaces,
+    find_configured_secrets,
+    find_forge_findings,
+    find_missing_secrets,
+    find_unknown_policies,
+)
 from fanout.reconcile.validation.declaration_findings import (
     Locate,
+    find_closed_windows,
     find_function_findings,
     find_target_findings,
 )
 from fanout.reconcile.validation.expression_validation import validate_expressions
-from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
-from fanout.reconcile.validation.namespace_findings import find_closed_namespaces
-from fanout.reconcile.validation.notification_findings import find_unknown_policies
-from fanout.reconcile.validation.secret_findings import (
-    find_configured_secrets,
-    find_missing_secrets,
-)
 from fanout.telemetry.redaction import Redactor
 
 

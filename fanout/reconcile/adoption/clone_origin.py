@@ -9,11 +9,9 @@ from fanout.plan.adoption.adoption_base import (
     UpstreamOrigin,
     parse_upstream_lock,
 )
-from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import format_maintainers
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -28,17 +26,27 @@ def find_origin(
     assert resolved_policy.upstream is not None, "a policy without its upstream has no variants"
     remote = build_remote(resolved_policy.upstream)
     path = get_upstream_path(resolved_policy)
-    package_location = f"{variant.spec.repository}:{variant.spec.path}"
     try:
         assert variant.path_state.tree is not None, "there is a package"
         with git.reader(variant.repository_state.remote) as reader:
             lock = _read_upstream_lock(reader, variant.path_state.tree, f"{variant.spec.path}/")
         if not lock.refers_to(remote.url, path):
-            sentence = wording.describe_other_clone(
-                package_location, lock.directory, lock.repo, path, remote.url
+            sentence = (
+                f"{variant.spec.repository}:{variant.spec.path} is a clone of {lock.directory} in"
+                f" {lock.repo}, but the upstream of its variant is {path} in {remote.url}; choose"
+                " another path, or correct its upstreamLock"
             )
             return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, who=maintainers))
-        return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
+        with git.reader(remote) as reader:
+            is_known = reader.has(lock.commit)
+            tree = reader.paths(lock.commit, [path])[path].tree if is_known else None
+        if tree is None:
+            raise InvalidInput(
+                f"no branch or tag of {remote.url} contains commit {lock.commit} with {path}",
+                reason=Reason.ADOPTION_BASE_MISSING,
+                remedy=ADOPTION_LOCK_REMEDY,
+            )
+        return replace(variant, origin=UpstreamOrigin(remote, tree))
     except FanoutError as error:
         return add_adoption_obstacle(variant, error)
 
@@ -46,7 +54,7 @@ def find_origin(
 def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> ObservedVariant:
     """Return the variant with an obstacle: its original upstream state is unavailable."""
     spec = variant.spec
-    sentence = wording.describe_unadoptable(f"{spec.repository}:{spec.path}", error)
+    sentence = f"{spec.repository}:{spec.path} cannot be adopted: {error}"
     maintainers = format_maintainers(spec.repository)
     return replace(variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, who=maintainers))
 
@@ -64,15 +72,3 @@ def _read_upstream_lock(reader: ObjectReader, tree: str, directory: str = "") ->
     entry = reader.entry(tree, KPTFILE_NAME)
     data = reader.blob(entry.oid) if entry is not None else None
     return parse_upstream_lock(data, f"{directory}{KPTFILE_NAME}")
-
-
-def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> UpstreamOrigin:
-    with git.reader(remote) as reader:
-        tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
-    if tree is None:
-        raise InvalidInput(
-            wording.describe_unknown_lock(commit, path, remote.url),
-            reason=Reason.ADOPTION_BASE_MISSING,
-            remedy=ADOPTION_LOCK_REMEDY,
-        )
-    return UpstreamOrigin(remote, tree)

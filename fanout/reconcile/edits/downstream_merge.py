@@ -1,7 +1,6 @@
 """Merge of downstream edits into new renderings."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.merge.package_update import check_file_modes
@@ -14,7 +13,6 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.telemetry.metrics import Counters
@@ -38,9 +36,17 @@ class DraftMerger(Value):
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
         self.counters.add("merges")
-        with self._open_inputs(variant.observed) as inputs:
-            edits = inputs.collect_edits()
-        merge_result = merge_edits(_rendered_files(variant), edits, variant.observed.choices)
+        with ExitStack() as stack:  # of the readers
+            edits = _MergeInputs(variant.observed, self, stack).collect_edits()
+        package, rendering = variant.selected.package, variant.rendering
+        assert rendering is not None, "what is merged is rendered"
+        assert package is not None, "and comes from somewhere"
+        data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
+        # A rendering holds only the data it changed; its other entries refer to upstream's blobs.
+        data_by_oid |= rendering.blobs
+        entries = rendering.entries.items()
+        files = {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
+        merge_result = merge_edits(files, edits, variant.observed.choices)
         self.limits.check_sizes(file_sizes(merge_result.files))
         return replace(variant, merged=merge_result)
 
@@ -51,8 +57,8 @@ class DraftMerger(Value):
         """
         if variant.draft is None or variant.draft.tree is None:
             return None
-        with self._open_inputs(variant) as inputs:
-            return inputs.draft_change(
+        with ExitStack() as stack:
+            return _MergeInputs(variant, self, stack).draft_change(
                 variant.repository_state, variant.spec.path, variant.draft, variant.draft.tree
             )
 
@@ -71,30 +77,13 @@ class DraftMerger(Value):
             )
         return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
 
-    @contextmanager
-    def _open_inputs(self, variant: ObservedVariant) -> Iterator["_MergeInputs"]:
-        """Yield the merge inputs of one variant; readers opened for it are closed afterwards."""
-        with ExitStack() as stack:
-            yield _MergeInputs(variant, self, stack)
-
-
-def _rendered_files(variant: RenderedVariant) -> PackageFiles:
-    package, rendering = variant.selected.package, variant.rendering
-    assert rendering is not None, "what is merged is rendered"
-    assert package is not None, "and comes from somewhere"
-    data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
-    # A rendering holds only the data it changed; its other entries refer to upstream's blobs.
-    data_by_oid |= rendering.blobs
-    entries = rendering.entries.items()
-    return {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
-
 
 class _MergeInputs(Value):
     """Merge inputs of one variant: files written by fanout, and people's changes to them."""
 
     variant: ObservedVariant
     merger: DraftMerger
-    stack: ExitStack
+    stack: ExitStack  # closes the readers
     readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by remote
 
     def collect_edits(self) -> PackageEdits:
@@ -148,9 +137,9 @@ class _MergeInputs(Value):
             return self._read_files(repository_state, trailers.tree)
         if not pristine or not self._has_tree(repository_state, pristine):
             raise Unavailable(
-                wording.DRAFT_RENDERING_LOST,
+                "no commit contains the rendering of the draft any more",
                 reason="BaseMissing",
-                remedy=wording.DRAFT_RENDERING_REMEDY,
+                remedy="delete the draft branch; the next pass writes it again",
             )
         rendering = self._read_files(repository_state, pristine)
         if not trailers.takes:

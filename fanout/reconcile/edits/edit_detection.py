@@ -3,7 +3,6 @@
 Only a package whose tree differs from the published one is read, and once per state.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -21,13 +20,10 @@ from fanout.plan.rollback.earlier_publication import (
     locked_revision,
 )
 from fanout.ports import ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
-from fanout.reconcile.rollback.publication_history import PublicationMemo
+from fanout.reconcile.rollback.publication_history import PublicationMemo, list_renderings
 from fanout.selection.ref_names import tag_ref
 from fanout.values import Value, replace
-
-_MAX_RENDERING_COMMITS = 10_000  # of commits on the branch of renderings
 
 _MemoKey = tuple[str | None, ...]
 _EditResult = tuple[RevertedPublication | None, tuple[InvalidInput, ...]]
@@ -66,12 +62,9 @@ class DownstreamEditDetector:
         )
         memoized = self._memo.get(location)
         if memoized is None or memoized[0] != key:
-            edit_result = _EditInspection(
-                variant,
-                open_reader(home.repository_state.remote),
-                self.content_cache,
-                publication_memo,
-            ).inspect()
+            reader = open_reader(home.repository_state.remote)
+            inspection = _EditInspection(variant, reader, self.content_cache, publication_memo)
+            edit_result = inspection.find_revert(), inspection.find_faults()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
         return replace(
@@ -96,11 +89,8 @@ class _EditInspection(Value):
     content_cache: PackageContentCache
     publication_memo: PublicationMemo
 
-    def inspect(self) -> _EditResult:
-        """Return the revert of the package, if any, and the faults of edits."""
-        return self._find_revert(), self._find_faults()
-
-    def _find_revert(self) -> RevertedPublication | None:
+    def find_revert(self) -> RevertedPublication | None:
+        """Return what people reverted the package to, if they did."""
         variant = self.variant
         assert variant.published is not None, "asked of what is published"
         assert variant.package_state.tree is not None, "and still there"
@@ -119,24 +109,20 @@ class _EditInspection(Value):
             and not lock.refers_to(published_lock.repo, published_lock.directory)
         ):
             return RevertedPublication(
-                wording.describe_cloned_state(lock.directory, lock.repo), is_other_package=True
+                f"is a clone of {lock.directory} in {lock.repo}", is_other_package=True
             )
         if lock is not None and (
-            is_other_state(lock, published_lock) if published_lock else self._is_other_commit(lock)
+            is_other_state(lock, published_lock)
+            if published_lock
+            else lock.commit != variant.published.commit
         ):
-            shown_revision = locked_revision(lock, variant.spec.upstream_package)
-            return RevertedPublication(
-                wording.describe_locked_state(shown_revision), self._find_rendering(lock)
-            )
+            revision = locked_revision(lock, variant.spec.upstream_package)
+            return RevertedPublication(f"has the Kptfile of {revision}", self._find_rendering(lock))
         if publication and lock is not None:
             return RevertedPublication(
-                wording.describe_equal_state(publication), self._find_rendering(lock)
+                f"has the content of {publication}", self._find_rendering(lock)
             )
         return None
-
-    def _is_other_commit(self, lock: UpstreamLock) -> bool:
-        published = self.variant.published
-        return published is not None and lock.commit != published.commit
 
     def _read_kptfile(self, tree: str) -> bytes | None:
         """Return the Kptfile in a tree of the package, or None if it cannot be read."""
@@ -166,33 +152,19 @@ class _EditInspection(Value):
 
     def _find_rendering(self, lock: UpstreamLock) -> str | None:
         """Return the newest earlier rendering of the same upstream state, or None."""
-        match_by_tree: dict[str, bool] = {}
-        for tree in self._list_renderings():
-            if tree not in match_by_tree:
+        home = self.variant.package_location
+        present_rendering = self.variant.published.pristine if self.variant.published else ""
+        compared = {present_rendering, home.pristine_tree}
+        vendor_head, directory = home.repository_state.vendor_head, f"published/{home.path}"
+        for tree in list_renderings(self.reader, vendor_head, directory):
+            if tree not in compared:
+                compared.add(tree)
                 rendering_lock = _parse_lock(self._read_kptfile(tree))
-                match_by_tree[tree] = rendering_lock is not None and not is_other_state(
-                    rendering_lock, lock
-                )
-                if match_by_tree[tree]:
+                if rendering_lock is not None and not is_other_state(rendering_lock, lock):
                     return tree
         return None
 
-    def _list_renderings(self) -> Iterator[str]:
-        """Yield earlier trees of the rendering branch at the path, newest first."""
-        home = self.variant.package_location
-        path = f"published/{home.path}"
-        present_rendering = self.variant.published.pristine if self.variant.published else ""
-        commit = home.repository_state.vendor_head
-        for _ in range(_MAX_RENDERING_COMMITS):
-            if not commit or not self.reader.has(commit):
-                return
-            tree = self.reader.paths(commit, [path])[path].tree
-            if tree is not None and tree not in (present_rendering, home.pristine_tree):
-                yield tree
-            parents = self.reader.commit(commit).parents
-            commit = parents[0] if parents else ""
-
-    def _find_faults(self) -> tuple[InvalidInput, ...]:
+    def find_faults(self) -> tuple[InvalidInput, ...]:
         """Return the faults that people's edits introduced into the package."""
         variant = self.variant
         assert variant.published is not None, "asked of what is published"

@@ -6,17 +6,20 @@ affected.
 
 from collections.abc import Iterable, Iterator
 
+from fanout.api.text_fields import pluralize
 from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.ref_names import install_of, vendor_ref
 
 
 def describe_edits(variant: ObservedVariant) -> str:
     """State that the published package has been edited."""
     location = variant.package_location
-    return wording.describe_edited_package(f"{location.repository}:{location.path}")
+    return (
+        f"{location.repository}:{location.path} was edited outside fanout; the edits are carried"
+        " into the next draft"
+    )
 
 
 def describe_faults(variant: ObservedVariant) -> str:
@@ -40,31 +43,33 @@ def describe_leftover_draft(variant: RenderedVariant) -> str:
     ):
         return ""
     branch = variant.observed.draft_ref.removeprefix("refs/heads/")
-    return wording.describe_remaining_branch(branch, variant.spec.repository)
+    return (
+        f"branch {branch} of {variant.spec.repository} is published but still exists; each sweep"
+        " tries to delete it. If the server denies deletions, allow them below drafts/, or delete"
+        " the branch by hand"
+    )
 
 
 def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[str, str]]:
     """Yield repositories that lost renderings of published packages, with the effects."""
     variants_by_repository: dict[str, list[ObservedVariant]] = {}
     for variant in variants:
-        if _lacks_rendering(variant):
-            variants_by_repository.setdefault(variant.package_location.repository, []).append(
-                variant
-            )
+        home = variant.package_location
+        if (
+            variant.published is not None
+            and not variant.is_unrecorded
+            and variant.package_state.tree is not None
+            and home.repository_state.failure is None
+            and variant.vendored_tree is None
+        ):
+            variants_by_repository.setdefault(home.repository, []).append(variant)
     for repository, affected_variants in variants_by_repository.items():
         branch = vendor_ref(install_of(affected_variants[0].draft_ref)).removeprefix("refs/heads/")
-        merged_count = sum(variant.lacks_base for variant in affected_variants)
-        yield (
-            repository,
-            wording.describe_lost_renderings(branch, len(affected_variants), merged_count),
+        packages = pluralize(len(affected_variants), "published package")
+        merged = sum(variant.lacks_base for variant in affected_variants)
+        edits = f"; {merged} with merged edits will be held at their next draft" if merged else ""
+        sentence = (
+            f"branch {branch} lacks {packages}, so edits cannot be told from upstream"
+            f" content{edits}; push the branch again from a clone that has it"
         )
-
-
-def _lacks_rendering(variant: ObservedVariant) -> bool:
-    return (
-        variant.published is not None
-        and not variant.is_unrecorded
-        and variant.package_state.tree is not None
-        and variant.package_location.repository_state.failure is None
-        and variant.vendored_tree is None
-    )
+        yield repository, sentence

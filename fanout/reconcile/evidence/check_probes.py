@@ -59,38 +59,29 @@ class CheckProber:
         )
         values: dict[ExpressionRequest, Any] = {}
         responses = ChainMap[Any, Any](values, self._responses)
+
+        def obtain(requests: Sequence[ExpressionRequest | ProbeQuery]) -> None:
+            expressions = [it for it in requests if isinstance(it, ExpressionRequest)]
+            self._evaluate(values, budget, expressions)
+            probes = [it for it in requests if isinstance(it, ProbeQuery)]
+            if probes:
+                # Each pass starts at another offset: if time is too short for all, every check gets
+                # its turn.
+                offset = int(self.now.timestamp()) * _STRIDE % len(probes)
+                probes = probes[offset:] + probes[:offset]
+                self._responses.update(zip(probes, self.probes.ask(probes), strict=True))
+
         check_readings = complete(
             [
                 partial(read_check, due_check, self.objects, responses, self.readable_namespaces)
                 for due_check in due_checks
             ],
-            partial(self._obtain, values, budget),
+            obtain,
         )
         readings_by_variant: dict[str, list[CheckReading]] = {}
         for due_check, check_reading in zip(due_checks, check_readings, strict=True):
             readings_by_variant.setdefault(due_check.variant, []).append(check_reading)
         return {name: tuple(several) for name, several in readings_by_variant.items()}
-
-    def _obtain(
-        self,
-        values: dict[ExpressionRequest, Any],
-        budget: EvaluationBudget | None,
-        requests: Sequence[ExpressionRequest | ProbeQuery],
-    ) -> None:
-        expressions = [it for it in requests if isinstance(it, ExpressionRequest)]
-        self._evaluate(values, budget, expressions)
-        self._send_probes([it for it in requests if isinstance(it, ProbeQuery)])
-
-    def _send_probes(self, probes: list[ProbeQuery]) -> None:
-        """Send the probes.
-
-        Each pass starts at another offset: if time is too short for all, every check gets its
-        turn.
-        """
-        if probes:
-            offset = int(self.now.timestamp()) * _STRIDE % len(probes)
-            probes = probes[offset:] + probes[:offset]
-            self._responses.update(zip(probes, self.probes.ask(probes), strict=True))
 
     def _evaluate(
         self,

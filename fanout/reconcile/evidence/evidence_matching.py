@@ -94,23 +94,14 @@ def _group_by_repository(
 ) -> list[tuple[RepositoryState, list[_PackageLocation]]]:
     locations_by_repository: dict[str, tuple[RepositoryState, list[_PackageLocation]]] = {}
     for variant in variants:
-        for repository_state, location in _find_locations(variant):
-            if repository_state.failure is None:
-                locations_by_repository.setdefault(
-                    repository_state.identity, (repository_state, [])
-                )[1].append(location)
+        spec, home, draft = variant.spec, variant.package_location, variant.draft
+        located: list[tuple[RepositoryState, str, str, bool]] = []
+        if variant.published is not None:
+            located.append((home.repository_state, home.path, variant.published.tree, False))
+        if draft is not None and draft.tree is not None:
+            located.append((variant.repository_state, spec.path, draft.tree, True))
+        for state, path, tree, is_drafted in located:
+            if state.failure is None:
+                group = locations_by_repository.setdefault(state.identity, (state, []))[1]
+                group.append(_PackageLocation(spec.name, path, tree, is_drafted))
     return [locations_by_repository[key] for key in sorted(locations_by_repository)]
-
-
-def _find_locations(variant: ObservedVariant) -> Iterator[tuple[RepositoryState, _PackageLocation]]:
-    name, home, draft = variant.spec.name, variant.package_location, variant.draft
-    if variant.published is not None:
-        yield (
-            home.repository_state,
-            _PackageLocation(name, home.path, variant.published.tree, drafted=False),
-        )
-    if draft is not None and draft.tree is not None:
-        yield (
-            variant.repository_state,
-            _PackageLocation(name, variant.spec.path, draft.tree, drafted=True),
-        )

@@ -2,7 +2,7 @@
 
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.reconcile.pass_results import PassPlan
 
 
 def find_completed_deletions(pass_plan: PassPlan) -> tuple[UpstreamPolicy | PackageVariant, ...]:
@@ -17,12 +17,9 @@ def find_completed_deletions(pass_plan: PassPlan) -> tuple[UpstreamPolicy | Pack
         for result in pass_plan.policies
         if (declaration := result.resolved_policy.declaration) is not None
         and declaration.is_being_deleted
-        and (result.resolved_policy.namespace, result.resolved_policy.name) not in busy
-        and _has_nothing_left(result)
+        and result.resolved_policy.subject not in busy
+        and result.error is None
+        # Drafts of a repository that does not respond are not seen.
+        and all(it.failure is None for it in result.repository_states)
+        and not result.orphans
     )
-
-
-def _has_nothing_left(result: PolicyResult) -> bool:
-    # Drafts of a repository that does not respond are not seen.
-    are_all_read = all(it.failure is None for it in result.repository_states)
-    return result.error is None and are_all_read and not result.orphans

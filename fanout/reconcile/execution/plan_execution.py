@@ -17,6 +17,7 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_records import apply_result, without_finished
 from fanout.plan.push_refusals import is_refusal, note_refusal, word_refusal
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
@@ -34,7 +35,6 @@ from fanout.plan.repository_changes import (
     last_publication_tag,
     next_publication_tag,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
 from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.observation.moved_tags import find_lost_tags
@@ -50,7 +50,7 @@ from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import World
 from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import Value, replace
+from fanout.values import replace
 
 _PUSHED_KINDS = (
     ActionKind.WRITE_DRAFT,
@@ -127,7 +127,9 @@ def _plan_and_execute(
         present = confirm(pass_plan, declared) if confirm is not None else None
         if present is not None:
             declared = present
-            raise Conflict(wording.DECLARED_MOVED, reason=str(Reason.REMOTE_MOVED))
+            raise Conflict(
+                "what is declared changed during the pass", reason=str(Reason.REMOTE_MOVED)
+            )
         report = execute_plan(world, pass_plan)
         if report.lost_race is not None:
             done_outcomes.extend(it for it in report.outcomes if it.is_done)
@@ -153,15 +155,24 @@ def finish_pass(
     took a part, as long as it takes more; in rounds that is for a later one. Their outcomes are
     added to those of the report.
     """
-    subjects = _find_merged_subjects(report) | _find_partly_pushed(world, report)
+    subjects = _find_partly_pushed(world, report) | {
+        subject_of(it.action)
+        for it in report.outcomes
+        if it.is_done and it.action.kind is ActionKind.MERGE_REQUEST
+    }
     for _ in range(_MAX_FURTHER_PASSES):
         if not subjects:
             break
         now, following = report.pass_plan.now, replace(mode, subjects=subjects)
         later, _ = _plan_and_execute(world, reconciler, declared, now, following, confirm)
+        # But for failures of what the later pass has tried again.
+        repeated = {_action_key(it.action) for it in later.outcomes}
+        earlier = [
+            it for it in report.outcomes if it.is_done or _action_key(it.action) not in repeated
+        ]
         report = PassReport(
             replace(report.pass_plan, snapshot=None),
-            (*_without_repeated(report.outcomes, later.outcomes), *later.outcomes),
+            (*earlier, *later.outcomes),
             (*report.warnings, *later.warnings),
         )
         subjects = _find_partly_pushed(world, later)
@@ -174,23 +185,6 @@ def _find_partly_pushed(world: World, report: PassReport) -> frozenset[PassSubje
     return frozenset(PassSubject(*it) for it in policies)
 
 
-def _find_merged_subjects(report: PassReport) -> frozenset[PassSubject]:
-    """Return the policies whose pull requests the pass merged."""
-    return frozenset(
-        subject_of(it.action)
-        for it in report.outcomes
-        if it.is_done and it.action.kind is ActionKind.MERGE_REQUEST
-    )
-
-
-def _without_repeated(
-    outcomes: Sequence[ActionResult], later: Sequence[ActionResult]
-) -> Iterator[ActionResult]:
-    """Yield the outcomes but for failures of what a later pass has tried again."""
-    keys = {_action_key(it.action) for it in later}
-    return (it for it in outcomes if it.is_done or _action_key(it.action) not in keys)
-
-
 def _action_key(action: PlanAction) -> tuple[str, ...]:
     return (action.kind, action.namespace, action.policy, action.variant, action.ref, action.path)
 
@@ -201,7 +195,14 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     Raises Conflict, before anything is pushed, when records moved. A policy whose releases cannot
     be recorded is stopped before anything of it is pushed.
     """
-    pass_plan = _write_traces(world, pass_plan)
+    # Before anything else is pushed.
+    with world.counters.times.phase("writing"):
+        errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
+    if errors:
+        results = (
+            replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies
+        )
+        pass_plan = replace(pass_plan, policies=tuple(results))
     if not pass_plan.plan:
         return PassReport(pass_plan)
     pass_plan = without_failed_policies(pass_plan, _find_holds(world, pass_plan))
@@ -222,8 +223,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
             else {}
         )
     settled_plans, unsettled_errors = _settle_plans(pass_plan, pushes, request_outcomes)
-    effects = _Effects(_list_remotes(pass_plan), pushes, request_outcomes)
-    outcomes = tuple(_yield_outcomes(pass_plan, effects))
+    outcomes = tuple(_yield_outcomes(pass_plan, pushes, request_outcomes))
     lost_race: Conflict | None = None
     unwritten_errors: PolicyErrors = {}
     try:
@@ -239,24 +239,16 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     return PassReport(pass_plan, outcomes, warnings, lost_race, pushes.untried)
 
 
-def _write_traces(world: World, pass_plan: PassPlan) -> PassPlan:
-    """Write the traces of records that are due, before anything else is pushed."""
-    with world.counters.times.phase("writing"):
-        errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
-    if not errors:
-        return pass_plan
-    policies = [replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies]
-    return replace(pass_plan, policies=tuple(policies))
-
-
 def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
     for (key, _), outcome in sorted(request_outcomes.items()):
+        url = url_of_remote(key)
         if outcome.unknown_reviewers:
-            names = outcome.unknown_reviewers
-            yield wording.describe_unknown_reviewers(url_of_remote(key), names)
+            yield f"{url}: cannot request a review from {', '.join(outcome.unknown_reviewers)}"
         if outcome.hold_label_error is not None:
-            error = outcome.hold_label_error
-            yield wording.describe_missing_hold_label(url_of_remote(key), error)
+            yield (
+                f"{url}: cannot create the label {HOLD_LABEL}, which holds pull requests:"
+                f" {outcome.hold_label_error}; or create it by hand"
+            )
 
 
 def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:
@@ -268,10 +260,9 @@ def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:
     final = {subject_of(action) for action in pass_plan.plan.actions if action.kind in _FINAL_KINDS}
     errors: dict[tuple[str, str], FanoutError] = {}
     for item in pass_plan.policies:
-        policy = item.resolved_policy
-        hold = world.records.find_hold(policy.records_key)
-        if hold is not None and PassSubject(policy.namespace, policy.name) in final:
-            errors[policy.namespace, policy.name] = hold
+        hold = world.records.find_hold(item.resolved_policy.records_key)
+        if hold is not None and item.resolved_policy.subject in final:
+            errors[item.resolved_policy.subject] = hold
     return errors
 
 
@@ -301,15 +292,6 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
         (it.action.namespace, it.action.repository): it.change.remote.key
         for it in pass_plan.other_statuses
     }
-
-
-class _Effects(Value):
-    """Results of the pushes and of the calls about pull requests."""
-
-    # Keys of remotes, by namespace and name of the Repository.
-    remotes: Mapping[tuple[str, str], str]
-    pushes: PushResults
-    request_outcomes: RequestOutcomes
 
 
 def _settle_plans(
@@ -354,13 +336,8 @@ def _record_differences(
     if pass_plan.has_outdated_records:
         # Nothing was released. What is known of drafts is derived again from repositories.
         return {}, {}
-    keys = {
-        (
-            policy_result.resolved_policy.namespace,
-            policy_result.resolved_policy.name,
-        ): policy_result.resolved_policy.records_key
-        for policy_result in pass_plan.policies
-    }
+    policies = (it.resolved_policy for it in pass_plan.policies)
+    keys = {it.subject: it.records_key for it in policies}
     lines_by_key: dict[RecordsKey, StatusLines] = {}
     for plan, previous_status, new_status in differences:
         lines_by_key.setdefault(keys[plan.namespace, plan.name], {}).update(
@@ -565,25 +542,25 @@ def _find_merged(plan: PolicyPlan) -> Mapping[RequestKey, int]:
     }
 
 
-def _yield_outcomes(pass_plan: PassPlan, effects: _Effects) -> Iterator[ActionResult]:
+def _yield_outcomes(
+    pass_plan: PassPlan, pushes: PushResults, request_outcomes: RequestOutcomes
+) -> Iterator[ActionResult]:
+    remotes = _list_remotes(pass_plan)
     for action in pass_plan.plan.actions:
+        remote = remotes.get((action.namespace, action.repository), "")
+        result: PushedChange | FanoutError | None = None
         try:
             with BARRIER:
-                yield _build_outcome(action, effects)
+                if action.kind in _PUSHED_KINDS:
+                    # A removal draft is about several variants, and named by its branch.
+                    name = action.variant or action.ref
+                    result = pushes.find(remote, action.namespace, name)
+                    assert result is not None, "what is pushed is in a change"
+                elif action.kind in _REQUEST_KINDS:
+                    result = request_outcomes[remote, action.ref].errors.get(action.kind)
         except Bug as error:
-            yield undone_result(action, error)
-
-
-def _build_outcome(action: PlanAction, effects: _Effects) -> ActionResult:
-    result: PushedChange | FanoutError | None = None
-    remote = effects.remotes.get((action.namespace, action.repository), "")
-    if action.kind in _PUSHED_KINDS:
-        # A removal draft is about several variants, and named by its branch.
-        name = action.variant or action.ref
-        result = effects.pushes.find(remote, action.namespace, name)
-        assert result is not None, "what is pushed is in a change"
-    elif action.kind in _REQUEST_KINDS:
-        result = effects.request_outcomes[remote, action.ref].errors.get(action.kind)
-    if not isinstance(result, FanoutError):
-        return ActionResult(action, is_done=True)
-    return undone_result(action, result)
+            result = error
+        if isinstance(result, FanoutError):
+            yield undone_result(action, result)
+        else:
+            yield ActionResult(action, is_done=True)

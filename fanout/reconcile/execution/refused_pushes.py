@@ -213,14 +213,10 @@ class _Search:
         return frozenset(
             (plan.namespace, plan.name)
             for plan in self.plans
-            if any((plan.namespace, name) in members for name in _list_names(plan))
+            for name in (
+                *(it.rendered.spec.name for it in plan.steps),
+                *(it.variant for it in plan.cleanup.removals),
+                *(it.ref for it in plan.cleanup.removal_drafts),
+            )
+            if (plan.namespace, name) in members
         )
-
-
-def _list_names(plan: PolicyPlan) -> list[str]:
-    """Return the names of what a plan is about: variants, and refs of removal drafts."""
-    return [
-        *(it.rendered.spec.name for it in plan.steps),
-        *(it.variant for it in plan.cleanup.removals),
-        *(it.ref for it in plan.cleanup.removal_drafts),
-    ]

@@ -21,7 +21,6 @@ from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import StatusChange
 from fanout.plan.records.policy_status import RecordedStatus, changed_lines
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import (
     build_remote,
     list_downstream_refs,
@@ -31,6 +30,7 @@ from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import (
+    REPOSITORY_REMEDY,
     VariantLocation,
     find_drafts,
     find_leftovers,
@@ -98,29 +98,20 @@ def remove_by_level(
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
             if later_edits:
                 raise Conflict(
-                    wording.describe_new_edits(later_edits[0]), remedy=wording.NEW_EDITS_REMEDY
+                    f"{later_edits[0]} changed during the removal",
+                    remedy="review it, then run the command again",
                 )
         execute_removals(world, policy_result, removals, request)
-        policy_result = _without_variants(policy_result, level_names)
+        lines = policy_result.status.variants.items()
+        remaining_lines = {name: line for name, line in lines if name not in level_names}
+        policy_result = replace(
+            policy_result,
+            status=replace(policy_result.status, variants=remaining_lines),
+            orphans=tuple(it for it in policy_result.orphans if it.name not in level_names),
+        )
         yield removals
         if any(removal.awaits_request for removal in removals):
             return
-
-
-def _without_variants(policy_result: PolicyResult, names: Collection[str]) -> PolicyResult:
-    remaining_lines = {
-        name: status_line
-        for name, status_line in policy_result.status.variants.items()
-        if name not in names
-    }
-    remaining_orphans = tuple(
-        orphan for orphan in policy_result.orphans if orphan.name not in names
-    )
-    return replace(
-        policy_result,
-        status=replace(policy_result.status, variants=remaining_lines),
-        orphans=remaining_orphans,
-    )
 
 
 def find_removals(
@@ -136,52 +127,50 @@ def find_removals(
     repository is not declared any more; with `deletionPolicy: Orphan` only the status
     changes then.
     """
+    resolved_policy = policy_result.resolved_policy
     locations = [
         (name, location) for name in variants for location in _find_locations(policy_result, name)
     ]
     if policy_result.error is not None and policy_result.error.reason in _BLOCKING_REASONS:
         raise policy_result.error
-    orphan_names = {orphan_item.name for orphan_item in policy_result.orphans}
-    repository_states = _read_states(
-        world,
-        _list_repositories(policy_result.resolved_policy, declared),
-        [location.place for _, location in locations],
-    )
+    orphan_stages = {orphan.name: orphan.stage for orphan in policy_result.orphans}
+    # At each place the Repositories that the policy names come first.
+    usable = usable_repositories(resolved_policy.namespace, declared.repositories)
+    own = {it.metadata.name: it for it in resolved_policy.repositories.values()}
+    by_place: dict[str, list[Repository]] = {}
+    for repository in (*own.values(), *(usable[name] for name in sorted(usable))):
+        by_place.setdefault(repository_place(repository), []).append(repository)
+    places = [location.place for _, location in locations]
+    repository_states = _read_states(world, by_place, places)
     removals = []
     for variant, location in locations:
         name, path = location.place
         status_line = policy_result.status.variants.get(variant)
-        orphan = orphans_packages(policy_result.resolved_policy) or (
+        stage = status_line.stage if status_line is not None else ""
+        orphan = orphans_packages(resolved_policy) or (
             status_line is not None and status_line.orphan
         )
         if name not in repository_states and not orphan:
             raise InvalidInput(
-                wording.describe_unusable_place(variant, path, name),
+                f"{variant} is at {path} in {name}, for which the namespace has no Repository",
                 reason="UnknownRepository",
-                remedy=wording.REPOSITORY_REMEDY,
+                remedy=REPOSITORY_REMEDY,
             )
         removals.append(
             PackageRemoval(
                 variant=variant,
-                owner=trailer_owner(policy_result.resolved_policy),
+                owner=trailer_owner(resolved_policy),
                 status_line=location.status_line,
                 path=path,
                 repository_state=repository_states[name][1] if name in repository_states else None,
                 keeps_package=orphan,
                 moved_tree=location.moved_tree,
-                keeps_drafts=variant not in orphan_names,
+                keeps_drafts=variant not in orphan_stages,
                 repository=repository_states[name][0] if name in repository_states else "",
-                stage=_find_stage(policy_result, variant),
+                stage=orphan_stages.get(variant, stage),
             )
         )
     return tuple(removals)
-
-
-def _find_stage(policy_result: PolicyResult, variant: str) -> str:
-    """Return the stage of the variant, as on record; "" if there is none."""
-    stages = {orphan.name: orphan.stage for orphan in policy_result.orphans}
-    status_line = policy_result.status.variants.get(variant)
-    return stages.get(variant, status_line.stage if status_line is not None else "")
 
 
 def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLocation]:
@@ -197,18 +186,6 @@ def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLo
         it.place for name, it in policy_result.status.variants.items() if name != variant
     }
     return [location for location in locations if location.place not in occupied_places]
-
-
-def _list_repositories(
-    resolved_policy: ResolvedPolicy, declared: DeclaredObjects
-) -> Mapping[str, Sequence[Repository]]:
-    """Return the Repositories at each place: those that the policy names first."""
-    usable = usable_repositories(resolved_policy.namespace, declared.repositories)
-    own = {it.metadata.name: it for it in resolved_policy.repositories.values()}
-    by_place: dict[str, list[Repository]] = {}
-    for repository in (*own.values(), *(usable[name] for name in sorted(usable))):
-        by_place.setdefault(repository_place(repository), []).append(repository)
-    return by_place
 
 
 def _read_states(
@@ -246,9 +223,9 @@ def find_undeclared_variant(
     unusable_declaration = next(declared.find_unusable_own(PackageVariant, namespace), "")
     if unusable_declaration:
         raise InvalidInput(
-            wording.describe_unreadable_declaration(name, unusable_declaration),
+            f"{name} may be declared in {unusable_declaration}, which cannot be read",
             reason=Reason.INVALID_OBJECT,
-            remedy=wording.UNREADABLE_DECLARATION_REMEDY,
+            remedy="correct it; `fanout validate` reports every error",
         )
     resolved_policy = ResolvedPolicy(
         namespace=namespace, name=name, upstream_policy=None, package_variant=None, upstream=None
@@ -266,15 +243,11 @@ def find_undeclared_variant(
 
 def find_places(policy_result: PolicyResult) -> Iterator[tuple[str, PackagePlace]]:
     """Yield variants with the places where they are published, released or drafted."""
-    yield from (
-        (name, status_line.place) for name, status_line in policy_result.status.variants.items()
-    )
-    yield from (
-        (name, place)
-        for name, place, _ in find_drafts(
-            trailer_owner(policy_result.resolved_policy), policy_result.repository_states
-        )
-    )
+    for name, status_line in policy_result.status.variants.items():
+        yield name, status_line.place
+    owner = trailer_owner(policy_result.resolved_policy)
+    for name, place, _ in find_drafts(owner, policy_result.repository_states):
+        yield name, place
 
 
 def execute_removals(
@@ -312,9 +285,9 @@ def execute_removals(
         remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)
         if remaining_refs:
             raise Unavailable(
-                wording.describe_kept_branch(min(remaining_refs).removeprefix("refs/heads/")),
+                f"branch {min(remaining_refs).removeprefix('refs/heads/')} was not deleted",
                 reason="RemoteFailed",
-                remedy=wording.COMMAND_REMEDY,
+                remedy="run the command again",
             )
     key = policy_result.resolved_policy.records_key
     policy_state = world.records.read([key])[key]
@@ -350,21 +323,15 @@ def _find_emptied(
     removed_variants: Collection[str],
 ) -> frozenset[str]:
     """Return repositories that contain nothing of the policy after the removals."""
-    remaining_lines = {
-        name: it
-        for name, it in policy_result.status.variants.items()
-        if name not in removed_variants
-    }
+    lines = policy_result.status.variants.items()
+    remaining_lines = {name: it for name, it in lines if name not in removed_variants}
     removed_keys = {draft.key for removal in removals for draft in removal.removed_drafts}
     repository_states = [
         replace(
-            repository_state,
-            drafts={
-                key: it for key, it in repository_state.drafts.items() if key not in removed_keys
-            },
+            state, drafts={key: it for key, it in state.drafts.items() if key not in removed_keys}
         )
-        for repository_state in (removal.repository_state for removal in removals)
-        if repository_state is not None
+        for removal in removals
+        if (state := removal.repository_state) is not None
     ]
     status = replace(policy_result.status, variants=remaining_lines)
     named_keys = (variant.observed.repository_state.identity for variant in policy_result.variants)
@@ -377,14 +344,15 @@ def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidIn
     present_variants = {variant.spec.name for variant in policy_result.variants}
     if variant in present_variants or variant in policy_result.status.variants:
         return InvalidInput(
-            wording.describe_present_target(variant),
+            f"{variant} left no other package, and its target still exists: it would be created"
+            " again",
             reason="NothingToDo",
-            remedy=wording.PRESENT_TARGET_REMEDY,
+            remedy="to remove the package, remove the target from the policy first",
         )
     return InvalidInput(
-        wording.describe_missing_orphan(policy_result.title, variant),
+        f"{policy_result.title} has no variant {variant} without a target",
         reason="NotFound",
-        remedy=wording.ORPHAN_NAME_REMEDY,
+        remedy="run `fanout get targets`; variants without a target have TargetGone",
     )
 
 

@@ -5,7 +5,7 @@ started for a policy, a variant or a publication. Without a repository that cann
 publications are those on record, and what only its commits show is missing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.errors import FanoutError
 from fanout.plan.history.admission import (
@@ -15,7 +15,12 @@ from fanout.plan.history.admission import (
     list_approvals,
     list_evidence,
 )
-from fanout.plan.history.history_entry import HistoryEntry, merge_publications
+from fanout.plan.history.history_entry import (
+    HistoryEntry,
+    PublicationCommit,
+    merge_publications,
+    parse_publication_commit,
+)
 from fanout.plan.history.recorded_publications import (
     RecordedHistory,
     RecordedPublication,
@@ -25,10 +30,96 @@ from fanout.plan.history.recorded_publications import (
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.history.repository_history import RepositoryHistory, read_repository_history
+from fanout.ports import ObjectReader
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.reconcile.world import World
+from fanout.selection.ref_names import parse_publication_number
 from fanout.values import Value, field, replace
+
+
+class RepositoryHistory(Value):
+    """Commits of publications, publications that are not on record, and packages of reports."""
+
+    commits: Mapping[str, PublicationCommit] = field(default_factory=dict)  # by commit id
+    unrecorded: tuple[RecordedPublication, ...] = ()
+    # Commits that reports name, by stage, path and tree of the package there.
+    reported: Mapping[tuple[str, str, str], Sequence[str]] = field(default_factory=dict)
+
+    def find_commit(self, publication: RecordedPublication) -> PublicationCommit | None:
+        """Return the commit of a publication; None if it could not be read."""
+        return self.commits.get(publication.line.merge)
+
+    def find_reported(self, publication: RecordedPublication) -> Sequence[str]:
+        """Return the commits of reports at which the package is the published one."""
+        tree = publication.line.tree
+        return self.reported.get((publication.stage, publication.path, tree), ())
+
+
+def read_repository_history(
+    reader: ObjectReader,
+    state: RepositoryState,
+    variants: Iterable[RenderedVariant],
+    recorded: Sequence[RecordedPublication],
+    reported_commits: Mapping[str, Iterable[str]],
+    own_identity: str,
+) -> RepositoryHistory:
+    """Read what the mirror of one repository shows.
+
+    `recorded`: its publications on record; `reported_commits`: commits that evidence names, by
+    stage; `own_identity`: "name <email>" of fanout's commits. Raises Unavailable, InvalidInput.
+    """
+    unrecorded = tuple(_find_unrecorded(reader, state, variants, recorded))
+    publications = (*recorded, *unrecorded)
+    merges = {it.line.merge for it in publications if it.line.merge}
+    commits = {
+        oid: parse_publication_commit(reader.commit(oid), own_identity)
+        for oid in sorted(merges)
+        if reader.has(oid)
+    }
+    paths: dict[str, set[str]] = {}
+    for publication in publications:
+        paths.setdefault(publication.stage, set()).add(publication.path)
+    reported: dict[tuple[str, str, str], list[str]] = {}
+    for stage in paths.keys() & reported_commits.keys():
+        for oid in sorted(it for it in reported_commits[stage] if reader.has(it)):
+            for path, package in reader.paths(oid, sorted(paths[stage])).items():
+                if package.tree is not None:
+                    reported.setdefault((stage, path, package.tree), []).append(oid)
+    return RepositoryHistory(commits, unrecorded, reported)
+
+
+def _find_unrecorded(
+    reader: ObjectReader,
+    state: RepositoryState,
+    variants: Iterable[RenderedVariant],
+    recorded: Iterable[RecordedPublication],
+) -> Iterator[RecordedPublication]:
+    """Yield publications that the repository shows and the records do not have."""
+    numbers: dict[str, set[int]] = {}
+    merges: dict[str, set[str]] = {}
+    for publication in recorded:
+        path = publication.path
+        number = parse_publication_number(publication.line.tag, path)
+        numbers.setdefault(path, set()).add(number)
+        merges.setdefault(path, set()).add(publication.line.merge)
+    memo = PublicationMemo()
+    for spec in (variant.spec for variant in variants):
+        newest = state.publication_numbers.get(spec.path, 0)
+        missing = set(range(1, newest + 1)) - numbers.get(spec.path, set())
+        publications = PublicationHistory(reader, state, spec, memo)
+        for number in sorted(missing):
+            line = publications.describe_numbered(number)
+            if line is not None and line.merge not in merges.get(spec.path, ()):
+                yield RecordedPublication(
+                    variant=spec.name,
+                    stage=spec.stage,
+                    repository=state.identity,
+                    path=spec.path,
+                    line=line,
+                    is_recovered=True,
+                )
+
 
 _UNREAD = RepositoryHistory()
 
@@ -59,8 +150,20 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
         [_date_recovered(it, repositories) for it in history.publications],
         [it for repository in repositories.values() for it in repository.unrecorded],
     )
-    entries = tuple(_build_entry(it, item, index, repositories) for it in merged)
-    return PolicyHistory(entries, history.verdicts, failures)
+    entries = []
+    for publication in merged:
+        repository = repositories.get(publication.repository, _UNREAD)
+        commit = repository.find_commit(publication)
+        entries.append(
+            HistoryEntry(
+                publication,
+                find_admission(publication, commit, item.records),
+                commit,
+                list_approvals(publication, commit, index),
+                list_evidence(publication, index, repository.find_reported(publication)),
+            )
+        )
+    return PolicyHistory(tuple(entries), history.verdicts, failures)
 
 
 def _read_repositories(
@@ -80,7 +183,8 @@ def _read_repositories(
     own_identity = f"{identity.name} <{identity.email}>"
     histories: dict[str, RepositoryHistory] = {}
     failures: dict[str, FanoutError] = {}
-    for name, state in _find_states(item).items():
+    states = (*item.repository_states, *(it.observed.repository_state for it in item.variants))
+    for name, state in {it.identity: it for it in states}.items():
         try:
             if state.failure is not None:
                 raise state.failure
@@ -99,15 +203,6 @@ def _read_repositories(
     return histories, failures
 
 
-def _find_states(item: PolicyResult) -> dict[str, RepositoryState]:
-    """Return the downstream repositories of the policy by identity."""
-    states = (
-        *item.repository_states,
-        *(variant.observed.repository_state for variant in item.variants),
-    )
-    return {state.identity: state for state in states}
-
-
 def _date_recovered(
     publication: RecordedPublication, repositories: Mapping[str, RepositoryHistory]
 ) -> RecordedPublication:
@@ -118,20 +213,3 @@ def _date_recovered(
         return publication
     line = publication.line
     return replace(publication, line=replace(line, at=min(line.at, commit.at)))
-
-
-def _build_entry(
-    publication: RecordedPublication,
-    item: PolicyResult,
-    index: RecordIndex,
-    repositories: Mapping[str, RepositoryHistory],
-) -> HistoryEntry:
-    repository = repositories.get(publication.repository, _UNREAD)
-    commit = repository.find_commit(publication)
-    return HistoryEntry(
-        publication,
-        find_admission(publication, commit, item.records),
-        commit,
-        list_approvals(publication, commit, index),
-        list_evidence(publication, index, repository.find_reported(publication)),
-    )

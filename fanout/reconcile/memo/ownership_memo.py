@@ -1,9 +1,12 @@
-"""Memo of the paths of all policies between passes, valid while no variant has another one."""
+"""Memo of the paths of all policies between passes, valid while no variant has another one.
 
-from collections.abc import Mapping, Sequence
+With the repositories that have drafts of each policy, found once per repository state.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fanout.plan.observation.repository_state import RepositoryAccess
+from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.ownership.path_ownership import PolicyPaths, list_paths
@@ -19,6 +22,9 @@ class OwnershipMemo:
     _paths: PolicyPaths | None = None
     # The last paths with the claims that count for everybody, from the paths and accesses given.
     _counted: tuple[PolicyPaths, frozenset[RepositoryAccess], PolicyPaths] | None = None
+    # By key: the last state of each repository, and the policies with drafts there, as trailers
+    # name them.
+    _draft_owners: dict[str, tuple[RepositoryState, frozenset[str]]] = field(default_factory=dict)
 
     def find_paths(
         self,
@@ -50,6 +56,21 @@ class OwnershipMemo:
             paths = policy_paths.with_writers(writing_accesses)
             counted = self._counted = policy_paths, writing_accesses, paths
         return counted[2]
+
+    def group_drafted_states(
+        self, states: Iterable[RepositoryState]
+    ) -> Mapping[str, Sequence[RepositoryState]]:
+        """Return the states of the repositories that have drafts of a policy, by policy."""
+        grouped: dict[str, dict[int, RepositoryState]] = {}
+        for state in states:
+            previous, owners = self._draft_owners.get(state.key, (None, frozenset()))
+            if previous is not state:
+                owners = frozenset(it.trailers.policy for it in state.drafts.values())
+                owners |= {it.policy for it in state.removal_drafts.values()}
+                self._draft_owners[state.key] = state, owners
+            for owner in owners:
+                grouped.setdefault(owner, {})[id(state)] = state
+        return {owner: tuple(by_id.values()) for owner, by_id in grouped.items()}
 
 
 def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[ResolvedPolicy]) -> bool:

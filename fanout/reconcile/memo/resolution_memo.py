@@ -93,7 +93,9 @@ class ResolutionMemo:
             for it in self._policies
             if it.declaration is declarations.get(it.key)
             and it.key not in choosers
-            and not _has_failures(it)
+            and it.error is None
+            and not it.failures
+            and not _is_unfinished(it)
         )
 
 
@@ -116,12 +118,4 @@ def _is_unfinished(resolved_policy: ResolvedPolicy) -> bool:
         not resolved_policy.is_complete
         or any(it.reason == Reason.LIMIT_EXCEEDED for it in resolved_policy.failures)
         or any(spec.offline_error for spec in resolved_policy.variants)
-    )
-
-
-def _has_failures(resolved_policy: ResolvedPolicy) -> bool:
-    return (
-        resolved_policy.error is not None
-        or bool(resolved_policy.failures)
-        or _is_unfinished(resolved_policy)
     )

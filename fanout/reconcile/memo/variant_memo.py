@@ -27,10 +27,16 @@ class VariantMemo:
     keeps_variants: bool = False  # False in a process of one pass, which cannot reuse them
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
-    _objects_stamp: object = None
+    # of the cluster objects from which the stored candidates have their inputs
+    objects_stamp: object = None
     _idle: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
-    _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
-    _gate_facts: VariantFactsMemo = field(default_factory=dict)
+    # Memos of gate facts before and after candidates are chosen; None if variants are not kept.
+    preliminary_facts: VariantFactsMemo | None = None
+    gate_facts: VariantFactsMemo | None = None
+
+    def __post_init__(self) -> None:
+        if self.keeps_variants:
+            self.preliminary_facts, self.gate_facts = {}, {}
 
     def find_observed(
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
@@ -65,11 +71,6 @@ class VariantMemo:
             self._observed.pop(variant.spec.name, None)
         return variant
 
-    @property
-    def objects_stamp(self) -> object:
-        """Stamp of the cluster objects from which the stored candidates have their inputs."""
-        return self._objects_stamp
-
     def find_selected(self, variant: ObservedVariant) -> SelectedVariant | None:
         """Return the variant with its last candidate, or None if it was observed anew."""
         memoized = self._selected.get(variant.spec.name)
@@ -81,7 +82,7 @@ class VariantMemo:
         `objects_stamp`: of the cluster objects of this pass.
         """
         if self.keeps_variants:
-            self._objects_stamp = objects_stamp
+            self.objects_stamp = objects_stamp
             # Without the others: their inputs were not compared with the objects of this pass.
             self._selected = {
                 it.observed.spec.name: it
@@ -105,16 +106,6 @@ class VariantMemo:
         if self._selected.get(rendered.spec.name) is rendered.selected:
             self._idle[rendered.spec.name] = rendered
 
-    @property
-    def preliminary_facts(self) -> VariantFactsMemo | None:
-        """Memo of gate facts before candidates are chosen; None if variants are not kept."""
-        return self._preliminary_facts if self.keeps_variants else None
-
-    @property
-    def gate_facts(self) -> VariantFactsMemo | None:
-        """Memo of gate facts after candidates are chosen; None if variants are not kept."""
-        return self._gate_facts if self.keeps_variants else None
-
     def retain(self, names: Iterable[str]) -> None:
         """Drop all variants except the named ones."""
         # Variants come and go: without this the memo of a long-running process would only grow.
@@ -122,8 +113,8 @@ class VariantMemo:
         memos: tuple[dict[str, Any], ...] = (
             self._observed,
             self._idle,
-            self._preliminary_facts,
-            self._gate_facts,
+            self.preliminary_facts or {},
+            self.gate_facts or {},
         )
         for memo in memos:
             for name in memo.keys() - retained:

@@ -11,7 +11,6 @@ from fanout.errors import FanoutError
 from fanout.package.revision import select_tag
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path, list_tags
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -35,28 +34,28 @@ def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
         name, revision = published_line.tag, published_line.revision
         ref = f"refs/tags/{name}"
         tag_target = repository_state.refs.get(ref, "")
-        restore_command = wording.format_push_command(published_line.merge, ref)
+        # A clone has the commit, unless its history was rewritten. Pushing to a URL would not do:
+        # it may be relative to another directory.
+        remedy = f"in a clone of {repository}, run `git push origin {published_line.merge}:{ref}`"
         if not tag_target:
-            yield (
-                Reason.TAG_MISSING,
-                wording.describe_lost_publication(name, repository, revision, restore_command),
+            problem = (
+                f"tag {name} is missing from {repository}, but {revision} was published with it"
             )
+            yield Reason.TAG_MISSING, f"{problem}; {remedy}"
         elif tag_target != published_line.merge:
-            yield (
-                Reason.TAG_MOVED,
-                wording.describe_moved_publication(
-                    name, repository, tag_target[:12], revision, restore_command
-                ),
+            problem = (
+                f"tag {name} of {repository} points to {tag_target[:12]}, not to the publication of"
+                f" {revision}"
             )
+            yield Reason.TAG_MOVED, f"{problem}; delete the tag and, {remedy}"
     for name, commit in published_line.lost_tags.items():
         ref = f"refs/tags/{name}"
         if ref not in repository_state.refs:
-            yield (
-                Reason.TAG_MISSING,
-                wording.describe_lost_earlier_publication(
-                    name, repository, wording.format_push_command(commit, ref)
-                ),
+            sentence = (
+                f"tag {name} of an earlier publication is missing from {repository}; in a clone of"
+                f" {repository}, run `git push origin {commit}:{ref}`"
             )
+            yield Reason.TAG_MISSING, sentence
 
 
 def find_lost_tags(variant: ObservedVariant, new_tag: str) -> Mapping[str, str]:
@@ -117,9 +116,8 @@ def describe_lost_tag(variant: ObservedVariant) -> str:
     """Describe the lost upstream tag of the published revision, and the remedy."""
     assert variant.published is not None, "only a publication can lose its tag"
     published = variant.published
-    return wording.describe_lost_upstream_tag(
-        variant.missing_tag,
-        variant.spec.upstream_repository,
-        published.revision,
-        published.commit,
+    return (
+        f"tag {variant.missing_tag} is missing from {variant.spec.upstream_repository}, but"
+        f" {published.revision} is published; restore the tag ({published.commit}) or release a"
+        " newer revision, because automation never downgrades"
     )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
-from fanout.ports import GitStore, ObjectReader
+from fanout.ports import GitStore
 from fanout.reconcile.observation.stage_draft_reader import read_stage_draft
 from fanout.selection.ref_names import drafts_prefix, is_stage_draft
 
@@ -58,16 +58,14 @@ def read_drafted_paths(
         patterns = (*request.mirrored_patterns, *missing_refs)
         git.list_refs([RefListingRequest(request.remote, patterns)])
     with git.reader(request.remote) as reader:
-        return paths | {key: _read_paths(reader, *key) for key in new_drafts}
-
-
-def _read_paths(reader: ObjectReader, ref: str, commit: str) -> frozenset[str]:
-    try:
-        # Without the target branch, which may be another one for another installation.
-        content = read_stage_draft(reader, ref, commit, "") if reader.has(commit) else None
-    except InvalidInput:  # it is not for this installation to say what is wrong with it
-        content = None
-    return frozenset(content.packages) if content is not None else frozenset()
+        for ref, commit in new_drafts:
+            try:
+                # Without the target branch, which may be another one for another installation.
+                content = read_stage_draft(reader, ref, commit, "") if reader.has(commit) else None
+            except InvalidInput:  # it is not for this installation to say what is wrong with it
+                content = None
+            paths[ref, commit] = frozenset(content.packages if content is not None else ())
+    return paths
 
 
 def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, str]]:

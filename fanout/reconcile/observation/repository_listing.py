@@ -2,16 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from fanout.api.git_repository import Repository, TagPolicy
+from fanout.api.git_repository import Repository
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.observation.repository_state import (
-    RefListingRequest,
-    Remote,
-    RepositoryAccess,
-)
-from fanout.reconcile import reconcile_wording as wording
+from fanout.plan.observation.repository_state import RefListingRequest, Remote, RepositoryAccess
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     full_branch_name,
@@ -31,16 +26,6 @@ def build_remote(repository: Repository) -> Remote:
         spec.secret_ref.name,
         repository.metadata.namespace,
         allowed_objects=spec.allowed_objects,
-    )
-
-
-def find_untagged(repositories: Iterable[Repository]) -> frozenset[RepositoryAccess]:
-    """Return the accesses with which publications get no tags.
-
-    One Repository with `tags: None` is enough: of its publications a tag could not be taken back.
-    """
-    return frozenset(
-        build_remote(it).access for it in repositories if it.spec.tags is TagPolicy.NONE
     )
 
 
@@ -78,32 +63,27 @@ def build_listing_requests(
     """
     refs_by_remote: dict[str, tuple[Remote, set[str]]] = {}
 
-    def add(repository: Repository, refs: Sequence[str]) -> None:
+    def add(repository: Repository, refs: Iterable[str]) -> None:
         remote = build_remote(repository)
         refs_by_remote.setdefault(remote.key, (remote, set()))[1].update(refs)
 
     for resolved_policy in resolved_policies:
-        if resolved_policy.upstream is not None:
-            add(resolved_policy.upstream, _upstream_refs(resolved_policy))
-        # Thousands of variants share a few Repository objects.
-        for repository in {id(it): it for it in resolved_policy.repositories.values()}.values():
+        if (upstream := resolved_policy.upstream) is not None:
+            spec = resolved_policy.upstream_spec
+            refs = {f"refs/tags/{join_upstream_path(upstream, spec.package)}/*"}
+            if spec.revision.commit:
+                refs = {"refs/heads/*"}
+            elif adopts_existing(resolved_policy):
+                # A package cloned by hand may follow a branch instead of a tag.
+                refs.add("refs/heads/*")
+            add(upstream, refs)
+        for repository in resolved_policy.distinct_repositories:
             add(repository, list_downstream_refs(repository, install))
     for repository in former_repositories:
         add(repository, list_downstream_refs(repository, install))
     return tuple(
-        RefListingRequest(remote, tuple(sorted(refs))) for remote, refs in refs_by_remote.values()
+        RefListingRequest(remote, tuple(sorted(own))) for remote, own in refs_by_remote.values()
     )
-
-
-def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
-    """Return the tags of the package, or all branches where the rule names a commit."""
-    upstream = resolved_policy.upstream_spec
-    if upstream.revision.commit:
-        return ("refs/heads/*",)
-    assert resolved_policy.upstream is not None, "only policies with an upstream are listed"
-    tags = f"refs/tags/{join_upstream_path(resolved_policy.upstream, upstream.package)}/*"
-    # A package cloned by hand may follow a branch instead of a tag.
-    return (tags, "refs/heads/*") if adopts_existing(resolved_policy) else (tags,)
 
 
 def list_downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:
@@ -137,7 +117,7 @@ def find_branch_conflicts(
     repositories = {
         repository_key(it): it
         for resolved_policy in resolved_policies
-        for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
+        for it in resolved_policy.distinct_repositories
     }
     # Sorted by identity last, so that the same object wins in every pass.
     for identity in sorted(
@@ -149,13 +129,11 @@ def find_branch_conflicts(
             is_own = first_repository.metadata.namespace == repository.metadata.namespace
             other = f"Repository {repository_key(first_repository)}"
             errors[identity] = InvalidInput(
-                wording.describe_second_branch(
-                    repository.spec.url,
-                    other if is_own else "a Repository in another namespace",
-                    first_repository.spec.branch,
-                ),
+                f"{other if is_own else 'a Repository in another namespace'} has the same URL"
+                f" {repository.spec.url} and branch {first_repository.spec.branch}; a repository"
+                " is published to on one branch",
                 reason="RepositoryUnavailable",
-                remedy=wording.BRANCH_REMEDY,
+                remedy="use the same branch in both, or another repository",
                 where=ErrorLocation(repository.identity, "spec.branch"),
             )
     return errors

@@ -47,10 +47,7 @@ from fanout.reconcile.observation.other_installations import (
     find_other_installations,
     read_drafted_paths,
 )
-from fanout.reconcile.observation.publication_reader import (
-    StatementIndex,
-    read_statement_index,
-)
+from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
 from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.repository_listing import list_read_refs
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
@@ -110,6 +107,18 @@ class _RepositoryMemo:
             and self.observed_paths == paths
         )
         return state if is_same else None
+
+    def keep_present(self, head: str, vendor: str, tips: Mapping[str, str]) -> None:
+        """Keep only values of commits that present refs point to.
+
+        Else a long-running process would keep the paths of every commit it ever saw.
+        """
+        for oid in self.path_states.keys() - {head, vendor}:
+            del self.path_states[oid]
+        for drafts in (self.drafts, self.shared_drafts, self.removal_drafts):
+            for ref, oid, target in list(drafts):
+                if tips.get(ref) != oid or target not in ("", head):
+                    del drafts[ref, oid, target]
 
 
 @dataclass(slots=True)
@@ -191,7 +200,8 @@ class RepositoryObserver:
             shared_drafts = _get_shared_drafts(memo, reader, self.install, tips, head)
             removal_drafts = _get_removal_drafts(memo, reader, self.install, tips, head)
             own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
-            packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
+            shared = [it for it in shared_drafts.values() if it]
+            packages = [draft for it in shared for draft in it.drafts]
             # A draft may be the only trace of an orphaned variant.
             drafted_paths = {_package_path(prefix, ref) for ref in own_refs}
             drafted_paths |= {it.path for it in packages} | _removed_paths(removal_drafts.values())
@@ -202,10 +212,10 @@ class RepositoryObserver:
             drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
             unmanaged = _find_unmanaged(reader, (drafts, shared_drafts, removal_drafts), tips, head)
             traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
-        # Without this a long-running process would keep the paths of every commit it ever saw.
-        _drop_stale(memo, head, vendor, tips)
+        memo.keep_present(head, vendor, tips)
         published = _filter_trees(pristine, "published/", package_paths)
-        obsolete = _find_absent(on_branch, _removed_paths(removal_drafts.values()))
+        removed = _removed_paths(removal_drafts.values())
+        obsolete = frozenset(path for path in removed if on_branch[path].tree is None)
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -220,9 +230,7 @@ class RepositoryObserver:
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
             drafts={ref: it for ref, it in drafts.items() if it and ref not in unmanaged}
             | {draft.key: draft for draft in packages},
-            stage_drafts={
-                ref: shared.stage_draft for ref, shared in shared_drafts.items() if shared
-            },
+            stage_drafts={it.stage_draft.ref: it.stage_draft for it in shared},
             removal_drafts={ref: draft for ref, draft in removal_drafts.items() if draft},
             unmanaged_drafts=unmanaged,
             other_installations=find_other_installations(
@@ -356,11 +364,6 @@ def _find_unmanaged(
     return unmanaged
 
 
-def _find_absent(on_branch: Mapping[str, PathState], paths: Iterable[str]) -> frozenset[str]:
-    """Return the paths at which the branch has no package."""
-    return frozenset(path for path in paths if on_branch[path].tree is None)
-
-
 def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:
     return {path for draft in drafts if draft is not None for path in draft.trees_by_path}
 
@@ -426,7 +429,6 @@ def _build_shared_draft(
 
 
 def _package_path(prefix: str, ref: str) -> str:
-    """Return the package path of a draft branch."""
     return ref.removeprefix(prefix).rpartition("/")[0]
 
 
@@ -564,7 +566,6 @@ def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
 
 
 def _rendering_paths(paths: list[str]) -> list[str]:
-    """Return where the vendor branch has the renderings of the packages."""
     return [f"{kind}/{path}" for kind in ("published", "drafts") for path in paths]
 
 
@@ -583,22 +584,3 @@ def _find_highest_numbers(
         if match:
             highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
     return highest
-
-
-def _drop_stale(memo: _RepositoryMemo, head: str, vendor: str, tips: Mapping[str, str]) -> None:
-    """Keep only values of commits that present refs point to."""
-    commits = {head, vendor}
-    memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
-    memo.drafts = _keep_present(memo.drafts, head, tips)
-    memo.shared_drafts = _keep_present(memo.shared_drafts, head, tips)
-    memo.removal_drafts = _keep_present(memo.removal_drafts, head, tips)
-
-
-def _keep_present(
-    drafts: Mapping[_DraftKey, _Draft], head: str, tips: Mapping[str, str]
-) -> dict[_DraftKey, _Draft]:
-    return {
-        (ref, oid, target): draft
-        for (ref, oid, target), draft in drafts.items()
-        if tips.get(ref) == oid and target in ("", head)
-    }

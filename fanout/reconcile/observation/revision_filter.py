@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from fanout.api.gate_vocabulary import Action
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
@@ -57,8 +56,7 @@ def warn_unusable(policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]) -
         return {}
     path, repository = get_upstream_path(policy), policy.upstream.metadata.name
     return {
-        revision: wording.describe_unusable_tag(
-            f"{path}/{revision}".lstrip("/"), repository, str(problem)
-        )
+        revision: f"tag {f'{path}/{revision}'.lstrip('/')} of {repository} cannot be used and is"
+        f" left out: {problem}"
         for revision, problem in unusable.items()
     }

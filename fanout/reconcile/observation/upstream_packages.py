@@ -16,7 +16,6 @@ from fanout.package.revision import (
 )
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
 from fanout.ports import GitStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -55,15 +54,23 @@ def find_revisions(
     if rule.commit:
         return {rule.commit: rule.commit}
     path = get_upstream_path(resolved_policy)
-    commit_by_revision = dict(_find_fitting(listing.refs, path, rule))
+    tags = list_tags(listing.refs)
+    if rule.tag:
+        fitting = select_tag(tags, path, rule.tag)
+    elif rule.semver:
+        fitting = select_allowed(tags, path, parse_range(rule.semver))
+    else:
+        fitting = select_releases(tags, path)
+    commit_by_revision = dict(fitting)
     if not commit_by_revision:
         raise _no_revision_error(resolved_policy, path, rule)
     for name, commit in commit_by_revision.items():
         if pinned_commits.get(name, commit) != commit:
             raise InvalidInput(
-                wording.describe_moved_tag(f"{path}/{name}", pinned_commits[name], commit),
+                f"tag {path}/{name} pointed to {pinned_commits[name]} when it was used, and now"
+                f" points to {commit}",
                 reason="TagMoved",
-                remedy=wording.MOVED_TAG_REMEDY,
+                remedy="restore the tag, and release the change under a new one",
                 where=_locate_field(resolved_policy, "revision"),
             )
     return commit_by_revision
@@ -75,17 +82,6 @@ def list_tags(refs: Mapping[str, str]) -> dict[str, str]:
     return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
 
 
-def _find_fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
-    tags = list_tags(refs)
-    if rule.tag:
-        return select_tag(tags, path, rule.tag)
-    return (
-        select_allowed(tags, path, parse_range(rule.semver))
-        if rule.semver
-        else select_releases(tags, path)
-    )
-
-
 def _no_revision_error(
     resolved_policy: ResolvedPolicy, path: str, rule: RevisionRule
 ) -> InvalidInput:
@@ -93,15 +89,16 @@ def _no_revision_error(
     url = resolved_policy.upstream.spec.url
     if rule.tag:
         return InvalidInput(
-            wording.describe_missing_tag(url, f"{path}/{rule.tag}"),
+            f"repository {url} has no tag {path}/{rule.tag}",
             reason="TagMissing",
-            remedy=wording.TAG_REMEDY,
+            remedy="push the tag, or name an existing one",
             where=_locate_field(resolved_policy, "revision.tag"),
         )
+    allowed = f"the range {rule.semver}" if rule.semver else "`latest`, which excludes prereleases"
     return InvalidInput(
-        wording.describe_unmatched_rule(url, path, rule.semver or ""),
+        f"no tag {path}/v<N> of repository {url} matches {allowed}",
         reason="NoRevision",
-        remedy=wording.RANGE_REMEDY,
+        remedy="release a revision, or widen the range",
         where=_locate_field(resolved_policy, "revision"),
     )
 
@@ -121,19 +118,9 @@ def _prepare_package(
     except InvalidInput as error:
         if not error.where.file:
             raise
-        package_location = (
-            f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
-        )
-        error_lines = "\n".join(
-            f"{package_location}: {error_line}" for error_line in str(error).splitlines()
-        )
-        raise InvalidInput(error_lines, reason=error.reason) from error
-
-
-def _has_scopes(package: PreparedPackage, scopes: Mapping[tuple[str, str], bool]) -> bool:
-    """Return True if the package was prepared with the declared scopes of its kinds."""
-    stated_scopes = {kind: scopes[kind] for kind in package.undefined_kinds & scopes.keys()}
-    return stated_scopes == {(group, kind): scope for group, kind, scope in package.declared_scopes}
+        place = f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
+        lines = "\n".join(f"{place}: {line}" for line in str(error).splitlines())
+        raise InvalidInput(lines, reason=error.reason) from error
 
 
 @dataclass(slots=True)
@@ -164,7 +151,9 @@ class UpstreamPackages:
         prepared = self._prepared.get(key)
         # A definition that was declared meanwhile changes the scope of its kinds, and with it what
         # a rendering of the same revision yields.
-        if prepared is None or not _has_scopes(prepared, scopes):
+        if prepared is None or set(prepared.declared_scopes) != {
+            (*kind, scopes[kind]) for kind in prepared.undefined_kinds & scopes.keys()
+        }:
             listing_request = RefListingRequest(
                 build_remote(repository), ("refs/heads/*", f"refs/tags/{path}/*")
             )
@@ -196,21 +185,20 @@ class UpstreamPackages:
         with self.git.reader(build_remote(repository)) as reader:
             if not reader.has(commit):
                 raise InvalidInput(
-                    wording.describe_missing_commit(repository.spec.url, commit),
+                    f"repository {repository.spec.url} has no commit {commit} on any branch",
                     reason="NoRevision",
-                    remedy=wording.COMMIT_REMEDY,
+                    remedy="push the commit to a branch, or name an existing one",
                 )
             try:
                 state, released = reader.paths(commit, [path])[path], reader.commit(commit)
             except InvalidInput as error:
                 raise add_package(error, f"{path}/{name} of {repository.spec.url}") from error
             if state.tree is None:
+                detail = f": {state.problem}" if state.problem else ""
                 raise InvalidInput(
-                    wording.describe_missing_directory(
-                        path, f"{name} ({commit})", repository.spec.url, state.problem
-                    ),
+                    f"{repository.spec.url} has no directory {path} at {name} ({commit}){detail}",
                     reason="NoRevision",
-                    remedy=wording.DIRECTORY_REMEDY,
+                    remedy="correct spec.upstream.package, or the tag",
                 )
             try:
                 files = reader.files(state.tree)

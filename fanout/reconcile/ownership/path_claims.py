@@ -7,12 +7,8 @@ it with these credentials.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fanout.api.git_repository import Repository
 from fanout.errors import InvalidInput
-from fanout.plan.observation.repository_state import (
-    RepositoryAccess,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.observation.repository_listing import build_remote, find_branch_conflicts
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
@@ -24,12 +20,6 @@ from fanout.selection.path_collisions import (
     find_intrusions,
 )
 from fanout.values import Value
-
-
-def distinct_repositories(resolved_policy: ResolvedPolicy) -> tuple[Repository, ...]:
-    """Return the Repository objects of the policy's variants, each once."""
-    # Thousands of variants share a few Repository objects.
-    return tuple({id(it): it for it in resolved_policy.repositories.values()}.values())
 
 
 class PathClaims(Value):
@@ -56,7 +46,7 @@ class PathClaims(Value):
         policies_by_access: dict[RepositoryAccess, set[RecordsKey]] = {}
         for policy in all_policies:
             claims_by_id: dict[int, list[PathClaim]] = {}
-            for repository in distinct_repositories(policy):
+            for repository in policy.distinct_repositories:
                 if repository_key(repository) in branch_conflicts:
                     continue
                 access = build_remote(repository).access
@@ -120,7 +110,7 @@ def find_writing_accesses(
         states_by_url.setdefault(state.remote.access[0], []).append(state)
     keys = {key for keys in claims.policies_by_access.values() for key in keys}
     written_urls = {
-        key: _find_drafted_urls(key, drafted_states)
+        key: {it.remote.access[0] for it in drafted_states.get(f"{key.namespace}/{key.policy}", ())}
         | _find_published_urls(policy_states[key], states_by_url)
         for key in keys
     }
@@ -129,13 +119,6 @@ def find_writing_accesses(
         for access, keys in claims.policies_by_access.items()
         if any(access[0] in written_urls[key] for key in keys)
     )
-
-
-def _find_drafted_urls(
-    key: RecordsKey, drafted_states: Mapping[str, Sequence[RepositoryState]]
-) -> set[str]:
-    states = drafted_states.get(f"{key.namespace}/{key.policy}", ())
-    return {state.remote.access[0] for state in states}
 
 
 def _find_published_urls(

@@ -7,6 +7,7 @@ move, a package waiting for removal, or a draft.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from fanout.api.git_repository import Repository
 from fanout.plan.moves.move_locations import PathHolder
@@ -16,9 +17,9 @@ from fanout.plan.observation.repository_state import (
     normalize_identity,
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import RecordedStatus, VariantLine
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.observation.repository_listing import build_remote
-from fanout.reconcile.ownership.path_claims import PathClaims, distinct_repositories
+from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     repository_key,
@@ -68,20 +69,16 @@ def read_recorded_paths(
             )
             if state_key.policy and state_key not in declared_keys:
                 recorded_paths.undeclared_owners.add(owner)
-            _add_owner(recorded_paths, owner, status_line)
+            recorded_paths.owner_by_path[status_line.place] = owner
+            recorded_paths.path_by_owner[owner] = status_line.place
+            places = [status_line.place]
+            if status_line.grant is not None and status_line.grant.repository:
+                places.append((status_line.grant.repository, status_line.grant.path))
+            for previous in status_line.left:
+                recorded_paths.former_owner_by_path[previous.place] = owner
+                places.append(previous.place)
+            recorded_paths.all_paths_by_owner[owner] = places
     return recorded_paths
-
-
-def _add_owner(recorded_paths: RecordedPaths, owner: PathOwner, status_line: VariantLine) -> None:
-    recorded_paths.owner_by_path[status_line.place] = owner
-    recorded_paths.path_by_owner[owner] = status_line.place
-    places = [status_line.place]
-    if status_line.grant is not None and status_line.grant.repository:
-        places.append((status_line.grant.repository, status_line.grant.path))
-    for previous in status_line.left:
-        recorded_paths.former_owner_by_path[previous.place] = owner
-        places.append(previous.place)
-    recorded_paths.all_paths_by_owner[owner] = places
 
 
 # ---- where else to look --------------------------------------------------------------------------
@@ -101,6 +98,7 @@ def find_former_repositories(
 ) -> FormerRepositoriesByPolicy:
     """Return repositories that a policy's records mention and no variant names.
 
+    `evaluated` are the policies of the pass.
     A repository that is now published to on another branch cannot be read and is left out.
     """
     former_by_policy = {}
@@ -112,7 +110,7 @@ def find_former_repositories(
     place_by_access = {
         build_remote(it).access: repository_place(it)
         for policy in all_policies
-        for it in distinct_repositories(policy)
+        for it in policy.distinct_repositories
         if repository_key(it) not in policy_paths.claims.branch_conflicts
     }
     for former_repositories in former_by_policy.values():
@@ -129,19 +127,25 @@ def _find_former(
     recorded_paths: RecordedPaths,
     repositories: Sequence[Repository],
 ) -> dict[str, tuple[Repository, list[str]]]:
-    named_places = set(resolved_policy.place_by_variant.values())
-    paths_by_place: dict[str, list[str]] = {}
-    for variant in resolved_policy.variants:
-        for place in recorded_paths.all_paths_by_owner.get(
-            (resolved_policy.namespace, variant.name), ()
-        ):
-            if place != (resolved_policy.place_by_variant[variant.name], variant.path):
+    namespace, records_key = resolved_policy.namespace, resolved_policy.records_key
+    wanted_places = {
+        it.name: (resolved_policy.place_by_variant[it.name], it.path)
+        for it in resolved_policy.variants
+    }
+    # After the variants, those whose targets are gone.
+    orphans = [
+        name
+        for name in recorded_paths.variants_by_policy.get(records_key, ())
+        if name not in wanted_places and may_remove(resolved_policy, name)
+    ]
+    named_places, paths_by_place = _named_places(resolved_policy), dict[str, list[str]]()
+    for name in (*wanted_places, *orphans):
+        for place in recorded_paths.all_paths_by_owner.get((namespace, name), ()):
+            if place != wanted_places.get(name):
                 paths_by_place.setdefault(place[0], []).append(place[1])
-    for place in _find_orphan_paths(resolved_policy, recorded_paths):
-        paths_by_place.setdefault(place[0], []).append(place[1])
-    for name in recorded_paths.draft_repositories.get(resolved_policy.records_key, ()):
-        if name not in named_places:
-            paths_by_place.setdefault(name, [])
+    for repository in recorded_paths.draft_repositories.get(records_key, ()):
+        if repository not in named_places:
+            paths_by_place.setdefault(repository, [])
     if not paths_by_place:
         return {}
     usable = usable_repositories(resolved_policy.namespace, repositories)
@@ -154,16 +158,6 @@ def _find_former(
         for place, paths in paths_by_place.items()
         if place in by_place
     }
-
-
-def _find_orphan_paths(
-    resolved_policy: ResolvedPolicy, recorded_paths: RecordedPaths
-) -> Iterator[PackagePlace]:
-    """Yield paths of a policy's variants whose targets are gone."""
-    present_variants = {variant.name for variant in resolved_policy.variants}
-    for name in recorded_paths.variants_by_policy.get(resolved_policy.records_key, ()):
-        if name not in present_variants and may_remove(resolved_policy, name):
-            yield from recorded_paths.all_paths_by_owner[resolved_policy.namespace, name]
 
 
 def may_remove(resolved_policy: ResolvedPolicy, variant: str) -> bool:
@@ -311,6 +305,15 @@ class PolicyPaths(Value, kw_only=True):
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         claims = PathClaims.build(all_policies, {it for it, _ in recorded_paths.owner_by_path})
         wanted_paths = find_wanted_paths(all_policies)
+        # Hand-written variants share one policy state per namespace.
+        places_by_namespace: dict[str, set[str]] = {}
+        for it in all_policies:
+            if it.upstream_policy is None:
+                places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
+        paths_by_url: dict[str, set[str]] = {}
+        recorded_places = recorded_paths.all_paths_by_owner.values()
+        for repository, path in chain(wanted_paths.values(), *recorded_places):
+            paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
         occupants: dict[str, dict[str, PathHolder]] = {}
         for (namespace, name), occupant in find_occupants(wanted_paths, recorded_paths).items():
             occupants.setdefault(namespace, {})[name] = occupant
@@ -319,13 +322,8 @@ class PolicyPaths(Value, kw_only=True):
             claims=claims,
             refusals=claims.find_refusals(recorded_paths.owner_by_path, ()),
             occupants=occupants,
-            places_by_namespace=_find_hand_written_places(all_policies),
-            paths_by_url=_group_by_url(
-                [
-                    *wanted_paths.values(),
-                    *(it for places in recorded_paths.all_paths_by_owner.values() for it in places),
-                ]
-            ),
+            places_by_namespace={it: frozenset(own) for it, own in places_by_namespace.items()},
+            paths_by_url={url: sorted(paths) for url, paths in paths_by_url.items()},
         )
 
     def with_writers(self, writing_accesses: frozenset[RepositoryAccess]) -> "PolicyPaths":
@@ -350,26 +348,6 @@ class PathOwnershipIndex(Value, kw_only=True):
     all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
     policy_paths: PolicyPaths
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
-
-    @classmethod
-    def build(
-        cls,
-        all_policies: Sequence[ResolvedPolicy],
-        evaluated: Sequence[ResolvedPolicy],
-        policy_paths: PolicyPaths,
-        repositories: Sequence[Repository],
-    ) -> "PathOwnershipIndex":
-        """Build the index from resolved policies and their paths.
-
-        `evaluated` are the policies of the pass.
-        """
-        return cls(
-            all_policies=all_policies,
-            policy_paths=policy_paths,
-            former_by_policy=find_former_repositories(
-                evaluated, all_policies, policy_paths, repositories
-            ),
-        )
 
     @property
     def recorded_paths(self) -> RecordedPaths:
@@ -420,8 +398,12 @@ class PathOwnershipIndex(Value, kw_only=True):
 
         `drafted_states`: states of the repositories with any draft of the policy.
         """
-        former = self.former_by_policy.get((resolved_policy.namespace, resolved_policy.name), {})
-        located = _locate_repositories(resolved_policy, former, repository_states)
+        former = self.former_by_policy.get(resolved_policy.subject, {}).values()
+        located: dict[str, LocatedRepository] = {}
+        for it in (*resolved_policy.distinct_repositories, *(it for it, _ in former)):
+            state = repository_states.get(repository_key(it))
+            if state is not None:
+                located[repository_place(it)] = LocatedRepository(it.metadata.name, state)
         own_states = {id(it.state) for it in located.values()}
         return PathOwnership(
             index=self,
@@ -434,43 +416,6 @@ class PathOwnershipIndex(Value, kw_only=True):
             else self.policy_paths.places_by_namespace[resolved_policy.namespace],
             stray_states=tuple(it for it in drafted_states if id(it) not in own_states),
         )
-
-
-def _group_by_url(places: Iterable[PackagePlace]) -> dict[str, list[str]]:
-    paths_by_url: dict[str, set[str]] = {}
-    for repository, path in places:
-        paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
-    return {url: sorted(paths) for url, paths in paths_by_url.items()}
-
-
-def _locate_repositories(
-    resolved_policy: ResolvedPolicy,
-    former: FormerRepositories,
-    repository_states: Mapping[str, RepositoryState],
-) -> dict[str, LocatedRepository]:
-    """Return observed repositories that the policy or its records name, by place."""
-    repositories = {id(item): item for item in resolved_policy.repositories.values()}
-    repositories_to_locate = [*repositories.values(), *(item for item, _ in former.values())]
-    located_by_place = {}
-    for repository in repositories_to_locate:
-        key = repository_key(repository)
-        if key in repository_states:
-            located_by_place[repository_place(repository)] = LocatedRepository(
-                repository.metadata.name, repository_states[key]
-            )
-    return located_by_place
-
-
-def _find_hand_written_places(all_policies: Sequence[ResolvedPolicy]) -> dict[str, frozenset[str]]:
-    """Return the repositories that hand-written variants name, by namespace.
-
-    They share one policy state per namespace.
-    """
-    places_by_namespace: dict[str, set[str]] = {}
-    for it in all_policies:
-        if it.upstream_policy is None:
-            places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
-    return {namespace: frozenset(places) for namespace, places in places_by_namespace.items()}
 
 
 def _named_places(resolved_policy: ResolvedPolicy) -> frozenset[str]:
@@ -512,26 +457,16 @@ def find_occupants(
     # Sorted, so that of several orphaned variants a newcomer always waits for the same one.
     for place, owner in sorted(departing):
         for newcomer in _find_overlapping(place[1], newcomers.get(place[0], [])):
-            occupant_by_newcomer.setdefault(
-                newcomer, _build_occupant(place, owner, wanted_paths, recorded_paths)
+            holder = PathHolder(
+                owner=owner,
+                policy=recorded_paths.title_by_owner[owner],
+                place=place,
+                is_moving=owner in wanted_paths,
+                is_leaving=recorded_paths.path_by_owner[owner] != place,
+                is_undeclared=owner in recorded_paths.undeclared_owners,
             )
+            occupant_by_newcomer.setdefault(newcomer, holder)
     return occupant_by_newcomer
-
-
-def _build_occupant(
-    place: PackagePlace,
-    owner: PathOwner,
-    wanted_paths: Mapping[PathOwner, PackagePlace],
-    recorded_paths: RecordedPaths,
-) -> PathHolder:
-    return PathHolder(
-        owner=owner,
-        policy=recorded_paths.title_by_owner[owner],
-        place=place,
-        is_moving=owner in wanted_paths,
-        is_leaving=recorded_paths.path_by_owner[owner] != place,
-        is_undeclared=owner in recorded_paths.undeclared_owners,
-    )
 
 
 def _find_overlapping(path: str, newcomers: list[tuple[str, PathOwner]]) -> Iterator[PathOwner]:

@@ -17,7 +17,6 @@ from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.ownership.path_ownership import trailer_owner
@@ -103,11 +102,12 @@ def _taken_hold(
     if owner.partition("/")[0] != spec.namespace:
         return Hold(
             Reason.PATH_TAKEN,
-            wording.describe_other_tenant(f"{spec.repository}:{spec.path}", spec.name),
+            f"{spec.repository}:{spec.path} holds a package that was published for a policy in"
+            f" another namespace; choose another path for {spec.name}",
             who=location_author(spec),
         )
-    sentence_start = wording.describe_other_publisher(
-        f"{spec.repository}:{spec.path}", owner.rstrip("/")
+    sentence_start = (
+        f"{spec.repository}:{spec.path} holds a package that was published for {owner.rstrip('/')}"
     )
     own_repository = resolved_policy.repositories[spec.name]
     for other_policy in all_policies:
@@ -118,16 +118,16 @@ def _taken_hold(
             ):
                 return Hold(
                     Reason.PATH_TAKEN,
-                    wording.describe_two_addresses(
-                        sentence_start,
-                        [own_repository.identity, other_repository.identity],
-                        [repository_state.remote.url, other_repository.spec.url],
-                    ),
+                    f"{sentence_start}: {own_repository.identity} and {other_repository.identity}"
+                    f" are one repository with two URLs, {repository_state.remote.url} and"
+                    f" {other_repository.spec.url}; use one URL in both, and change"
+                    " downstream.package of one variant",
                     who=location_author(spec),
                 )
     return Hold(
         Reason.PATH_TAKEN,
-        wording.describe_other_owner(sentence_start, spec.name),
+        f"{sentence_start} and was not removed; choose another path for {spec.name}, or delete the"
+        " package from the branch",
         who=format_maintainers(spec.repository),
     )
 
@@ -144,8 +144,8 @@ def _find_clone_hold(
         return None
     return Hold(
         Reason.PATH_TAKEN,
-        wording.describe_foreign_clone(
-            f"{spec.repository}:{spec.path}", lock.directory, lock.repo, spec.name
-        ),
+        f"{spec.repository}:{spec.path} holds a clone of {lock.directory} in {lock.repo} that was"
+        f" not published for {spec.name}; choose another path, or delete the package from the"
+        " branch",
         who=format_maintainers(spec.repository),
     )

@@ -27,7 +27,6 @@ from fanout.ports import (
     ReviewReader,
     StatusStore,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
@@ -91,7 +90,9 @@ class ForgeReader:
             if it.request.state is RequestState.OPEN
         }
         settings = self._read_settings(repository, memo, is_read=is_read) if open_heads else None
-        is_recent = settings is not None and self._is_recent(repository, settings)
+        is_recent = settings is not None and settings.is_recent(
+            repository.base_branch, self.instant
+        )
         return ForgeState(
             host=repository.forge.host,
             login=self.memo.login,
@@ -156,7 +157,9 @@ class ForgeReader:
         if unrecorded or any(ref in repository.state.refs for ref in missing):
             listed = repository.forge.open_requests(repository.name)
             opened = [it for it in listed if it.is_from(repository.name)]
-        closed = self._find_closed(repository, unrecorded - _own_heads(repository, opened))
+        base = repository.base_branch
+        own_heads = {f"{_BRANCH}{it.head_branch}" for it in opened if it.base_branch == base}
+        closed = self._find_closed(repository, unrecorded - own_heads)
         for ref in missing:
             heads[ref] = self._read_head(repository, ref, opened, closed.get(ref))
         if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():
@@ -253,29 +256,24 @@ class ForgeReader:
         that itself.
         """
         former = memo.settings
-        if former is not None and (not is_read or self._is_recent(repository, former)):
+        forge, name, base = repository.forge, repository.name, repository.base_branch
+        if former is not None and (not is_read or former.is_recent(base, self.instant)):
             return former
-        forge, name = repository.forge, repository.name
         facts = forge.repository(name)
         if facts.is_archived:
             raise Unavailable(
-                wording.describe_archived_repository(str(name), forge.host),
+                f"repository {name!s} is archived on {forge.host}",
                 reason="ForgeUnavailable",
-                remedy=wording.ARCHIVED_REMEDY,
+                remedy="unarchive the repository, or remove the Repository",
             )
         memo.settings = SettingsMemo(
             repository=facts,
-            branch=forge.branch(name, repository.base_branch)
-            if isinstance(forge, BranchReader)
-            else None,
-            base_branch=repository.base_branch,
+            branch=forge.branch(name, base) if isinstance(forge, BranchReader) else None,
+            base_branch=base,
             read=self.instant,
         )
         self.memo.has_changed = True
         return memo.settings
-
-    def _is_recent(self, repository: HostedRepository, settings: SettingsMemo) -> bool:
-        return settings.is_recent(repository.base_branch, self.instant)
 
     def _with_trees(self, state: RepositoryState, ref: str, facts: RequestFacts) -> RequestFacts:
         """Return the facts with the package trees, and refused revisions, of reviewed commits."""
@@ -321,13 +319,6 @@ class ForgeReader:
         except InvalidInput:  # a commit of people that cannot be read tells nothing
             pass
         return {}
-
-
-def _own_heads(repository: HostedRepository, opened: Iterable[ObservedRequest]) -> frozenset[str]:
-    """Return the heads of open requests to the Repository's branch."""
-    return frozenset(
-        f"{_BRANCH}{it.head_branch}" for it in opened if it.base_branch == repository.base_branch
-    )
 
 
 def _recorded_number(repository: HostedRepository, ref: str) -> int | None:

@@ -22,7 +22,6 @@ from fanout.reconcile.pull_requests.request_memo import (
     BranchMemo,
     OtherRequestMemo,
     RepositoryMemo,
-    SettingsMemo,
     digest_listing,
 )
 from fanout.selection.ref_names import drafts_prefix
@@ -97,7 +96,7 @@ class OtherRequestReader(Value, kw_only=True):
         repository, memo = self.repository, self._memo
         if not isinstance(repository.forge, BranchReader):
             return None
-        candidates: tuple[BranchMemo | SettingsMemo | None, ...] = (memo.settings, memo.rules)
+        candidates: tuple[BranchMemo | None, ...] = (memo.settings, memo.rules)
         branch_memos = [
             it
             for it in candidates

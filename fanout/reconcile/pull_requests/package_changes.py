@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError
 from fanout.package.merge.package_update import Files
 from fanout.package.package_patch import format_patch
@@ -18,7 +19,6 @@ from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_text import PackageChange
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
 from fanout.values import Value
 
@@ -73,13 +73,13 @@ class PackageChangeReader:
                     files_left_out.setdefault(patch.omitted_files, []).append(variant.spec.path)
         changes = _join_patches(paths_by_patch)
         changes += [
-            PackageChange(tuple(paths), (), wording.format_omitted_files(number))
+            PackageChange(tuple(paths), (), f"{pluralize(number, 'more file')} of each")
             for number, paths in sorted(files_left_out.items())
         ]
         rest = [variant.spec.path for variant in variants[_MAX_PACKAGES:]]
         if rest:
             changes.append(
-                PackageChange(tuple(rest), (), wording.format_omitted_packages(len(rest)))
+                PackageChange(tuple(rest), (), f"the changes of {pluralize(len(rest), 'package')}")
             )
         return tuple(changes)
 
@@ -95,16 +95,13 @@ class PackageChangeReader:
                 patch = _build_patch(variant, draft, open_reader)
             except FanoutError:
                 return PackagePatch(())
-            self._keep(key, patch)
+            size = 1 + sum(len(file.lines) for file in patch.files)
+            if self._lines_kept + size > _MAX_LINES_KEPT:
+                self._patches.clear()
+                self._lines_kept = 0
+            self._lines_kept += size
+            self._patches[key] = patch
         return patch
-
-    def _keep(self, key: tuple[str, str, str], patch: PackagePatch) -> None:
-        size = 1 + sum(len(file.lines) for file in patch.files)
-        if self._lines_kept + size > _MAX_LINES_KEPT:
-            self._patches.clear()
-            self._lines_kept = 0
-        self._lines_kept += size
-        self._patches[key] = patch
 
 
 def _join_patches(paths_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[PackageChange]:
@@ -122,8 +119,9 @@ def _join_patches(paths_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[Pac
                 continue
             lines += file.lines
             omitted_lines += file.omitted_lines
-        omitted = wording.format_omitted_parts(omitted_lines, omitted_files)
-        changes.append(PackageChange(paths, tuple(lines), omitted))
+        omitted = [(omitted_lines, "more line"), (omitted_files, "more file")]
+        words = " and ".join(pluralize(number, noun) for number, noun in omitted if number)
+        changes.append(PackageChange(paths, tuple(lines), words))
     return changes
 
 
@@ -179,6 +177,6 @@ def _patch_file(path: str, before: Files, after: Files) -> FilePatch:
     sides = [{path: side[path]} if path in side else {} for side in (before, after)]
     size = sum(len(data) for side in sides for _, data in side.values())
     if size > _MAX_FILE_SIZE:
-        return FilePatch((f"diff --git a/{path} b/{path}", wording.format_large_file(size)))
+        return FilePatch((f"diff --git a/{path} b/{path}", f"{size:,} bytes, too long to compare"))
     lines = tuple(format_patch(sides[0], sides[1], ("a", "b")))
     return FilePatch(lines[:_MAX_FILE_LINES], max(0, len(lines) - _MAX_FILE_LINES))

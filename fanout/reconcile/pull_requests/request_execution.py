@@ -27,7 +27,6 @@ from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.pull_requests.request_records import RequestResult
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.telemetry.error_isolation import run_isolated
 
 _WORKERS = 8  # requests that are worked on at once; each host admits fewer
@@ -170,18 +169,16 @@ class _RequestRun:
 
     def _kinds(self) -> Iterator[ActionKind]:
         change = self.change
+        is_edited = change.edit is not None or bool(change.added_labels)
         for kind, is_wanted in (
             (ActionKind.OPEN_REQUEST, change.opening is not None),
-            (ActionKind.UPDATE_REQUEST, change.opening is None and self._is_edited()),
+            (ActionKind.UPDATE_REQUEST, change.opening is None and is_edited),
             (ActionKind.SET_STATUS, change.status is not None),
             (ActionKind.CLOSE_REQUEST, change.closes),
             (ActionKind.MERGE_REQUEST, change.merge is not None),
         ):
             if is_wanted:
                 yield kind
-
-    def _is_edited(self) -> bool:
-        return self.change.edit is not None or bool(self.change.added_labels)
 
     def _make(self, kind: ActionKind, call: Callable[[Forge, RepositoryName], None]) -> None:
         """Make a call if it is wanted and possible, and keep its error."""
@@ -218,10 +215,11 @@ class _RequestRun:
         assert status is not None, "it is to be set"
         if not self._head:
             raise Conflict(
-                wording.describe_deleted_branch(self.change.head_ref), reason="RemoteMoved"
+                f"{self.change.head_ref.removeprefix('refs/heads/')} was deleted during the pass",
+                reason="RemoteMoved",
             )
         if not isinstance(forge, StatusStore):
-            raise Unavailable(wording.FORGE_WITHOUT_STATUSES, reason="ForgeRefuses")
+            raise Unavailable("the forge has no statuses of commits", reason="ForgeRefuses")
         forge.set_status(
             repository,
             self._head,
@@ -244,7 +242,9 @@ class _RequestRun:
         merge = self.change.merge
         assert merge is not None, "it is to be merged"
         if not isinstance(forge, RequestMerger):
-            raise Unavailable(wording.FORGE_WITHOUT_MERGES, reason="ForgeRefuses")
+            raise Unavailable(
+                "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
+            )
         forge.merge_request(repository, merge)
 
     def _note(

@@ -44,6 +44,19 @@ class HeadMemo(Value, kw_only=True):
     base_commit: str
     read: datetime
 
+    @property
+    def version(self) -> object:
+        """Return what identifies a state of the requests from the head."""
+        request = self.facts.request if self.facts is not None else None
+        own = request and (
+            request.number,
+            request.updated,
+            request.head_commit,
+            request.base_branch,
+        )
+        foreign = [(it.number, it.updated) for it in self.foreign_requests]
+        return self.listed_commit, self.base_commit, own, foreign
+
     def is_current(
         self, *, listed_commit: str, base_commit: str, base_branch: str, number: int | None
     ) -> bool:
@@ -92,25 +105,22 @@ class HeadMemo(Value, kw_only=True):
         return request.updated >= self.read - RACY_PERIOD
 
 
-class SettingsMemo(Value, kw_only=True):
-    """Settings of a repository and the rules of its branch."""
-
-    repository: RepositoryFacts
-    branch: BranchFacts | None
-    base_branch: str
-    read: datetime
-
-    def is_recent(self, base_branch: str, instant: datetime) -> bool:
-        """Return whether the settings were read a short time ago, and for this branch."""
-        return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
-
-
 class BranchMemo(Value, kw_only=True):
     """Rules of the Repository's branch."""
 
     branch: BranchFacts | None
     base_branch: str
     read: datetime
+
+
+class SettingsMemo(BranchMemo, kw_only=True):
+    """Settings of a repository and the rules of its branch."""
+
+    repository: RepositoryFacts
+
+    def is_recent(self, base_branch: str, instant: datetime) -> bool:
+        """Return whether the settings were read a short time ago, and for this branch."""
+        return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
 
 
 class OtherRequestMemo(Value, kw_only=True):
@@ -164,7 +174,7 @@ class HostMemo:
     def digest_requests(self) -> str:
         """Return a digest that changes with each request that is read anew and had changed."""
         rows = [
-            (name, ref, str(_version_of(head)))
+            (name, ref, str(head.version))
             for name, it in sorted(self.repositories.items())
             for ref, head in sorted(it.heads.items())
         ]
@@ -177,18 +187,13 @@ class HostMemo:
             memo = self.repositories.get(str(match.repository).lower())
             if memo is None:
                 continue  # nothing is known of this repository, so all of it will be read
-            head_ref = next(
-                (
-                    ref
-                    for ref, it in memo.heads.items()
-                    if it.facts is not None and it.facts.request.number == match.number
-                ),
-                None,
-            )
-            if head_ref is None:
+            for ref, head in memo.heads.items():
+                if head.facts is not None and head.facts.request.number == match.number:
+                    if head.facts.request.updated != match.updated:
+                        memo.heads[ref] = replace(head, read=LONG_AGO)
+                    break
+            else:
                 memo.unread_numbers.add(match.number)
-            elif _request_of(memo.heads[head_ref]).updated != match.updated:
-                memo.heads[head_ref] = replace(memo.heads[head_ref], read=LONG_AGO)
 
 
 @dataclass(slots=True)
@@ -206,7 +211,10 @@ class RequestMemos:
     def host(self, account_digest: str) -> HostMemo:
         """Return the memo of a host and credential, read from disk when first asked for."""
         if account_digest not in self._memos:
-            self._memos[account_digest] = self._read(account_digest)
+            memo = None
+            if self.directory is not None:
+                memo = read_cache_value(self._path(account_digest), self.version, HostMemo)
+            self._memos[account_digest] = memo or HostMemo()
         return self._memos[account_digest]
 
     def store(self, account_digest: str) -> None:
@@ -220,12 +228,6 @@ class RequestMemos:
             content = write_json(memo)
             write_cache_file(self._path(account_digest), content, self.version)
 
-    def _read(self, account_digest: str) -> HostMemo:
-        if self.directory is None:
-            return HostMemo()
-        path = self._path(account_digest)
-        return read_cache_value(path, self.version, HostMemo) or HostMemo()
-
     def _path(self, account_digest: str) -> Path:
         assert self.directory is not None, "the memos are kept on disk"
         name = hashlib.sha256(account_digest.encode()).hexdigest()[:32]
@@ -236,16 +238,3 @@ def digest_listing(requests: Iterable[ObservedRequest]) -> str:
     """Return a digest that changes with the heads and target branches of open requests."""
     rows = sorted((it.number, it.head_commit, it.base_branch) for it in requests)
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-
-
-def _version_of(memo: HeadMemo) -> object:
-    """Return what identifies a state of the requests from a head."""
-    request = memo.facts.request if memo.facts is not None else None
-    own = request and (request.number, request.updated, request.head_commit, request.base_branch)
-    foreign = [(it.number, it.updated) for it in memo.foreign_requests]
-    return memo.listed_commit, memo.base_commit, own, foreign
-
-
-def _request_of(memo: HeadMemo) -> ObservedRequest:
-    assert memo.facts is not None, "it was found by its number"
-    return memo.facts.request

@@ -24,7 +24,7 @@ from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.stage_drafts.draft_location import draft_branch
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
 from fanout.reconcile.observation.repository_listing import build_remote, get_draft_per
-from fanout.reconcile.ownership.owned_paths import find_owned_paths, with_observed_paths
+from fanout.reconcile.ownership.path_ownership import RecordedPaths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
 from fanout.reconcile.pull_requests.other_request_reader import (
@@ -37,7 +37,7 @@ from fanout.reconcile.pull_requests.request_memo import (
     HostMemo,
     RequestMemos,
 )
-from fanout.telemetry.error_isolation import run_isolated
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import replace
 
 _CALLS_AT_ONCE = 8  # to one host; its governor may let fewer through
@@ -69,7 +69,9 @@ class RequestObserver:
         the same object, because memos compare by identity.
         """
         names = {
-            build_remote(it).access: it.identity for it in repositories.values() if _has_forge(it)
+            build_remote(it).access: it.identity
+            for it in repositories.values()
+            if it.spec.forge.type is not ForgeType.NONE
         }
         self.hosted_urls = frozenset()
         if not names:
@@ -141,7 +143,12 @@ class RequestObserver:
 
         `names` are the identities of the Repositories, by access.
         """
-        recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
+        # Of all policies, by repository and full ref of the head.
+        recorded: dict[str, dict[str, RequestLine]] = {}
+        for policy_state in scope.policy_states.values():
+            for (place, head_ref), line in policy_state.status.requests.items():
+                recorded.setdefault(place, {})[head_ref] = line
+        subjects = _find_status_subjects(scope)
         granted_heads = _find_granted_heads(scope, self.install)
         owned_paths = find_owned_paths(scope.path_ownership.recorded_paths, scope.policy_states)
         forge_states: dict[int, ForgeState] = {}
@@ -212,34 +219,14 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
 
 def _read_contained(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
     """Return the forge state of a repository; a failure becomes part of it."""
-    outcome = run_isolated(partial(_read_state, reader, repository))
-    if isinstance(outcome, FanoutError):
-        login = reader.memo.login
-        return ForgeState(host=repository.forge.host, login=login, failure=outcome)
-    return outcome
-
-
-def _read_state(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
-    """Return the repository as its forge shows it. Raises FanoutError."""
-    # First the own requests: reading them may tell the rules of the branch.
-    state = reader.read_state(repository)
-    others = OtherRequestReader(reader=reader, repository=repository)
-    return replace(state, other_requests=others.read_requests())
-
-
-def _has_forge(repository: Repository) -> bool:
-    return repository.spec.forge.type is not ForgeType.NONE
-
-
-def _read_recorded(
-    policy_states: Mapping[RecordsKey, PolicyRecords],
-) -> Mapping[str, Mapping[str, RequestLine]]:
-    """Return the requests on record of all policies, by repository and full ref of the head."""
-    recorded: dict[str, dict[str, RequestLine]] = {}
-    for policy_state in policy_states.values():
-        for (repository, head_ref), line in policy_state.status.requests.items():
-            recorded.setdefault(repository, {})[head_ref] = line
-    return recorded
+    try:
+        with BARRIER:
+            # First the own requests: reading them may tell the rules of the branch.
+            state = reader.read_state(repository)
+            others = OtherRequestReader(reader=reader, repository=repository)
+            return replace(state, other_requests=others.read_requests())
+    except FanoutError as error:
+        return ForgeState(host=repository.forge.host, login=reader.memo.login, failure=error)
 
 
 def _find_granted_heads(scope: PassScope, install: str) -> Mapping[str, Set[str]]:
@@ -273,3 +260,37 @@ def _find_status_subjects(scope: PassScope) -> Mapping[str, Sequence[StatusSubje
             place = resolved_policy.place_by_variant[spec.name]
             subjects.setdefault(place, []).append(subject)
     return subjects
+
+
+OwnedPaths = Mapping[str, frozenset[str]]
+"""Paths on record, by identity of the repository."""
+
+
+def find_owned_paths(
+    recorded_paths: RecordedPaths, policy_states: Mapping[RecordsKey, PolicyRecords]
+) -> OwnedPaths | None:
+    """Return the paths that the records of all policies name, or None if some cannot be read.
+
+    These are the paths of what was published or released, and of what was left behind there.
+    """
+    if any(it.failure is not None or it.rewound is not None for it in policy_states.values()):
+        return None
+    paths: dict[str, set[str]] = {}
+    for places in recorded_paths.all_paths_by_owner.values():
+        for repository, path in places:
+            paths.setdefault(repository, set()).add(path)
+    return {repository: frozenset(it) for repository, it in paths.items()}
+
+
+def with_observed_paths(
+    recorded_paths: OwnedPaths | None, state: RepositoryState
+) -> frozenset[str] | None:
+    """Return the paths on record in a repository, with those of its drafts and publications.
+
+    The records do not name drafts, nor publications that a crash kept from them.
+    """
+    if recorded_paths is None:
+        return None
+    drafted = {draft.path for draft in state.drafts.values()}
+    recorded = recorded_paths.get(state.identity, frozenset())
+    return recorded | drafted | state.published_renderings.keys()

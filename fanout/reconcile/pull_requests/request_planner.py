@@ -1,19 +1,25 @@
-"""Planning of the pull requests of one policy: texts, calls, records."""
+"""Planning of the pull requests of one policy: texts, calls, records.
+
+On other people's pull requests, the status of fanout is planned once for each repository.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.plan.actions import ActionKind
+from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, build_record_action, with_requests
+from fanout.plan.pull_requests.other_requests import OtherStatuses, plan_other_statuses
 from fanout.plan.pull_requests.removal_requests import group_removals, without_declined
 from fanout.plan.pull_requests.request_group import group_orphaned, group_requests
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
+from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
+from fanout.reconcile.selection.policy_resolution import repository_key
 from fanout.values import Value, replace
 
 
@@ -41,7 +47,17 @@ class RequestPlanner(Value, kw_only=True):
             plan.planned, variants, plan.cleanup.removal_drafts, self.now
         )
         settings = read_request_settings(promotions)
-        plan = _without_declined_removals(plan)
+        # The branches of removals that a person declined are not written.
+        kept = without_declined(plan.cleanup.removal_drafts)
+        if kept != plan.cleanup.removal_drafts:
+            written = {draft.ref for draft in kept if draft.write is not None}
+            remaining = [
+                it
+                for it in plan.actions
+                if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
+            ]
+            cleanup = replace(plan.cleanup, removal_drafts=kept)
+            plan = replace(plan, cleanup=cleanup, actions=tuple(remaining))
         groups = (
             *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
             *group_orphaned(plan, states_by_repository, lines),
@@ -73,14 +89,28 @@ class RequestPlanner(Value, kw_only=True):
         return replace(plan, warnings=built.warnings)
 
 
-def _without_declined_removals(plan: PolicyPlan) -> PolicyPlan:
-    """Return the plan without the branches of removals that a person declined."""
-    kept = without_declined(plan.cleanup.removal_drafts)
-    if kept == plan.cleanup.removal_drafts:
-        return plan
-    written = {draft.ref for draft in kept if draft.write is not None}
-    actions = (
-        it for it in plan.actions if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
-    )
-    cleanup = replace(plan.cleanup, removal_drafts=kept)
-    return replace(plan, cleanup=cleanup, actions=tuple(actions))
+def plan_others(
+    scope: PassScope, repository_states: Mapping[str, RepositoryState], install: str
+) -> OtherStatuses:
+    """Plan the statuses in all repositories of a pass.
+
+    `repository_states` are by identity of the Repository object.
+    """
+    states = repository_states.values()
+    if not any(it.forge is not None and it.forge.other_requests for it in states):
+        return OtherStatuses((), ())
+    # Several policies may be in one repository; the first one's calls they are.
+    subjects: dict[str, RepositorySubject] = {}
+    for policy in scope.evaluated:
+        is_hand_written = policy.upstream_policy is None
+        for repository in policy.repositories.values():
+            state = repository_states[repository_key(repository)]
+            if state.identity not in subjects:
+                subjects[state.identity] = RepositorySubject(
+                    namespace=policy.namespace,
+                    policy="" if is_hand_written else policy.name,
+                    variant=policy.name if is_hand_written else "",
+                    repository=repository.metadata.name,
+                    state=state,
+                )
+    return plan_other_statuses(subjects.values(), install)

@@ -11,13 +11,9 @@ from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_marker import RequestText
 from fanout.plan.pull_requests.request_text import RequestContent, format_request
-from fanout.plan.pull_requests.template_variables import (
-    build_text_variables,
-    build_title_variables,
-)
+from fanout.plan.pull_requests.template_variables import build_text_variables, build_title_variables
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.selection.variant_spec import ExpressionFailure
@@ -54,7 +50,13 @@ class RequestTextBuilder(Value, kw_only=True):
         a template gives it. A template that fails or yields nothing gives a warning, and the
         request gets the built-in text: its wording is no reason to hold anything.
         """
-        contents = {group.key: self._build_content(group, merge) for group in groups}
+        contents: dict[RequestKey, RequestContent] = {}
+        for group in groups:
+            if group.removal is not None:
+                contents[group.key] = build_removal_content(group, merge)
+            else:
+                changes = self.change_reader.read_changes([it.rendered for it in group.members])
+                contents[group.key] = build_content(group, merge, changes)
         titles, title_warnings = self._render(
             promotions, _TITLE_FIELD, contents, build_title_variables
         )
@@ -68,12 +70,6 @@ class RequestTextBuilder(Value, kw_only=True):
             },
             tuple(dict.fromkeys([*title_warnings, *body_warnings])),
         )
-
-    def _build_content(self, group: RequestGroup, merge: MergeMethod) -> RequestContent:
-        if group.removal is not None:
-            return build_removal_content(group, merge)
-        changes = self.change_reader.read_changes([it.rendered for it in group.members])
-        return build_content(group, merge, changes)
 
     def _render(
         self,
@@ -95,19 +91,25 @@ class RequestTextBuilder(Value, kw_only=True):
                     self.budgets.get_budget(promotion),
                 )
         except FanoutError as error:
-            return {}, [wording.warn_default_text(where, error.reason, str(error))]
+            return {}, [_warn_default_text(where, error.reason, str(error))]
         texts: dict[RequestKey, str] = {}
         warnings: list[str] = []
         for key, text in zip(contents, rendered, strict=True):
             if isinstance(text, ExpressionFailure):
-                warnings.append(wording.warn_default_text(where, text.reason, text.problem))
+                warnings.append(_warn_default_text(where, text.reason, text.problem))
             elif text.strip():
                 texts[key] = text
             else:
-                warnings.append(
-                    wording.warn_default_text(where, "ExpressionError", wording.EMPTY_TEXT)
-                )
+                problem = "the template yields no text"
+                warnings.append(_warn_default_text(where, "ExpressionError", problem))
         return texts, warnings
+
+
+def _warn_default_text(where: object, reason: str, problem: str) -> str:
+    return (
+        f"{where}: {reason}: {problem}; the pull request has the built-in text until this is"
+        " corrected"
+    )
 
 
 _TITLE_FIELD, _BODY_FIELD = "titleTemplate", "bodyTemplate"

@@ -14,11 +14,15 @@ from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import LostBranch
 from fanout.ports import GitStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.ref_names import record_traces_ref, vendor_ref
+
+_RECORDS_REMEDY = (
+    "name the correct records repository with --records, or restore it from a backup; if there is"
+    " none, run `fanout sweep --new-records`, which loses suspensions, approvals and evidence"
+)
 
 
 def find_lost_policies(
@@ -34,7 +38,19 @@ def find_lost_policies(
     other namespaces have in theirs is not counted: anybody who may push to a repository can make
     such a branch. `blank_reason`: why nothing at all is on record.
     """
-    error_by_remote = _find_own_branches(blank_reason, listings, install)
+    # These branches this installation alone writes. Others below `drafts/` may be anybody's.
+    own_refs = (vendor_ref(install), record_traces_ref(install))
+    error_by_remote = {
+        remote: InvalidInput(
+            f"{blank_reason}, but {url_of_remote(remote)} has branch"
+            f" {ref.removeprefix('refs/heads/')} of this installation",
+            reason="RecordsLost",
+            remedy=_RECORDS_REMEDY,
+        )
+        for remote, listing in listings.items()
+        if not isinstance(listing, FanoutError)
+        and (ref := next((it for it in own_refs if it in listing.refs), ""))
+    }
     if not error_by_remote:
         return {}
     errors: dict[PolicyKey, InvalidInput] = {}
@@ -44,28 +60,6 @@ def find_lost_policies(
         if lost := sorted(remotes & error_by_remote.keys()):
             errors[policy.key] = error_by_remote[lost[0]]
     return errors
-
-
-def _find_own_branches(
-    blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
-) -> Mapping[str, InvalidInput]:
-    """Return an error for each remote with a branch that this installation alone writes.
-
-    Other branches below `drafts/` may belong to anybody.
-    """
-    own_refs = (vendor_ref(install), record_traces_ref(install))
-    return {
-        remote: InvalidInput(
-            wording.describe_found_branch(
-                blank_reason, url_of_remote(remote), ref.removeprefix("refs/heads/")
-            ),
-            reason="RecordsLost",
-            remedy=wording.RECORDS_REMEDY,
-        )
-        for remote, listing in listings.items()
-        if not isinstance(listing, FanoutError)
-        and (ref := next((it for it in own_refs if it in listing.refs), ""))
-    }
 
 
 @contextmanager
@@ -79,11 +73,16 @@ def count_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
     except InvalidInput as error:
         if lost_branch is None:
             raise
-        branch, repository = lost_branch.branch, lost_branch.repository
+        branch, repository, others = lost_branch.branch, lost_branch.repository, lost_branch.others
+        names = "1 with another name" if others == 1 else f"{others} with other names"
         raise InvalidInput(
-            wording.describe_other_branches(error.problem, branch, repository, lost_branch.others),
+            f"{error.problem}; {repository} has no branch {branch}, but {names}",
             reason=error.reason,
-            remedy=wording.format_renaming_remedy(branch, repository),
+            remedy=(
+                f"run `git ls-remote {repository}`; if a branch there has the records, rename it"
+                f" back to {branch}; else name the correct records repository with --records, or"
+                " restore it from a backup"
+            ),
             where=error.where,
         ) from error
 
@@ -99,9 +98,9 @@ def refuse_lost_policy_state(
         resolved_policy, repository_states, variants, git
     ):
         raise InvalidInput(
-            wording.describe_lost_policy_records(repository_state.remote.url, artifact),
+            f"the policy has no records, but {repository_state.remote.url} has {artifact}",
             reason="RecordsLost",
-            remedy=wording.RECORDS_REMEDY,
+            remedy=_RECORDS_REMEDY,
         )
 
 

@@ -6,7 +6,7 @@ is taken in is no record; one that is deleted afterwards changes nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -27,8 +27,8 @@ from fanout.plan.records.policy_records import (
 )
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_scope import PassSubject
+from fanout.reconcile.records.rewound_records import format_reset_remedy
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, replace
 
@@ -89,27 +89,29 @@ class RecordIntake:
         listing, intake = self._pending.read(), _Intake(now)
         if listing.admission_problem is None:
             waiting = self._refuse_unusable(listing, intake)
-            self._take_in_policies(waiting, intake)
+            keys = sorted(waiting)
+            states = run_isolated(partial(self._records.read, keys)) if keys else {}
+            for key in keys:
+                if isinstance(states, FanoutError):
+                    self._wait(key, waiting[key], states, intake, is_held=True)
+                else:
+                    self._take_in_policy(key, waiting[key], states[key], intake)
         else:
-            self._await_admission(listing.objects, listing.admission_problem, intake)
+            # All records wait. Those that were refused stay so.
+            for item in listing.objects:
+                if not item.state.is_refused:
+                    state = _build_state(listing.admission_problem, now)
+                    self._write_state(item, state, intake)
         self._records.hold_status(intake.held)
         # What is not written now is written the next time: the records in Git say what to write.
         errors = self._pending.write_states(intake.states) if intake.states else {}
-        intake.problems += (wording.describe_unwritten_record(it, str(errors[it])) for it in errors)
+        intake.problems += (f"{it} could not be written: {errors[it]!s}" for it in errors)
         return IntakeResult(
             frozenset(intake.changed),
             tuple(sorted(intake.problems)),
             listing.admission_problem,
             intake.has_more,
         )
-
-    def _await_admission(
-        self, items: Sequence[RecordObject], problem: FanoutError, intake: _Intake
-    ) -> None:
-        """Say of all records that they wait. Those that were refused stay so."""
-        for item in items:
-            if not item.state.is_refused:
-                self._write_state(item, _build_state(problem, intake.now), intake)
 
     def _refuse_unusable(
         self, listing: RecordListing, intake: _Intake
@@ -127,18 +129,6 @@ class RecordIntake:
                 self._write_state(item, replace(refused, is_refused=True), intake)
         return waiting
 
-    def _take_in_policies(
-        self, waiting: Mapping[RecordsKey, Sequence[RecordObject]], intake: _Intake
-    ) -> None:
-        if not waiting:
-            return
-        states = run_isolated(partial(self._records.read, sorted(waiting)))
-        for key, items in sorted(waiting.items()):
-            if isinstance(states, FanoutError):
-                self._wait(key, items, states, intake, is_held=True)
-            else:
-                self._take_in_policy(key, items, states[key], intake)
-
     def _take_in_policy(
         self,
         key: RecordsKey,
@@ -147,7 +137,9 @@ class RecordIntake:
         intake: _Intake,
     ) -> None:
         """Take in the records of one policy; what fails holds no other policy."""
-        accepting = [item for item in items if _accepts_records(item)]
+        accepting = [
+            it for it in items if it.manifest["spec"].get("action") == Action.ACCEPT_RECORDS
+        ]
         obstacle = self._find_obstacle(key, policy_records)
         is_known = obstacle is not None and obstacle.reason == Reason.RECORDS_REWOUND
         is_rewound = (is_known or policy_records.rewound is not None) and bool(accepting)
@@ -172,7 +164,8 @@ class RecordIntake:
         known_uids = {record.uid for record in policy_records.records}
         for item, entry in zip(taken, entries, strict=True):
             if entry.uid not in known_uids:
-                intake.changed |= _list_changed(key, entry)
+                names = (key.policy,) if key.policy else entry.spec.variants
+                intake.changed |= {PassSubject(key.namespace, name) for name in names}
             self._write_state(item, RecordState(record=entry.name, at=entry.at), intake)
 
     def _wait(
@@ -185,7 +178,8 @@ class RecordIntake:
         is_held: bool,
     ) -> None:
         """Leave the records of a policy for the next time; `is_held`: it must not go on."""
-        problem = wording.describe_waiting_records(key.namespace, key.policy, str(error))
+        subject = f"policy {key.policy}" if key.policy else "variants without a policy"
+        problem = f"records of {subject} in namespace {key.namespace} wait: {error}"
         intake.problems.append(problem)
         if is_held:
             # One of them may be a suspension.
@@ -211,19 +205,27 @@ class RecordIntake:
         if rewound is not None and not policy_records.head and obstacle is None:
             # The last pass was before. The repository itself may be missing.
             raise InvalidInput(
-                wording.describe_missing_branch(rewound.branch, rewound.last_seen[:12]),
+                f"{rewound.branch} does not exist; commit {rewound.last_seen[:12]} was its last"
+                " known head",
                 reason="RecordsLost",
-                remedy=wording.MISSING_BRANCH_REMEDY,
+                remedy="restore it, or name the correct records repository with --records",
             )
         if rewound is not None and not is_accepted:
             raise InvalidInput(
-                wording.describe_rewound_intake(rewound.branch),
+                f"{rewound.branch} was put back to an older state",
                 reason="RecordsRewound",
-                remedy=wording.format_reset_remedy(
-                    wording.BRANCH_RESTORATION, f"{key.namespace}/{key.policy}"
-                ),
+                remedy=format_reset_remedy("restore the branch", f"{key.namespace}/{key.policy}"),
             )
-        return self._records.append_once(key, [_submit(item) for item in items], now)
+        submitted = [
+            SubmittedRecord(
+                uid=it.uid,
+                manifest=it.manifest,
+                author=CommitIdentity(it.by, format_user(it.by)),
+                groups=it.groups,
+            )
+            for it in items
+        ]
+        return self._records.append_once(key, submitted, now)
 
     def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:
         if replace(item.state, at=state.at) != state:
@@ -234,7 +236,10 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
     """Return the error of an object that never counts, or None."""
     if admitted_since is None or item.created_at < admitted_since:
         return InvalidInput(
-            wording.UNPROVEN_RECORD, reason="AdmissionMissing", remedy=wording.UNPROVEN_REMEDY
+            "nothing proves who created the record: the admission policies were written later, or"
+            " less than a minute before",
+            reason="AdmissionMissing",
+            remedy="delete it, and create it again",
         )
     problems = list(_find_errors(item))
     if problems:
@@ -244,28 +249,17 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
 
 def _find_errors(item: RecordObject) -> Iterable[str]:
     if _UNUSABLE_USER.search(item.by):
-        yield wording.describe_unusable_user(item.by)
+        yield f"user {item.by!r} (annotation fanout.dev/by) cannot be the author of a commit"
     parsed, errors = validate_object(item.manifest)
     yield from (f"{it.field}: {it.problem}" for it in errors if it.severity == "error")
     if isinstance(parsed, Decision):
         expires = parsed.spec.expires
         # Compared with the creation: one that waited for longer than it was to hold was valid.
         if expires is not None and expires <= item.created_at:
-            yield wording.describe_expired_record(format_instant(item.created_at))
-
-
-def _accepts_records(item: RecordObject) -> bool:
-    return bool(item.manifest["spec"].get("action") == Action.ACCEPT_RECORDS)
-
-
-def _submit(item: RecordObject) -> SubmittedRecord:
-    author = CommitIdentity(item.by, format_user(item.by))
-    return SubmittedRecord(uid=item.uid, manifest=item.manifest, author=author, groups=item.groups)
-
-
-def _list_changed(key: RecordsKey, entry: RecordEntry) -> frozenset[PassSubject]:
-    names = (key.policy,) if key.policy else entry.spec.variants
-    return frozenset(PassSubject(key.namespace, name) for name in names)
+            yield (
+                "spec.expires: is not after the creation of the object at"
+                f" {format_instant(item.created_at)}"
+            )
 
 
 def _build_state(error: FanoutError, at: datetime) -> RecordState:

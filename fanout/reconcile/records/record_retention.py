@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 from fanout.ports import PendingRecords
-from fanout.reconcile import reconcile_wording as wording
 from fanout.values import Value
 
 # Those on record may be many, and nothing waits for their deletion.
@@ -43,5 +42,5 @@ class RecordRetention:
         errors = self._pending.delete(expired[:MAX_DELETIONS])
         has_more = len(expired) > MAX_DELETIONS and not errors
         self._next_deletion = now if has_more else now + _INTERVAL
-        problems = (wording.describe_undeleted_record(it, str(errors[it])) for it in errors)
+        problems = (f"{it} could not be deleted: {errors[it]!s}" for it in errors)
         return DeletionResult(tuple(sorted(problems)), has_more)

@@ -7,9 +7,8 @@ repositories (design §3, "Order of effects"). The same holds for a record that 
 and left a trace in a repository.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
@@ -17,7 +16,6 @@ from fanout.plan.observation.repository_state import RecordTrace, RepositoryStat
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.values import Value, replace
@@ -103,12 +101,17 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
     """Raise InvalidInput if the records branch does not descend from its last seen commit."""
     if rewound is None:
         return
+    lines, missing = describe_missing_records(rewound), ""
+    if lines:
+        more = f" and {len(lines) - _MAX_LISTED} more" if len(lines) > _MAX_LISTED else ""
+        missing = f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
+    elif rewound.records is not None:
+        missing = "; no record is missing, only status"
     raise InvalidInput(
-        wording.describe_reset_branch(
-            rewound.branch, rewound.last_seen[:12], _format_missing(rewound)
-        ),
+        f"{rewound.branch} was reset: it does not contain commit {rewound.last_seen[:12]}, its"
+        f" last known head{missing}",
         reason="RecordsRewound",
-        remedy=wording.format_reset_remedy(wording.BRANCH_RESTORATION, title),
+        remedy=format_reset_remedy("restore the branch", title),
     )
 
 
@@ -118,12 +121,12 @@ def refuse_missing_records(
     """Raise InvalidInput if a publication shows that records are missing."""
     sentences = [variant.rewound_records for variant in variants if variant.rewound_records]
     if sentences:
+        more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
         raise InvalidInput(
-            wording.describe_reset_records(
-                sentences[0], len(sentences) - 1, policy_state.head[:12]
-            ),
+            f"{sentences[0]}{more}: the records were reset to an older state (commit"
+            f" {policy_state.head[:12]})",
             reason="RecordsRewound",
-            remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
+            remedy=format_reset_remedy("restore the newer records", title),
         )
 
 
@@ -133,35 +136,37 @@ def refuse_lost_traces(
     """Raise InvalidInput if a repository names a record that is not on record."""
     for state, trace in lost_traces:
         raise InvalidInput(
-            wording.describe_lost_trace(trace.record, state.remote.url),
+            f"record {trace.record} stopped something and is named in {state.remote.url}, but it"
+            " is not on record: the records were reset to an older state",
             reason="RecordsRewound",
-            remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
+            remedy=format_reset_remedy("restore the newer records", title),
         )
+
+
+def format_reset_remedy(restoration: str, title: str) -> str:
+    """Format the remedy of records that were reset. `title` is NAMESPACE/NAME."""
+    namespace, _, name = title.partition("/")
+    return (
+        f"{restoration}; or, to continue from what the repositories have published, run"
+        f" `fanout accept-records {name} -n {namespace} --reason WHY`"
+    )
 
 
 def describe_missing_records(rewound: RewoundBranch) -> list[str]:
     """Return one line for each missing record."""
-    return [
-        f"{record.kind} {record.name} of {record.by}: {_describe_fields(record.fields)}"
-        for record in rewound.records or ()
-    ]
-
-
-def _format_missing(rewound: RewoundBranch) -> str:
-    if rewound.records is None:
-        return ""
-    lines = describe_missing_records(rewound)
-    return wording.format_missing_records(lines[:_MAX_LISTED], max(0, len(lines) - _MAX_LISTED))
-
-
-def _describe_fields(fields: Mapping[str, Any]) -> str:
-    words = [fields.get(name) for name in ("action", "check", "status", "revision")]
-    stage_words = [f"stage {fields['stage']}"] if fields.get("stage") else []
-    return " ".join([*filter(None, words), *stage_words, *fields.get("variants", ())])
+    lines = []
+    for record in rewound.records or ():
+        fields = record.fields
+        words = [fields.get(name) for name in ("action", "check", "status", "revision")]
+        stage_words = [f"stage {fields['stage']}"] if fields.get("stage") else []
+        description = " ".join([*filter(None, words), *stage_words, *fields.get("variants", ())])
+        lines.append(f"{record.kind} {record.name} of {record.by}: {description}")
+    return lines
 
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:
     publication = published.tag or variant.spec.path
-    return wording.describe_unrecorded_publication(
-        publication, published.merge[:12], variant.spec.repository
+    return (
+        f"publication {publication} ({published.merge[:12]}) of {variant.spec.repository} is"
+        " missing from the records"
     )

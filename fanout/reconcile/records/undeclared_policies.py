@@ -12,7 +12,6 @@ from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.world import World
 
 
@@ -32,7 +31,9 @@ def find_undeclared(
     may_be_renamed = any(it.lost_branch is not None for it in policy_states.values())
     # What is unread is reported elsewhere; a second warning about its policies would mislead.
     policies = (
-        wording.describe_undeclared_policy(key.namespace, key.policy, contents)
+        f"policy {key.namespace}/{key.policy} is not declared but has {' and '.join(contents)};"
+        " declare it again, or, to remove it, declare it with targets that match nothing and run"
+        f" `fanout remove {key.policy} --all-gone --reason WHY`"
         for key, policy_state in sorted(policy_states.items())
         if key.policy and (key.namespace, key.policy) not in declared_names
         if namespace in ("", key.namespace)
@@ -60,11 +61,12 @@ def _find_undeclared_variants(
     }
     for name, status_line in sorted(policy_state.status.variants.items()):
         if (namespace, name) not in declared_names:
-            yield wording.describe_undeclared_variant(
-                namespace,
-                name,
-                f"{status_line.repository}, {status_line.path}",
-                is_published=status_line.published is not None,
+            is_published = status_line.published is not None
+            state = "its package is still published" if is_published else "it has records"
+            yield (
+                f"PackageVariant {namespace}/{name} is not declared, but {state}"
+                f" ({status_line.repository}, {status_line.path}) and is not updated; declare it"
+                f" again, or run `fanout remove {name} --reason WHY`"
             )
 
 
@@ -89,7 +91,8 @@ def refuse_undeclared(world: World, declared: DeclaredObjects, namespace: str, p
     warnings = find_undeclared({key: world.records.read([key])[key]}, declared, namespace)
     if warnings:
         raise InvalidInput(
-            wording.describe_recorded_policy(namespace, policy),
+            f"policy {namespace}/{policy} has records but is not declared",
             reason="NotFound",
-            remedy=wording.UNDECLARED_REMEDY,
+            remedy="declare it again with targets that match nothing, then run the command again;"
+            " its deletionPolicy decides whether its packages stay",
         )

@@ -16,6 +16,7 @@ from fanout.api.object_meta import GROUP
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -69,8 +70,12 @@ def find_removal_doubt(
     # Expressions that fail are not among these: their targets are present, by their keys.
     source = next(declared.find_unusable_targets(policy), "")
     if source:
-        sentence = wording.describe_unusable_declaration(source)
-        return Hold(Reason.INVALID_OBJECT, sentence, wording.OWNER_OF_OBJECTS)
+        sentence = f"a target may be in a declaration that cannot be used: {source}"
+        return Hold(
+            Reason.INVALID_OBJECT,
+            sentence,
+            "the owner of the objects (`fanout validate` reports their errors)",
+        )
     return _find_new_definition(declared, policy, now)
 
 
@@ -92,9 +97,15 @@ def _find_new_definition(
             continue
         until = defined + RESTORATION_TIME
         if now < until:
-            sentence = wording.describe_new_definition(selector.kind, format_instant(until))
+            sentence = (
+                f"kind {selector.kind} was defined again after the policy was created; a restore"
+                f" can still add its objects until {format_instant(until)}"
+            )
             return Hold(
-                Reason.TARGETS_UNCERTAIN, sentence, wording.RESTORER_OF_OBJECTS, until=until
+                Reason.TARGETS_UNCERTAIN,
+                sentence,
+                "nobody (opens automatically), or whoever restores the objects",
+                until=until,
             )
     return None
 
@@ -161,7 +172,17 @@ def find_orphans(
         if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
     branches = _find_removal_branches(resolved_policy, repository_states)
-    return tuple(_with_removal_branches(it, branches) for it in orphans)
+    if not branches:
+        return tuple(orphans)
+    return tuple(
+        replace(
+            orphan,
+            locations=tuple(
+                replace(it, removal_branch=branches.get(it.place, "")) for it in orphan.locations
+            ),
+        )
+        for orphan in orphans
+    )
 
 
 def _find_removal_branches(
@@ -175,15 +196,6 @@ def _find_removal_branches(
         if draft.policy == resolved_policy.title
         for path in draft.trees_by_path
     }
-
-
-def _with_removal_branches(
-    orphan: OrphanLocations, branches: Mapping[PackagePlace, str]
-) -> OrphanLocations:
-    if not branches:
-        return orphan
-    locations = (replace(it, removal_branch=branches.get(it.place, "")) for it in orphan.locations)
-    return replace(orphan, locations=tuple(locations))
 
 
 def locate_orphan(
@@ -297,7 +309,10 @@ def _evaluate_gate(
     orphaned: tuple[OrphanedVariant, ...],
     removal_inputs: RemovalInputs,
 ) -> RemovalEvaluation:
-    facts = removal_inputs.facts
+    facts, policy = removal_inputs.facts, resolved_policy.upstream_policy
+    limit: Amount = Fraction(1)  # deleted by its name, so nobody has to ask
+    if policy is not None:
+        limit = REMOVAL_LIMIT if policy.spec.removal_limit is None else policy.spec.removal_limit
     return evaluate_removals(
         RemovalFacts(
             policy=resolved_policy.name,
@@ -309,7 +324,7 @@ def _evaluate_gate(
             ),
             orphaned=orphaned,
             now=facts.now,
-            limit=_find_limit(resolved_policy),
+            limit=limit,
             confirmations=read_confirmations(removal_inputs.records),
             decisions=facts.records.decisions,
             suspended=facts.suspended,
@@ -321,13 +336,6 @@ def _evaluate_gate(
             keeps_packages=orphans_packages(resolved_policy),
         )
     )
-
-
-def _find_limit(resolved_policy: ResolvedPolicy) -> Amount:
-    if resolved_policy.upstream_policy is None:
-        return Fraction(1)  # deleted by its name, so nobody has to ask
-    limit = resolved_policy.upstream_policy.spec.removal_limit
-    return REMOVAL_LIMIT if limit is None else limit
 
 
 # A removal with one of these ends, also where a pull request for it is open; others delay it.
@@ -346,7 +354,9 @@ def _draft_removals(
     # A closed request keeps its packages, so that it is on record what was declined.
     hold = next((it for it in holds if it.reason != Reason.REQUEST_CLOSED), None)
     if hold is None and not is_publishing:
-        hold = Hold(Reason.SWEEP_AWAITED, wording.REMOVED_IN_SWEEPS)
+        hold = Hold(
+            Reason.SWEEP_AWAITED, "this pass only writes drafts; a sweep removes the package"
+        )
     for removal in removal_steps:
         if removal.awaits_request:
             yield draft_removal(removal, TARGET_GONE, hold)
@@ -423,7 +433,7 @@ def _unreachable_hold(
     for removal in removal_steps:
         if removal.repository_state is not None and removal.repository_state.failure is not None:
             failure = removal.repository_state.failure
-            return Hold(str(failure.reason), str(failure), wording.OWNER_OF_REPOSITORY)
+            return Hold(str(failure.reason), str(failure), "the owner of the repository")
     missing_places = [
         location.place
         for location in orphan_locations.locations
@@ -432,19 +442,33 @@ def _unreachable_hold(
     if not missing_places or all(removal.keeps_package for removal in removal_steps):
         return None
     name, path = missing_places[0]
-    problem = wording.describe_unusable_place(orphan_locations.name, path, name)
     return Hold(
-        Reason.UNKNOWN_REPOSITORY, f"{problem}; {_advise_repository(resolved_policy)}", AUTHOR
+        Reason.UNKNOWN_REPOSITORY,
+        f"{orphan_locations.name} is at {path} in {name}, for which the namespace has no"
+        f" Repository; {_advise_repository(resolved_policy)}",
+        AUTHOR,
     )
+
+
+REPOSITORY_REMEDY = (
+    "declare the Repository again with this URL and branch, or set deletionPolicy: Orphan to leave"
+    " the package as it is"
+)
 
 
 def _advise_repository(resolved_policy: ResolvedPolicy) -> str:
     """Return what lets go of a package whose Repository is gone."""
     declaration = resolved_policy.declaration
     if declaration is None or not declaration.is_being_deleted:
-        return wording.REPOSITORY_REMEDY
+        return REPOSITORY_REMEDY
     meta, kind = declaration.metadata, declaration.kind.lower()
-    return wording.advise_orphaning(f"{kind}.{GROUP} {meta.name} -n {meta.namespace}")
+    change = '{"spec": {"deletionPolicy": "Orphan"}}'
+    return (
+        "to leave the package as it is, run `kubectl patch"
+        f" {kind}.{GROUP} {meta.name} -n {meta.namespace} --type=merge -p '{change}'`; or declare"
+        " the Repository again with this URL and branch, which cannot be done in a namespace that"
+        " is being deleted"
+    )
 
 
 def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmation, ...]:
@@ -500,7 +524,8 @@ def summarize_orphans(
 
     The remedy is "" where nobody has to confirm the removal.
     """
-    orphan_count, limit = wording.describe_orphans(len(orphans)), removal_decision.limit
+    orphan_count = f"{pluralize(len(orphans), 'variant')} without a target"
+    limit = removal_decision.limit
     holds = (hold for it in orphans for hold in removal_decision.holds.get(it.name, ()))
     unreachable = [it for it in holds if it.reason == Reason.UNKNOWN_REPOSITORY]
     # No confirmation lets a package go whose repository is not declared.
@@ -509,8 +534,8 @@ def summarize_orphans(
     if limit is None:
         return Reason.TARGET_GONE, orphan_count, ""
     edited = " --edited" if find_edited(removal_decision) else ""
-    remedy = wording.advise_confirmation(format_removal_command(policy, f"--all-gone{edited}"))
-    return limit.reason, f"{orphan_count}: {limit.message}", remedy
+    command = format_removal_command(policy, f"--all-gone{edited}")
+    return limit.reason, f"{orphan_count}: {limit.message}", f"to confirm, run `{command}`"
 
 
 def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
@@ -532,15 +557,18 @@ def _describe_orphan(
     hold = wording.append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
     branches = [it.removal_branch for it in locations if it.removal_branch]
     if holds is None:
-        consequence = wording.describe_kept_orphan(resolved_policy.name, name)
+        consequence = (
+            f"to remove it, run `fanout remove {resolved_policy.name} {name} --reason WHY`"
+        )
     elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
-        consequence = wording.describe_requested_orphan(branches[0], hold)
+        detail = f"; {hold}" if hold else ""
+        consequence = f"it is removed by the pull request of {branches[0]}{detail}"
     elif holds:
-        consequence = wording.describe_held_orphan(hold)
+        consequence = f"it stays: {hold}"
     else:
-        consequence = wording.REMOVED_NEXT
+        consequence = "the next sweep removes it"
     places = [f"{path} in {repository}" for repository, path in (it.place for it in locations)]
-    return wording.describe_orphan(name, places, consequence)
+    return f"variant {name} ({', '.join(places)}) has no target any more; {consequence}"
 
 
 def add_removal_hold(

@@ -10,7 +10,6 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import PublicationGroup, group_publications
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import Sandbox
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
@@ -52,17 +51,20 @@ def build_commit_messages(
                     budgets.get_budget(promotion),
                 )
         except FanoutError as error:
-            warnings.append(wording.warn_default_message(where, error))
+            warnings.append(_warn_default_message(where, error))
             continue
         for (key, _), text in zip(publications_and_contexts, filled_texts, strict=True):
-            problem = wording.EMPTY_TEXT
             if isinstance(text, ExpressionFailure):
-                problem = text.problem
+                warnings.append(_warn_default_message(where, text.problem))
             elif text.strip():
                 texts[key] = f"{text.strip()}\n"
-                continue
-            warnings.append(wording.warn_default_message(where, problem))
+            else:
+                warnings.append(_warn_default_message(where, "the template yields no text"))
     return CommitMessages(texts, tuple(dict.fromkeys(warnings)))
+
+
+def _warn_default_message(where: object, problem: object) -> str:
+    return f"{where}: {problem}; the commit has the default message until this is corrected"
 
 
 _PublicationContexts = list[tuple[PublicationGroup, Mapping[str, Any]]]

@@ -77,15 +77,21 @@ class PublicationMemo(Value):
             self.statements[vendor_commit] = by_key
         return self.statements[vendor_commit]
 
+    def find_statement(
+        self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
+    ) -> PublicationStatement | None:
+        """Return the statement about a publication, or None if there is none."""
+        newest = repository_state.last_statements
+        return self.read_statements(reader, newest).get((path, number)) if newest else None
+
     def find_commit(
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
     ) -> str:
         """Return the commit of a publication by its tag, else by its statement, else ""."""
         tagged = repository_state.refs.get(tag_ref(path, number), "")
-        if tagged or not repository_state.last_statements:
+        if tagged:
             return tagged
-        statements = self.read_statements(reader, repository_state.last_statements)
-        statement = statements.get((path, number))
+        statement = self.find_statement(reader, repository_state, path, number)
         return statement.merge if statement is not None else ""
 
 
@@ -151,13 +157,6 @@ class PublicationHistory(Value):
     def _numbers(self) -> range:
         """Return the numbers of the publications at the path, newest first."""
         return range(self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1)
-
-    def _find_statement(self, number: int) -> PublicationStatement | None:
-        newest = self.repository_state.last_statements
-        if not newest:
-            return None
-        statements = self.memo.read_statements(self.reader, newest)
-        return statements.get((self.spec.path, number))
 
     def _find_commit(self, number: int) -> str:
         return self.memo.find_commit(self.reader, self.repository_state, self.spec.path, number)
@@ -247,19 +246,19 @@ class PublicationHistory(Value):
                 continue
             if publication is not None:
                 yield publication, last_commit, replaced_tree
-            parents = self.reader.commit(commit).parents
-            last_commit, replaced_tree = (
-                parents[0] if parents else "",
-                trailers.onto if trailers is not None else "",
-            )
+            last_commit = self._first_parent(commit)
+            replaced_tree = trailers.onto if trailers is not None else ""
 
     def _read_publication(
         self, number: int
     ) -> tuple[str, DraftTrailers | None, EarlierPublication | None]:
         """Return commit, trailers and description of the publication with this number."""
-        commit, statement = self._find_commit(number), self._find_statement(number)
+        commit = self._find_commit(number)
         if not commit or not self.reader.has(commit):
             return "", None, None
+        statement = self.memo.find_statement(
+            self.reader, self.repository_state, self.spec.path, number
+        )
         if statement is not None and (statement.merge, statement.trailers.variant) == (
             commit,
             self.spec.name,
@@ -326,15 +325,12 @@ class PublicationHistory(Value):
             and self._tree_at(it.head_commit) == tree
         )
         for tip in (*tips, *heads):
-            trailers = self._draft_trailers(tip).get(self.spec.name)
+            if tip not in self.memo.trailers_by_tip:
+                self.memo.trailers_by_tip[tip] = self._read_draft_trailers(tip)
+            trailers = self.memo.trailers_by_tip[tip].get(self.spec.name)
             if trailers is not None:
                 return trailers
         return None
-
-    def _draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
-        if tip not in self.memo.trailers_by_tip:
-            self.memo.trailers_by_tip[tip] = self._read_draft_trailers(tip)
-        return self.memo.trailers_by_tip[tip]
 
     def _read_draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
         """Return the trailers of a draft, or of all in a stage draft, by variant."""

@@ -24,10 +24,7 @@ from fanout.plan.rollback.earlier_publication import (
 )
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.rollback.publication_history import (
-    PublicationHistory,
-    PublicationMemo,
-)
+from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.selection.ref_names import parse_publication_number
 from fanout.values import replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs

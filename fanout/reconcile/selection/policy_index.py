@@ -45,7 +45,16 @@ class PolicyIndex:
                 terms |= {(_LABEL, *change.kind, key, value) for key, value in labels.items()}
             elif labels is not None:
                 terms.add((_KIND, *change.kind))
-        return {key for key in self._find(terms) if self._may_choose(key, change)}
+        return {
+            key
+            for key in self._find(terms)
+            if (policy := self._policies[key].upstream_policy) is not None
+            and any(
+                _may_select(selector, policy, change, item)
+                for selector in _object_selectors(policy)
+                for item in (change.previous, change.present)
+            )
+        }
 
     def find_readers(self, change: ObjectChange) -> set[PolicyKey]:
         """Return the policies that may inject the object, check it, or know its scope by it."""
@@ -72,14 +81,6 @@ class PolicyIndex:
 
     def _find(self, terms: set[_Term]) -> set[PolicyKey]:
         return set().union(*(self._keys_by_term.get(term, ()) for term in terms))
-
-    def _may_choose(self, key: PolicyKey, change: ObjectChange) -> bool:
-        policy = self._policies[key].upstream_policy
-        return policy is not None and any(
-            _may_select(selector, policy, change, item)
-            for selector in _object_selectors(policy)
-            for item in (change.previous, change.present)
-        )
 
 
 def _may_select(

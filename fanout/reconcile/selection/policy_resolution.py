@@ -24,7 +24,6 @@ from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.target_selection import (
     TargetInventory,
@@ -98,6 +97,16 @@ class ResolvedPolicy(Value, kw_only=True):
     def title(self) -> str:
         """Return namespace and name, for people."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """Return namespace and name, by which plans name it."""
+        return self.namespace, self.name
+
+    @property
+    def distinct_repositories(self) -> tuple[Repository, ...]:
+        """Return the downstream repositories: thousands of variants share a few objects."""
+        return tuple({id(it): it for it in self.repositories.values()}.values())
 
     @property
     def key(self) -> PolicyKey:
@@ -246,8 +255,9 @@ def _resolve_policy(
         labels_by_target=labels,
         rollout_groups=_find_rollout_groups(policy, variants, labels),
         expression_variables=_build_variables(policy, variants, target_by_key),
+        # With the location of the field at the start of the sentence.
         failures=tuple(
-            _locate_failure(it, policy, declared)
+            replace(it, problem=f"{declared.where(policy, it.field)}: {it.problem}")
             for it in (*failures, *failures_without_repository, *failed_targets)
         ),
         error=error,
@@ -408,37 +418,24 @@ def _resolve_repositories(
             refusal = _build_repository_error(
                 name, policy.metadata.namespace, repository_by_name, declared
             )
-            failures.append(_build_repository_failure(policy, target, refusal))
+            downstream = policy.spec.targets[target.entry].template.downstream
+            field_name = "repositoryExpr" if downstream.repository_expr else "repository"
+            failures.append(
+                TargetFailure(
+                    target.key,
+                    refusal.reason,
+                    str(refusal),
+                    f"spec.targets[{target.entry}].template.downstream.{field_name}",
+                    is_consequence=refusal.reason == Reason.INVALID_OBJECT,
+                )
+            )
         else:
             repository_by_target[target.key] = repository_by_name[name]
     return repository_by_target, failures
 
 
 def _build_failure(target: VariantTarget, error: FanoutError) -> TargetFailure:
-    """Build the failure of a target for which no variant can be made."""
     return TargetFailure(target.key, error.reason, str(error), f"spec.targets[{target.entry}]")
-
-
-def _build_repository_failure(
-    policy: UpstreamPolicy, target: VariantTarget, error: FanoutError
-) -> TargetFailure:
-    downstream = policy.spec.targets[target.entry].template.downstream
-    field_name = "repositoryExpr" if downstream.repository_expr else "repository"
-    return TargetFailure(
-        target.key,
-        error.reason,
-        str(error),
-        f"spec.targets[{target.entry}].template.downstream.{field_name}",
-        is_consequence=error.reason == Reason.INVALID_OBJECT,
-    )
-
-
-def _locate_failure(
-    failure: TargetFailure, policy: UpstreamPolicy, declared: DeclaredObjects
-) -> TargetFailure:
-    """Return the failure with the location of its field at the start of its sentence."""
-    where = declared.where(policy, failure.field)
-    return replace(failure, problem=f"{where}: {failure.problem}")
 
 
 def _locate_unclear(
@@ -478,17 +475,21 @@ def _build_repository_error(
         it.kind == kind and it.concerns(kind, namespace) and it.source.endswith(f"/{name}")
         for it in declared.unusable
     ):
-        problem = wording.describe_broken_repository(name)
-        remedy = wording.BROKEN_REPOSITORY_REMEDY
+        problem = f"Repository {name} has errors and cannot be used"
+        remedy = "run `fanout validate`, and correct its errors"
     elif unread := [it.source for it in declared.unread if it.concerns(kind, namespace)]:
-        problem = wording.describe_unreadable_declaration(f"Repository {name}", unread[0])
-        remedy = wording.UNREAD_REMEDY
+        problem = f"Repository {name} may be declared in {unread[0]}, which cannot be read"
+        remedy = "correct the file, or have an administrator grant the right to read it"
     if problem:
         return InvalidInput(problem, reason=Reason.INVALID_OBJECT, remedy=remedy, where=where)
     return InvalidInput(
-        wording.describe_unknown_repository(name, namespace),
+        f"there is no Repository {name} that namespace {namespace} may use",
         reason=Reason.UNKNOWN_REPOSITORY,
-        remedy=suggest_name(name, sorted(repository_by_name), wording.UNKNOWN_REPOSITORY_REMEDY),
+        remedy=suggest_name(
+            name,
+            sorted(repository_by_name),
+            "create it, or add the namespace to its spec.allowedNamespaces",
+        ),
         where=where,
     )
 
@@ -564,4 +565,8 @@ def describe_disabled_automation(
     unusable_promotions = dict.fromkeys(
         it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
     )
-    return tuple(map(wording.describe_unreadable_promotion, unusable_promotions))
+    return tuple(
+        f"automatic promotion is off while {it} cannot be read: a PromotionPolicy can restrict what"
+        " others allow; correct it"
+        for it in unusable_promotions
+    )

@@ -19,14 +19,13 @@ from fanout.package.field_edits import canonical_text
 from fanout.pending_inputs import ExpressionRequest, InputPending, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
-from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.variant_spec import ExpressionFailure
 
 MAX_ROUNDS = 64  # of questions in one pass; what is unanswered then is held until the next one
 _TOO_MANY_ROUNDS = ExpressionFailure(
     Reason.LIMIT_EXCEEDED,
-    wording.TOO_MANY_ROUNDS,
-    wording.TOO_MANY_ROUNDS_REMEDY,
+    "the conditions need too many rounds of evaluation in one pass",
+    "move conditions that do not read `stage` into entries of their own",
 )
 _LIMIT_REASON = Reason.LIMIT_EXCEEDED
 MAX_ANSWERS = 100_000  # answers; all are forgotten at once where there are more

@@ -1,15 +1,13 @@
 """Warnings about selectors and references without a match."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
-from fanout.reconcile import validation_wording as wording
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
 from fanout.selection.target_selection import (
@@ -18,21 +16,39 @@ from fanout.selection.target_selection import (
     select_targets,
     usable_repositories,
 )
-from fanout.selection.variant_spec import InjectorSpec, Object, VariantSpec
+from fanout.selection.variant_spec import VariantSpec
 
 
 def find_unmatched_selectors(
     declared: DeclaredObjects, policies: Iterable[UpstreamPolicy]
-) -> tuple[Finding, ...]:
-    """Return a warning for every objectSelector of these policies that matches no object.
+) -> Iterator[Finding]:
+    """Yield a warning for every objectSelector of these policies that matches no object.
 
     Selectors are left out that may match what cannot be read or used.
     """
-    return tuple(it for policy in policies for it in _check_object_selectors(policy, declared))
+    for policy in policies:
+        for index, total in find_unmatched(policy, declared.objects):
+            selector = policy.spec.targets[index].object_selector
+            assert selector is not None, "only an objectSelector can match no object"
+            group = group_of(selector.api_version)
+            if any(declared.find_unusable((group, selector.kind), policy.metadata.namespace)):
+                continue
+            kind = f"{selector.kind}.{group}" if group else selector.kind
+            if total:
+                problem = f"0 of {total} {selector.kind} objects match, so no variant is created"
+                remedy = "compare its labels and name with those of the objects"
+            else:
+                problem = (
+                    f"there is no {kind} in namespace {policy.metadata.namespace} and none without"
+                    " a namespace"
+                )
+                remedy = "correct kind and group, or pass the files of the objects to -f"
+            where = declared.where(policy, f"spec.targets[{index}].objectSelector")
+            yield Finding(where, problem, remedy, "warning")
 
 
-def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a warning for every `dependsOn` on a target that its policy does not have.
+def find_unmatched_dependencies(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a warning for every `dependsOn` on a target that its policy does not have.
 
     Policies are left out that may have targets in what cannot be read or used.
     """
@@ -42,7 +58,7 @@ def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...
         if any(dependency.target for dependency in it.spec.depends_on)
     ]
     if not dependent_variants:
-        return ()
+        return
     referenced_policies = {
         (it.metadata.namespace, dependency.policy)
         for it in dependent_variants
@@ -54,15 +70,23 @@ def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...
         is_referenced = (namespace, name) in referenced_policies
         if is_referenced and not any(declared.find_unusable_targets(policy)):
             repository_by_name = usable_repositories(namespace, declared.repositories)
-            targets, _ = select_targets(
-                policy, TargetInventory(repository_by_name, declared.objects)
+            inventory = TargetInventory(repository_by_name, declared.objects)
+            present, _ = select_targets(policy, inventory)
+            targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in present)
+    for variant in dependent_variants:
+        for index, dependency in enumerate(variant.spec.depends_on):
+            targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
+            if targets is None or dependency.target is None or dependency.target in targets:
+                continue  # cross-reference validation reports a missing policy
+            where = declared.where(variant, f"spec.dependsOn[{index}].target")
+            problem = (
+                f"UpstreamPolicy {dependency.policy or ''} has no target {dependency.target}, so"
+                " the variant waits"
             )
-            targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in targets)
-    return tuple(
-        it
-        for variant in dependent_variants
-        for it in _check_dependencies(variant, targets_by_policy, declared)
-    )
+            remedy = suggest_name(
+                dependency.target, [*targets], "correct it, or add the target later"
+            )
+            yield Finding(where, problem, remedy, "warning")
 
 
 def find_missing_sources(
@@ -78,88 +102,44 @@ def find_missing_sources(
     if spec.injectors and not any(it.kind for it in spec.injectors):
         names = list(dict.fromkeys(it.name for it in spec.injectors))
         if not any(objects.has_name(spec.namespace, name) for name in names):
-            yield 0, wording.describe_missing_objects(names, spec.namespace)
+            fitting = f"object {' or '.join(names)} of any kind"
+            yield 0, f"there is no {fitting} in namespace {spec.namespace}"
     for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
         fitting_injectors = [
             (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
         ]
-        sources = [
-            source
+        if not any(
+            objects.get(group, kind, spec.namespace, it.name)
             for _, it in fitting_injectors
-            if (source := _find_source(kind, it, spec, objects))
-        ]
-        if not sources:
+            for group in (objects.groups(kind) if it.group is None else (it.group,))
+        ):
             index = next(position for position, it in fitting_injectors if it.kind == kind)
-            fitting_names = dict.fromkeys(it.name for _, it in fitting_injectors)
-            yield index, wording.describe_missing_object(kind, fitting_names, spec.namespace)
+            names = list(dict.fromkeys(it.name for _, it in fitting_injectors))
+            fitting = f"{kind} {' or '.join(names)}"
+            yield index, f"there is no {fitting} in namespace {spec.namespace}"
 
 
-def _find_source(
-    kind: str, injector: InjectorSpec, spec: VariantSpec, objects: ClusterObjectIndex
-) -> Object | None:
-    groups = objects.groups(kind) if injector.group is None else (injector.group,)
-    candidates = (objects.get(group, kind, spec.namespace, injector.name) for group in groups)
-    return next((it for it in candidates if it is not None), None)
-
-
-def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a warning for every repositorySelector that matches no repository.
+def find_unmatched_repositories(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a warning for every repositorySelector that matches no repository.
 
     Policies are left out that may use a Repository that cannot be read or used.
     """
-    return tuple(
-        it
-        for policy in declared.policies
-        if not any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace))
-        for it in _check_repository_selectors(policy, declared)
-    )
-
-
-def _check_repository_selectors(
-    policy: UpstreamPolicy, declared: DeclaredObjects
-) -> Iterator[Finding]:
-    repository_by_name = usable_repositories(
-        policy.metadata.namespace, declared.repositories
-    ).values()
-    for index, entry in enumerate(policy.spec.targets):
-        selector = entry.repository_selector
-        if selector is None or any(
-            matches(selector, it.metadata.labels) for it in repository_by_name
-        ):
+    for policy in declared.policies:
+        if any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace)):
             continue
-        where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
-        problem = wording.describe_unmatched_selector(len(repository_by_name), "Repository")
-        yield Finding(where, problem, wording.REPOSITORY_REMEDY, "warning")
-
-
-def _check_dependencies(
-    variant: PackageVariant,
-    targets_by_policy: Mapping[tuple[str, str], dict[str, None]],
-    declared: DeclaredObjects,
-) -> Iterator[Finding]:
-    for index, dependency in enumerate(variant.spec.depends_on):
-        targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
-        if targets is None or dependency.target is None or dependency.target in targets:
-            continue  # cross-reference validation reports a missing policy
-        where = declared.where(variant, f"spec.dependsOn[{index}].target")
-        problem = wording.describe_unknown_target(dependency.policy or "", dependency.target)
-        remedy = suggest_name(dependency.target, [*targets], wording.TARGET_REMEDY)
-        yield Finding(where, problem, remedy, "warning")
-
-
-def _check_object_selectors(policy: UpstreamPolicy, declared: DeclaredObjects) -> Iterator[Finding]:
-    for index, total in find_unmatched(policy, declared.objects):
-        selector = policy.spec.targets[index].object_selector
-        assert selector is not None, "only an objectSelector can match no object"
-        group = group_of(selector.api_version)
-        if any(declared.find_unusable((group, selector.kind), policy.metadata.namespace)):
-            continue
-        kind = f"{selector.kind}.{group}" if group else selector.kind
-        if total:
-            problem = wording.describe_unmatched_selector(total, selector.kind)
-            remedy = wording.OBJECT_REMEDY
-        else:
-            problem = wording.describe_missing_kind(kind, policy.metadata.namespace)
-            remedy = wording.KIND_REMEDY
-        where = declared.where(policy, f"spec.targets[{index}].objectSelector")
-        yield Finding(where, problem, remedy, "warning")
+        repository_by_name = usable_repositories(
+            policy.metadata.namespace, declared.repositories
+        ).values()
+        for index, entry in enumerate(policy.spec.targets):
+            selector = entry.repository_selector
+            if selector is None or any(
+                matches(selector, it.metadata.labels) for it in repository_by_name
+            ):
+                continue
+            where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
+            problem = (
+                f"0 of {len(repository_by_name)} Repository objects match, so no variant is created"
+            )
+            yield Finding(
+                where, problem, "compare its labels with those of the repositories", "warning"
+            )

@@ -3,38 +3,134 @@
 Variants of every policy are resolved as in a pass, without Git, to report what a pass
 would refuse or hold. An error makes a target fail in every sweep; a warning may be
 intended, or only the package can decide. Equal findings of many targets are combined.
+
+The expressions of stages are evaluated for the targets that are in them: a condition or a check
+whose expression fails for a target holds that target's variant in every pass, and the pass reports
+it only once the variant is that far.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 
-from fanout.api.field_errors import Severity
+from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
+from fanout.api.results import NO_AGGREGATES
 from fanout.api.stages import Stage
+from fanout.api.text_fields import format_value, pluralize
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
+from fanout.calendar.publication_calendar import compute_window_state
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
+from fanout.plan.evaluation_budget import EvaluationBudget
+from fanout.plan.gates.policy_windows import build_calendars
 from fanout.ports import Sandbox
-from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
-from fanout.reconcile.validation.stage_expressions import (
-    TargetProblem,
-    find_stage_expression_failures,
-)
 from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
-from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value
+from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
+from fanout.values import as_data, replace
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_config import UnknownField
+
+_CONDITION = "propagateWhen"
+
+
+class _TargetProblem(TargetFailure):
+    """Problem of one target, at a field of its policy."""
+
+    severity: Severity = "error"
+
+
+def _find_stage_expression_failures(
+    resolved_policy: ResolvedPolicy, sandbox: Sandbox
+) -> Iterator[_TargetProblem]:
+    """Yield a problem for each expression of a stage and each target for which it fails.
+
+    Only expressions that read `target`, and conditions that read the counts of their stage as
+    they are before a rollout: the revision and the answer to a check are known in a pass only.
+    """
+    policy, budget = resolved_policy.upstream_policy, EvaluationBudget()
+    for index, stage in enumerate(policy.spec.stages if policy is not None else ()):
+        variants = [
+            it
+            for it in resolved_policy.variants
+            if it.stage == stage.name and it.name in resolved_policy.expression_variables
+        ]
+        if not variants:
+            continue
+        counts = as_data(replace(NO_AGGREGATES, total=len(variants)))
+        rows = [
+            {"target": resolved_policy.expression_variables[it.name]["target"], "stage": counts}
+            for it in variants
+        ]
+        expressions, counting = _select_evaluable(dict(_find_expressions(stage)), sandbox)
+        values = sandbox.evaluate(list(expressions.values()), rows, budget) if expressions else []
+        for (field, text), row_values in zip(expressions.items(), values, strict=True):
+            is_condition = field.startswith(_CONDITION)
+            reads_counts = field in counting
+            for variant, value in zip(variants, row_values, strict=True):
+                # One that fails for these counts may not for others.
+                if reads_counts and isinstance(value, ExpressionFailure):
+                    continue
+                if problem := _describe_failure(value, is_condition=is_condition):
+                    yield _TargetProblem(
+                        variant.target,
+                        Reason.EXPRESSION_ERROR,
+                        f"{text}: {problem}",
+                        f"spec.stages[{index}].{field}",
+                    )
+
+
+def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Yield field path within the stage and text of conditions and of addresses of checks."""
+    for number, text in enumerate(stage.propagate_when):
+        yield f"propagateWhen[{number}]", text
+    for section, checks in (("requires", stage.requires), ("verification", stage.verification)):
+        for number, check in enumerate(checks):
+            for name in ("name", "address", "query", "url"):
+                if expression := getattr(check.machine_check, f"{name}_expr", None):
+                    yield f"{section}[{number}].{check.method.value}.{name}Expr", expression
+
+
+def _select_evaluable(
+    texts: dict[str, str], sandbox: Sandbox
+) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the expressions that compile and read only `target` and `stage`, by field.
+
+    With them the fields of those that read `stage`.
+    """
+    broken = sandbox.compile(list(texts.values()), [])
+    free_variables, _ = sandbox.free_variables(list(texts.values()), [])
+    names_by_field = dict(zip(texts, free_variables, strict=True))
+    evaluable = {
+        field: text
+        for field, text in texts.items()
+        if text not in broken
+        and names_by_field[field]
+        <= ({"target", "stage"} if field.startswith(_CONDITION) else {"target"})
+    }
+    counting = (field for field in evaluable if "stage" in names_by_field[field])
+    return evaluable, frozenset(counting)
+
+
+def _describe_failure(value: object, *, is_condition: bool) -> str:
+    if isinstance(value, ExpressionFailure):
+        return f"{value.problem}; {value.remedy or 'correct the expression, or the target'}"
+    if is_condition:
+        is_usable, wanted = isinstance(value, bool), "true or false"
+    else:
+        is_usable, wanted = isinstance(value, str) and value != "", "a string that is not empty"
+    return "" if is_usable else f"yields {format_value(value)}, expected {wanted}"
+
 
 Locate = Callable[[str, str, str, str], str]
 """Group, kind, namespace and name of an object → `file:line`, or "" where that is not known."""
@@ -64,28 +160,26 @@ def find_target_findings(
     return tuple(
         finding
         for resolved_policy in resolved_policies
-        for finding in _find_policy_findings(
-            resolved_policy, _TargetChecks(collisions, declared, sandbox), locate
-        )
+        for finding in _find_policy_findings(resolved_policy, collisions, declared, sandbox, locate)
         if (finding.where.object, finding.where.field) not in fields_with_errors
     )
 
 
-class _TargetChecks(Value):
-    """Inputs of the checks of targets: colliding paths, declared objects, the sandbox."""
-
-    collisions: Mapping[PathOwner, str]
-    declared: DeclaredObjects
-    sandbox: Sandbox
-
-
 def _find_policy_findings(
-    resolved_policy: ResolvedPolicy, checks: _TargetChecks, locate: Locate
+    resolved_policy: ResolvedPolicy,
+    collisions: Mapping[PathOwner, str],
+    declared: DeclaredObjects,
+    sandbox: Sandbox,
+    locate: Locate,
 ) -> Iterator[Finding]:
-    declaration, declared = resolved_policy.declaration, checks.declared
+    declaration = resolved_policy.declaration
     assert declaration is not None, "a policy is resolved from a declaration"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
-    for target_problem in _find_target_problems(resolved_policy, checks):
+    target_problems = (
+        *_find_target_problems(resolved_policy, collisions, declared),
+        *_find_stage_expression_failures(resolved_policy, sandbox),
+    )
+    for target_problem in target_problems:
         target = resolved_policy.targets.get(target_problem.target)
         aliases = (target.readable,) if target is not None else ()
         problem = PassProblem(
@@ -101,10 +195,9 @@ def _find_policy_findings(
         where = declared.where(declaration, field)
         for group in group_problems(problems):
             yield Finding(where, _format_group(group, resolved_policy, locate), "", severity)
-    if resolved_policy.upstream_policy is not None:
-        if any(declared.find_unusable_targets(resolved_policy.upstream_policy)):
-            return
-        for index, stage in enumerate(resolved_policy.upstream_policy.spec.stages):
+    policy = resolved_policy.upstream_policy
+    if policy is not None and not any(declared.find_unusable_targets(policy)):
+        for index, stage in enumerate(policy.spec.stages):
             yield from _find_unmatched_groups(resolved_policy, index, stage, declared)
 
 
@@ -117,7 +210,9 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
         _locate_target(name, resolved_policy.targets.get(name), resolved_policy.namespace, locate)
         for name in names[:_MAX_SHOWN]
     ]
-    return wording.describe_targets(shown, len(names) - len(shown), group.first.message)
+    prefix = f"{pluralize(len(names), 'target')}: " if len(names) > 1 else "target "
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"{prefix}{', '.join(shown)}{more}: {group.first.message}"
 
 
 def _locate_target(name: str, target: VariantTarget | None, namespace: str, locate: Locate) -> str:
@@ -134,9 +229,11 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
 
 
 def _find_target_problems(
-    resolved_policy: ResolvedPolicy, checks: _TargetChecks
-) -> Iterator[TargetProblem]:
-    declaration, declared = resolved_policy.declaration, checks.declared
+    resolved_policy: ResolvedPolicy,
+    collisions: Mapping[PathOwner, str],
+    declared: DeclaredObjects,
+) -> Iterator[_TargetProblem]:
+    declaration = resolved_policy.declaration
     assert declaration is not None, "a policy is resolved from a declaration"
     for failure in resolved_policy.failures:
         if failure.is_consequence:
@@ -144,52 +241,61 @@ def _find_target_problems(
         # The sentence of a pass begins with the place, which the finding has by itself.
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
-        yield TargetProblem(failure.target, failure.reason, problem, failure.field)
+        yield _TargetProblem(failure.target, failure.reason, problem, failure.field)
     loses_all = resolved_policy.upstream_policy is not None and all(
-        (it.namespace, it.name) in checks.collisions for it in resolved_policy.variants
+        (it.namespace, it.name) in collisions for it in resolved_policy.variants
     )
     for spec in resolved_policy.variants:
         yield from _find_variant_problems(resolved_policy, spec, declared)
-        if collision := checks.collisions.get((spec.namespace, spec.name)):
-            field = _package_field(resolved_policy, spec.target)
+        if collision := collisions.get((spec.namespace, spec.name)):
+            path, template = _find_template(resolved_policy, spec.target)
+            suffix = "Expr" if template and template.downstream.package_expr else ""
+            field = f"{path}.downstream.package{suffix}"
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
             severity: Severity = "error" if loses_all else "warning"
-            yield TargetProblem(
+            yield _TargetProblem(
                 spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
             )
-    yield from find_stage_expression_failures(resolved_policy, checks.sandbox)
 
 
 def _find_variant_problems(
     resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
-) -> Iterator[TargetProblem]:
+) -> Iterator[_TargetProblem]:
     if resolved_policy.upstream_policy is not None:
         stages = [stage.name for stage in resolved_policy.upstream_policy.spec.stages]
         if stages and spec.stage not in stages:
-            yield _stage_problem(resolved_policy, spec, stages)
+            # An unknown stage is an error; no stage may be intended.
+            severity: Severity = "error" if spec.stage else "warning"
+            remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+            path, template = _find_template(resolved_policy, spec.target)
+            suffix = "Expr" if template and template.stage_expr else ""
+            yield _TargetProblem(
+                spec.target,
+                Reason.NOT_IN_STAGE,
+                f"the policy has no stage {spec.stage}; {remedy}"
+                if spec.stage
+                else "it is in no stage, so its variant is held",
+                f"{path}.stage{suffix}",
+                severity=severity,
+            )
         if spec.offline_error:
             field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
             place = f"{declared.where(resolved_policy.upstream_policy, field)}: "
             problem = spec.offline_error.removeprefix(place)
-            yield TargetProblem(spec.target, Reason.OFFLINE, problem, field)
+            yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
     if declared.unread:  # a source may be of any kind
         return
     for index, problem in find_missing_sources(spec, declared.objects):
-        field = _injector_field(resolved_policy, spec.target, index)
-        sentence = wording.describe_missing_source(problem)
+        path, template = _find_template(resolved_policy, spec.target)
+        suffix = "Expr" if template and template.injectors[index].name_expr else ""
+        field = f"{path}.injectors[{index}].name{suffix}"
+        sentence = (
+            f"{problem}; if the injection point is required, the variant is held: declare the"
+            " object, or correct the injector"
+        )
         reason = Reason.REQUIRED_INJECTION_MISSING
-        yield TargetProblem(spec.target, reason, sentence, field, severity="warning")
-
-
-def _stage_problem(
-    resolved_policy: ResolvedPolicy, spec: VariantSpec, stages: Sequence[str]
-) -> TargetProblem:
-    """Return the problem: an unknown stage is an error, no stage may be intended."""
-    field = _stage_field(resolved_policy, spec.target)
-    severity: Severity = "error" if spec.stage else "warning"
-    problem = wording.describe_unknown_stage(spec.stage, stages) if spec.stage else wording.NO_STAGE
-    return TargetProblem(spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity)
+        yield _TargetProblem(spec.target, reason, sentence, field, severity="warning")
 
 
 def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:
@@ -197,27 +303,8 @@ def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, Vari
     if resolved_policy.upstream_policy is None:
         return "spec", None
     entry = resolved_policy.targets[key].entry
-    return f"spec.targets[{entry}].template", resolved_policy.upstream_policy.spec.targets[
-        entry
-    ].template
-
-
-def _injector_field(resolved_policy: ResolvedPolicy, key: str, index: int) -> str:
-    path, template = _find_template(resolved_policy, key)
-    by_expression = template is not None and template.injectors[index].name_expr
-    return f"{path}.injectors[{index}].{'nameExpr' if by_expression else 'name'}"
-
-
-def _package_field(resolved_policy: ResolvedPolicy, key: str) -> str:
-    path, template = _find_template(resolved_policy, key)
-    by_expression = template is not None and template.downstream.package_expr
-    return f"{path}.downstream.{'packageExpr' if by_expression else 'package'}"
-
-
-def _stage_field(resolved_policy: ResolvedPolicy, key: str) -> str:
-    path, template = _find_template(resolved_policy, key)
-    by_expression = template is not None and template.stage_expr
-    return f"{path}.{'stageExpr' if by_expression else 'stage'}"
+    template = resolved_policy.upstream_policy.spec.targets[entry].template
+    return f"spec.targets[{entry}].template", template
 
 
 def _find_unmatched_groups(
@@ -236,8 +323,11 @@ def _find_unmatched_groups(
         where = declared.where(
             resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
         )
-        problem = wording.describe_unmatched_group(len(stage_variants), stage.name)
-        yield Finding(where, problem, wording.GROUP_REMEDY, "warning")
+        problem = (
+            f"none of {pluralize(len(stage_variants), 'variant')} of stage {stage.name} has these"
+            " labels"
+        )
+        yield Finding(where, problem, "compare them with the labels of the targets", "warning")
 
 
 _SECTIONS = ("mutators", "validators")
@@ -281,3 +371,19 @@ def _find_refusal(function: Function) -> Iterator[tuple[str, str]]:
             # `configMap` has the keys of the ConfigMap's data.
             problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
             yield f"{implementation.name}: {problem}", error.remedy
+
+
+def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
+    """Yield a warning for each PromotionPolicy whose windows never open from `now` on."""
+    for promotion in declared.promotions:
+        calendars = build_calendars([promotion])
+        if not calendars:
+            continue
+        state = compute_window_state(calendars, now)
+        if not state.open and state.until is None:
+            yield Finding(
+                declared.where(promotion, "spec.windows"),
+                f"nothing is ever published: {state.message}",
+                "shorten the deny windows, or add an allow window outside them",
+                "warning",
+            )

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
-from fanout.api.package_variant import PackageVariant
-from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.text_fields import join_words
 from fanout.declared.declared_objects import DeclaredObjects, locate_broken
 from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
@@ -18,8 +17,8 @@ from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
-from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
+from fanout.reconcile.selection.policy_resolution import list_declarations
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 
@@ -108,8 +107,8 @@ def find_code_faults(
         names = next(of_templates if code.is_template else of_expressions)
         if code.text in broken:
             refusal = broken[code.text]
-            problem = wording.describe_code(code.text, refusal.problem)
-            faults.append((problem, refusal.remedy or wording.CODE_REMEDY))
+            problem = f"{code.text}: {refusal.problem}"
+            faults.append((problem, refusal.remedy or "correct it"))
         else:
             unknown = sorted(names - set(code.variables))
             faults.append(
@@ -129,32 +128,28 @@ def _find_unknown_field(code: DeclaredCode) -> tuple[str, str] | None:
     for name, field in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
         known_fields = ROLLOUT_VARIABLES[name]
         if field not in known_fields:
-            available = wording.format_available(sorted(known_fields))
+            available = f"there are {join_words(sorted(known_fields), 'and')}"
             remedy = f"{suggest_name(field, sorted(known_fields), '')} {available}".strip()
-            return wording.describe_unknown_field(code.text, name, field), remedy
+            return f"{code.text}: {name} has no field {field}", remedy
     return None
 
 
 def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[str, str]:
     """Return the fault of unknown variables; most often the code is text without quotes."""
-    available = wording.format_available(code.variables)
-    problem = wording.describe_unknown_variables(code.text, names)
+    available = f"there are {join_words(code.variables, 'and')}"
+    verb_phrase = "is not a variable" if len(names) == 1 else "are not variables"
+    problem = f"{code.text}: {join_words(names, 'and')} {verb_phrase} here"
     if names == ["repository"] and not code.is_condition:
-        return f"{problem}: {wording.CHOOSES_REPOSITORY}", available
+        return f"{problem}: this expression chooses the repository", available
     if _LABEL_PATTERN.search(code.text):
-        return problem, wording.format_key_remedy(available)
+        return problem, f"write such keys in brackets, as labels['a/b']; {available}"
     if not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
-        return problem, wording.format_quote_remedy(code.text, available)
+        return problem, f"if it is a string, write \"'{code.text}'\", with both quotes; {available}"
     return problem, f"{suggest_name(names[0], code.variables, '')} {available}".strip()
 
 
 def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
-    """Yield findings about version ranges that cannot be parsed."""
-    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
-        *declared.policies,
-        *declared.variants,
-    )
-    for declaration in with_upstream:
+    for declaration in list_declarations(declared):
         try:
             if semver := declaration.spec.upstream.revision.semver:
                 parse_range(semver)
@@ -165,11 +160,7 @@ def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
 
 def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
     """Yield findings about tags and pins that no revision of a package can have."""
-    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
-        *declared.policies,
-        *declared.variants,
-    )
-    for declaration in with_upstream:
+    for declaration in list_declarations(declared):
         upstream = declaration.spec.upstream
         if (tag := upstream.revision.tag) and not (
             parse_tag(tag, "") or parse_tag(tag, upstream.package)
@@ -184,15 +175,15 @@ def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
 def _impossible_revision(
     declared: DeclaredObjects, declaration: KRMObject, field: str, name: str
 ) -> Finding:
+    by_commit = ", or the 40 digits of a commit" if field.endswith("pin") else ""
     return Finding(
         declared.where(declaration, field),
-        wording.describe_unknown_revision(name),
-        wording.format_revision_remedy(allows_commit=field.endswith("pin")),
+        f"{name} is not a revision",
+        f"write a version such as v3 or v1.2.3{by_commit}",
     )
 
 
 def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
-    """Yield all expressions and templates in the spec of an object."""
     spec = declaration.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
     yield from _walk_fields(spec, "spec")
 

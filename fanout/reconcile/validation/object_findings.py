@@ -3,7 +3,7 @@
 Expressions, version ranges and configurations of functions are validated once for each object.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from fanout.api.object_meta import KRMObject
 from fanout.declared.declared_objects import DeclaredObjects, key_of
@@ -37,10 +37,13 @@ class ObjectFindings:
                 *declared.faults,
                 *(finding for _, own in self._validated.values() for finding in own),
             )
-            errors = _group_errors(findings)
+            sentences: dict[str, dict[str, None]] = {}
+            for finding in findings:
+                if finding.severity == "error":
+                    sentences.setdefault(finding.where.object, {})[str(finding)] = None
             for key in declared.left_out:
-                errors.pop(f"{key.kind}/{key.namespace}/{key.name}", None)
-            self._errors = errors
+                sentences.pop(f"{key.kind}/{key.namespace}/{key.name}", None)
+            self._errors = {name: tuple(own) for name, own in sentences.items()}
             self._declared = declared
         return self._errors
 
@@ -74,11 +77,3 @@ class ObjectFindings:
                 own = findings.get(declared.where(item).object, ())
                 validated[key] = item, tuple(own)
         self._validated = validated
-
-
-def _group_errors(findings: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
-    errors: dict[str, dict[str, None]] = {}
-    for finding in findings:
-        if finding.severity == "error":
-            errors.setdefault(finding.where.object, {})[str(finding)] = None
-    return {name: tuple(sentences) for name, sentences in errors.items()}
