@@ -187,7 +187,12 @@ def resolve_settings(
     values["reads_cluster"] = bool(flags.get("context") or flags.get("kubeconfig")) or (
         accepts_cluster and not values.get("files") and _has_cluster(environment)
     )
-    commands = _build_commands(flags, values.get("namespace", ""), values["reads_cluster"])
+    reads_cluster = values["reads_cluster"]
+    # Commands that messages advise need the same flags as this one. The environment is there for
+    # the next command, too, but kubectl does not know the variable for the namespace.
+    given = {**flags, "namespace": values.get("namespace", "")} if reads_cluster else flags
+    options = tuple((name, value) for name in FLAGS for value in _list_values(given.get(name)))
+    commands = MessageCommands(options, in_cluster=reads_cluster)
     return Settings(**values, commands=commands)
 
 
@@ -201,19 +206,6 @@ def _has_cluster(environment: Mapping[str, str]) -> bool:
     named = environment.get("KUBECONFIG")
     paths = named.split(os.pathsep) if named else [os.path.expanduser("~/.kube/config")]  # noqa: PTH111 as the client of Kubernetes finds it
     return any(os.path.isfile(path) for path in paths)  # noqa: PTH113 raises nothing
-
-
-def _build_commands(
-    flags: Mapping[str, Any], namespace: str, reads_cluster: bool
-) -> MessageCommands:
-    """Return the commands that messages advise: they need the same flags as this one.
-
-    The environment is there for the next command, too. `namespace`: of the flags or the
-    environment, "" if neither names one; kubectl does not know the variable.
-    """
-    given = {**flags, "namespace": namespace} if reads_cluster else flags
-    options = tuple((name, value) for name in FLAGS for value in _list_values(given.get(name)))
-    return MessageCommands(options, in_cluster=reads_cluster)
 
 
 def _list_values(value: Any) -> Sequence[str]:

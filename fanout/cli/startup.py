@@ -463,12 +463,22 @@ def _open_world(
         new_records=settings.new_records,
     )
     records = _build_records_remote(settings, configuration)
+    mirrors = Path(configuration.mirrors)
+    if configuration.mirrors == FanoutConfiguration.model_fields["mirrors"].default:
+        mirrors = settings.state_dir / "mirrors"
+    # The paths of a pod lead to its mirrors, which hold what the secrets of others have shown. So
+    # local ones are allowed there only where an administrator says so.
+    is_default = "allowed_protocols" not in configuration.model_fields_set
     git = MirrorStore(
-        _mirrors_path(settings, configuration),
+        mirrors,
         install=setup.install,
         secrets=secrets.get,
         counters=counters,
-        allowed=_choose_protocols(settings, configuration),
+        allowed=tuple(
+            it.value
+            for it in configuration.allowed_protocols
+            if not (is_default and settings.is_in_pod and it is GitProtocol.FILE)
+        ),
         # Whoever creates a Repository would else use the key of the records.
         lends_credentials=not settings.is_controller,
         concurrency=configuration.concurrency,
@@ -496,20 +506,6 @@ def _open_world(
         probes=_build_probes(settings, configuration, secrets, patience),
     )
     return world, SweepLogStore(repository, setup.install, setup.identity)
-
-
-def _choose_protocols(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, ...]:
-    """Return the allowed protocols of URLs.
-
-    The paths of a pod lead to its mirrors, which hold what the secrets of others have shown. So
-    local ones are allowed there only where an administrator says so.
-    """
-    is_default = "allowed_protocols" not in configuration.model_fields_set
-    return tuple(
-        it.value
-        for it in configuration.allowed_protocols
-        if not (is_default and settings.is_in_pod and it is GitProtocol.FILE)
-    )
 
 
 def _open_records(
@@ -615,11 +611,6 @@ def _find_remote_repositories(program: Program, declared: DeclaredObjects) -> li
     return [it for it in declared.repositories if _as_local_repository(it.spec.url) is None]
 
 
-def _mirrors_path(settings: Settings, configuration: FanoutConfiguration) -> Path:
-    mirrors = configuration.mirrors
-    return settings.state_dir / "mirrors" if mirrors == _default_value("mirrors") else Path(mirrors)
-
-
 def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
     """Return the URL of the records repository, and whether it is configured."""
     url = settings.records or configuration.records.url
@@ -640,10 +631,6 @@ def _build_records_remote(settings: Settings, configuration: FanoutConfiguration
     secret = configuration.records.secret_ref
     # Without a namespace it is a secret of the administrator.
     return Remote(url, secret=secret.name if secret else "", is_own=settings.uses_cluster)
-
-
-def _default_value(name: str) -> str:
-    return str(FanoutConfiguration.model_fields[name].default)
 
 
 def _create_and_announce(path: Path) -> None:

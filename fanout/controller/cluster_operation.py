@@ -145,17 +145,14 @@ class ClusterOperation:
         # The status of a record says where it is: two installations would take it in twice.
         if self._lease.find_obstacle():
             return IntakeReport(frozenset(), is_complete=False)
-        self._delete_expired(now)
-        changed, self._changed = self._changed | self._take_in(now), frozenset()
-        is_complete = not self._problems and self._admission_problem is None
-        return IntakeReport(changed, is_complete)
-
-    def _delete_expired(self, now: datetime) -> None:
         result = self._retention.delete_expired(now)
         for problem in result.problems:
             _log.warning("A record is not deleted", problem=problem)
         if result.has_more:
             self._notify_records()
+        changed, self._changed = self._changed | self._take_in(now), frozenset()
+        is_complete = not self._problems and self._admission_problem is None
+        return IntakeReport(changed, is_complete)
 
     def _take_in(self, now: datetime) -> frozenset[PassSubject]:
         if self._lease.find_obstacle():

@@ -237,7 +237,12 @@ class ApiInventory:
         # What fanout wrote into a status is no input of fanout.
         listed_kind = ListedKind(resource_type)
         for data in self._list(listed_kind, reading).values():
-            self._add_own(data, reading)
+            key, position = ObjectKey.of(data), ApiPosition(data)
+            validated = self._validate(key, data)
+            if validated.item is not None and not validated.errors:
+                reading.own_objects[key] = validated.item, position
+            else:
+                _add_broken(key, position, validated.errors, reading)
         return listed_kind
 
     def _read_kind(
@@ -262,28 +267,16 @@ class ApiInventory:
             return self._source.objects(listed_kind)
         except (Denied, NotServed, Bug) as error:
             if isinstance(error, Denied) and self._namespace and listed_kind.can_be_narrowed:
-                return self._list_narrowed(listed_kind, reading)
+                resource_type = listed_kind.resource_type
+                if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
+                    # Those of other namespaces may allow this one to use them.
+                    failure = DeclarationFailure(wording.OTHER_REPOSITORIES, kind, self._namespace)
+                    reading.unread.append(failure)
+                return self._list(replace(listed_kind, namespace=self._namespace), reading)
             it = listed_kind.resource_type
             key = it.group, it.kind, it.version
             reading.unread_kinds[key] = UnreadableKind(error.problem, error.remedy)
             return {}
-
-    def _list_narrowed(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
-        """Return the objects of a kind in the namespace of the command."""
-        resource_type = listed_kind.resource_type
-        if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
-            # Those of other namespaces may allow this one to use them.
-            failure = DeclarationFailure(wording.OTHER_REPOSITORIES, kind, self._namespace)
-            reading.unread.append(failure)
-        return self._list(replace(listed_kind, namespace=self._namespace), reading)
-
-    def _add_own(self, data: Object, reading: _Reading) -> None:
-        key, position = ObjectKey.of(data), ApiPosition(data)
-        validated = self._validate(key, data)
-        if validated.item is not None and not validated.errors:
-            reading.own_objects[key] = validated.item, position
-        else:
-            _add_broken(key, position, validated.errors, reading)
 
     def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
         """Validate an object, or return the result of before.

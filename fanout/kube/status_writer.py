@@ -196,7 +196,11 @@ class ApiStatusWriter:
                 number += 1
                 # Fields of others are not taken away by server-side apply.
                 if present.content != digest:
-                    present = self._replace(item.name, "", _list_fields(content))
+                    metadata = {
+                        f"/metadata/{it}": content.get(it, empty())
+                        for it, empty in _METADATA.items()
+                    }
+                    present = self._replace(item.name, "", {**metadata, "/spec": content["spec"]})
                     number += 1
         elif present is None:
             return 0  # it was deleted meanwhile
@@ -357,12 +361,6 @@ def _find_type(served: ServedKinds, kind: str) -> ResourceType:
 def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {field: content[field] for field in _METADATA if field in content}
     return {"metadata": metadata, "spec": content["spec"]}
-
-
-def _list_fields(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object that a policy makes, by their paths."""
-    metadata = {f"/metadata/{it}": content.get(it, empty()) for it, empty in _METADATA.items()}
-    return {**metadata, "/spec": content["spec"]}
 
 
 def _with_times(item: WrittenObject, present: ObjectDigest) -> Mapping[str, Any]:

@@ -407,7 +407,9 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
 def _import_project(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
     """Import one namespace: its Repositories, policies and PromotionPolicies."""
     policy_result = build_policies(project, validate_data)
-    stage_names = _stage_names(policy_result.objects)
+    stage_names = frozenset(
+        stage["name"] for policy in policy_result.objects for stage in policy["spec"]["stages"]
+    )
     namespace = next(
         (as_mapping(it["metadata"]).get("namespace") for it in policy_result.objects), None
     )
@@ -459,10 +461,6 @@ def _build_promotion_policy(
         PROMOTION_UNITS,
         config.index,
     )
-
-
-def _stage_names(policies: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    return frozenset(stage["name"] for policy in policies for stage in policy["spec"]["stages"])
 
 
 def _repository_names(policy: Mapping[str, Any]) -> Iterator[str]:

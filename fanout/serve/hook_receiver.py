@@ -100,7 +100,10 @@ class HookReceiver:
         self.count(outcome)
         problem = str(result) if isinstance(result, FanoutError) else _PROBLEMS.get(result)
         if hook.host in self._secret_names and problem:
-            self._report(hook.host, problem)
+            # Warned of once: anybody can send hooks, as many as they like.
+            log = _log.debug if (hook.host, problem) in self._reported else _log.warning
+            self._reported.add((hook.host, problem))
+            log("A hook is refused or of no use", host=hook.host, problem=problem)
         return outcome
 
     def count(self, outcome: HookOutcome) -> None:
@@ -137,12 +140,6 @@ class HookReceiver:
                 remedy=f"store the secret of the webhooks of {host} in it",
             )
         return secret
-
-    def _report(self, host: str, problem: str) -> None:
-        """Log a problem of a host once; anybody can send hooks, as many as they like."""
-        log = _log.debug if (host, problem) in self._reported else _log.warning
-        self._reported.add((host, problem))
-        log("A hook is refused or of no use", host=host, problem=problem)
 
 
 def parse_repository(body: bytes) -> RepositoryName | None:

@@ -275,7 +275,10 @@ def with_settings(
             session.detailed_exitcode = bool(arguments.get("detailed"))
             flags = session.merge_flags({name: arguments.pop(name) for name in options})
             if "context" not in options:
-                flags = _without_cluster(flags, may_ignore="files" not in options)
+                given = next((name for name in _CLUSTER_OPTIONS if flags.get(name)), None)
+                if given and "files" in options:
+                    raise click.NoSuchOption(f"--{given}", ctx=click.get_current_context())
+                flags = {key: it for key, it in flags.items() if key not in _CLUSTER_OPTIONS}
             settings = resolve_settings(
                 flags,
                 os.environ,
@@ -294,14 +297,6 @@ def with_settings(
         return _apply_options(options, call_with_settings)
 
     return decorate
-
-
-def _without_cluster(flags: Mapping[str, Any], *, may_ignore: bool) -> Mapping[str, Any]:
-    """Return the flags without those of a cluster; unless it may, fail like click if one is set."""
-    for name in _CLUSTER_OPTIONS:
-        if flags.get(name) and not may_ignore:
-            raise click.NoSuchOption(f"--{name}", ctx=click.get_current_context())
-    return {name: value for name, value in flags.items() if name not in _CLUSTER_OPTIONS}
 
 
 def _with_default_namespace(settings: Settings) -> Settings:

@@ -154,7 +154,13 @@ def print_report(
         write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return
     if settings.output.is_data:
-        print_value(_serialize_report(report), settings.output)
+        view = {
+            "apiVersion": "fanout.dev/v1alpha1",
+            "kind": "SweepReport",
+            "outcomes": [_serialize_outcome(outcome) for outcome in report.outcomes],
+            **serialize_problems(report.pass_plan),
+        }
+        print_value(view, settings.output)
         return
     print_problems(report.pass_plan, settings)
     for warning in report.warnings:
@@ -211,15 +217,6 @@ def _serialize_problem(problem: PassProblem) -> dict[str, str]:
         **subject,
         "reason": problem.reason,
         "message": problem.message,
-    }
-
-
-def _serialize_report(report: PassReport) -> dict[str, object]:
-    return {
-        "apiVersion": "fanout.dev/v1alpha1",
-        "kind": "SweepReport",
-        "outcomes": [_serialize_outcome(outcome) for outcome in report.outcomes],
-        **serialize_problems(report.pass_plan),
     }
 
 

@@ -116,7 +116,9 @@ def wait_for_rollout(
         if not pending:
             return WaitResult(report, is_reached=True)
         has_acted = any(it.is_done for it in latest.outcomes)
-        line = _format_pending(pending)
+        counts = Counter(it.state for it in pending)
+        states = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
+        line = f"waiting for {pluralize(len(pending), 'variant')}: {states}"
         if line != shown:
             print_message(line, settings.color)
             shown = line
@@ -131,12 +133,6 @@ def wait_for_rollout(
             time.sleep(max(min(_POLL_SECONDS, remaining), 0))
         latest = run_pass()
         outcomes = (*outcomes, *latest.outcomes)
-
-
-def _format_pending(pending: Sequence[PendingVariant]) -> str:
-    counts = Counter(it.state for it in pending)
-    states = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
-    return f"waiting for {pluralize(len(pending), 'variant')}: {states}"
 
 
 def list_unready(report: PassReport) -> list[PendingVariant]:

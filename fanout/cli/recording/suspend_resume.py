@@ -61,7 +61,11 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
     @with_request
     @with_settings(READ_OPTIONS, records=True)
     def command(settings: Settings, request: RecordRequest, everything: bool) -> ExitCode:
-        _require_one_subject(request, everything=everything)
+        if everything and (request.policy or request.stage or request.variants):
+            other = request.policy or ("--stage" if request.stage else "--variant")
+            raise invalid_setting(f"--all and {other} exclude each other", "keep one of them")
+        if not everything and not request.policy:
+            raise invalid_setting("the policy is missing", "name a policy, or use --all")
         with open_recording(settings, request) as (program, author):
             if everything:
                 return exit_code_after(0, effect=_record_all(program, action, request, author))
@@ -82,15 +86,6 @@ class _RecordedSuspension(Value):
     name: str = ""  # of the record; "": nothing was recorded
     note: str = ""  # why nothing was recorded, or why the subject stays suspended
     has_effect: bool = True
-
-
-def _require_one_subject(request: RecordRequest, *, everything: bool) -> None:
-    """Raise InvalidInput unless exactly one of a policy and `--all` is given."""
-    if everything and (request.policy or request.stage or request.variants):
-        subject = request.policy or ("--stage" if request.stage else "--variant")
-        raise invalid_setting(f"--all and {subject} exclude each other", "keep one of them")
-    if not everything and not request.policy:
-        raise invalid_setting("the policy is missing", "name a policy, or use --all")
 
 
 def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspension:

@@ -54,7 +54,13 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     if settings.output is OutputFormat.TABLE:
         write_lines(_format_changes(before, after, changed, results))
     else:
-        print_value(_serialize_render(changed, results), settings.output)
+        report = {
+            "apiVersion": "fanout.dev/v1alpha1",
+            "kind": "RenderReport",
+            "changed": changed,
+            "results": [_serialize_result(result) for result in results],
+        }
+        print_value(report, settings.output)
     return ExitCode.INVALID if failed else ExitCode.OK
 
 
@@ -66,15 +72,6 @@ def _format_changes(
     for path in changed:
         verb = "changed" if path in before and path in after else "added"
         yield f"{verb if path in after else 'removed'}: {path}"
-
-
-def _serialize_render(changed: list[str], results: tuple[FunctionResult, ...]) -> dict[str, Any]:
-    return {
-        "apiVersion": "fanout.dev/v1alpha1",
-        "kind": "RenderReport",
-        "changed": changed,
-        "results": [_serialize_result(result) for result in results],
-    }
 
 
 def _serialize_result(result: FunctionResult) -> dict[str, Any]:

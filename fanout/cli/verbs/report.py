@@ -147,7 +147,13 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         )
     # Checked before the program is opened: evidence is never changed, so a wrong link would
     # stay in it.
-    _require_link(options["link"])
+    link = options["link"]
+    if not re.fullmatch(LINK, link):
+        raise invalid_setting(
+            f"{link} is not a valid web address",
+            "write one that begins with https:// or http://",
+            "--link",
+        )
     with open_record_session(settings, request, find_recordable_policy) as session:
         item, stage = session.item, request.stage
         refuse_no_stage(item, stage)
@@ -203,15 +209,6 @@ def _find_equal_report(
         if since >= earlier.at or is_later:
             return ""
     return earlier.name
-
-
-def _require_link(link: str) -> None:
-    if not re.fullmatch(LINK, link):
-        raise invalid_setting(
-            f"{link} is not a valid web address",
-            "write one that begins with https:// or http://",
-            "--link",
-        )
 
 
 def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:

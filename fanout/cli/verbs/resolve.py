@@ -62,20 +62,16 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
             # Nothing is left to decide, perhaps because an earlier run of this command decided it.
             decisions = build_decisions(include_decided=True)
             if not decisions or not all(map(session.find_equal_decision, decisions)):
-                raise _build_nothing_to_decide(item, by_key)
+                conflict = "such a conflict" if by_key else "an undecided conflict"
+                raise InvalidInput(
+                    f"no selected draft of {item.title} has {conflict}",
+                    reason="NothingToDo",
+                    remedy="run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
+                )
         for decision in decisions:
             drafts = pluralize(len(decision["variants"]), "draft")
             session.record_once(decision, f" for {drafts} at {decision['revision']}")
         print_consequences(session.program, item.resolved_policy)
-
-
-def _build_nothing_to_decide(item: PolicyResult, by_key: Winners) -> InvalidInput:
-    conflict = "such a conflict" if by_key else "an undecided conflict"
-    return InvalidInput(
-        f"no selected draft of {item.title} has {conflict}",
-        reason="NothingToDo",
-        remedy="run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
-    )
 
 
 def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners]:

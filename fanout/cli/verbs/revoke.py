@@ -18,9 +18,6 @@ from fanout.cli.recording.record_session import (
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.gates.approval_index import find_revoked
-from fanout.gates.gate_rules import ApprovalRule
-from fanout.plan.records.policy_records import RecordEntry
-from fanout.reconcile.pass_results import PolicyResult
 
 
 @click.command(cls=VerbCommand)
@@ -55,7 +52,11 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
             print_message(f"nothing to do: {name} is already revoked", settings.color)
             write_record_traces(session.program, [item])
             return ExitCode.OK
-        rule = _find_rule(item, revoked_approval)
+        assert isinstance(revoked_approval.spec, ApprovalSpec), "it is an approval"
+        check_key = (revoked_approval.spec.stage, revoked_approval.spec.check)
+        stages = facts.stages if facts else ()
+        rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.approvals}
+        rule = rules.get(check_key)  # None if no stage requires it any more
         groups = session.find_groups(rule) if rule is not None else frozenset()
         spec = {**revoked_approval.fields, "revokes": name}
         revoked = session.append("Approval", spec, groups)
@@ -74,15 +75,3 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         )
         return ExitCode.NO_EFFECT
     return ExitCode.OK
-
-
-def _find_rule(item: PolicyResult, approval: RecordEntry) -> ApprovalRule | None:
-    """Return the approval check that the approval was for.
-
-    None if no stage requires it any more.
-    """
-    assert isinstance(approval.spec, ApprovalSpec), "it is an approval"
-    check_key = (approval.spec.stage, approval.spec.check)
-    rules = item.facts.stages if item.facts else ()
-    rules_by_check = {(stage.name, rule.name): rule for stage in rules for rule in stage.approvals}
-    return rules_by_check.get(check_key)

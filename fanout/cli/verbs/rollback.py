@@ -36,7 +36,7 @@ from fanout.gates.rollback_pins import Pin
 from fanout.plan.actions import ActionKind
 from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.rollback.rollback_selection import list_published_revisions
 from fanout.values import replace
 
@@ -237,7 +237,9 @@ def command(
         name, report = session.record_and_run(spec, earlier)
         # A draft is published in the pass after the one that wrote it. No review is needed in
         # between, because the package was published before.
-        has_drafted = _has_drafted(report)
+        has_drafted = any(
+            it.is_done and it.action.kind is ActionKind.WRITE_DRAFT for it in report.outcomes
+        )
         if has_drafted and not settings.plans_only:
             second = session.run_pass()
             report = replace(second, outcomes=(*report.outcomes, *second.outcomes))
@@ -255,7 +257,3 @@ def command(
     print_decision(session.program, recorded, report, effect.message, notes)
     has_effect = (effect.happened or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
-
-
-def _has_drafted(report: PassReport) -> bool:
-    return any(it.is_done and it.action.kind is ActionKind.WRITE_DRAFT for it in report.outcomes)

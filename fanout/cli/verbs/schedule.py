@@ -189,7 +189,12 @@ def next_(
     """
     zone = parse_zone(time_zone)
     start = parse_instant_option(after, "--after") if after else settings.now()
-    instants = list_fires(parse_schedule(_single_argument(words)), zone, start, count)
+    # Joining the words would hide that the shell has replaced `*` with names of files.
+    if len(words) != 1:
+        problem = f"the schedule has {len(words)} arguments" if words else "no schedule is given"
+        remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
+        raise invalid_setting(problem, remedy)
+    instants = list_fires(parse_schedule(words[0]), zone, start, count)
     print_objects(
         [_serialize_instant(at, zone) for at in instants],
         _INSTANT_COLUMNS,
@@ -288,16 +293,6 @@ def _find_calendars(
         return parse_window_flags(window_flags)
     declared = open_files(settings).read()
     return find_declared_calendars(names, declared, settings.namespace, window_flags.zone)
-
-
-def _single_argument(words: Sequence[str]) -> str:
-    """Return the schedule as one argument. Raises InvalidInput if it is not quoted."""
-    # Joining the words would hide that the shell has replaced `*` with names of files.
-    if len(words) != 1:
-        problem = f"the schedule has {len(words)} arguments" if words else "no schedule is given"
-        remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
-        raise invalid_setting(problem, remedy)
-    return words[0]
 
 
 def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:

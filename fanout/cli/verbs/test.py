@@ -80,7 +80,10 @@ def command(
         )
     if report is not None:
         report.write_text(format_junit(results), encoding="utf-8")
-    _print_results(results, len(declared.errors), settings.output)
+    if settings.output is OutputFormat.TABLE:
+        write_stdout(escape_control("".join(_format_results(results, len(declared.errors)))))
+    else:
+        print_value(build_list(dump_views(results)), settings.output)
     if declared.errors or any(result.result == "Invalid" for result in results):
         return ExitCode.INVALID
     failed = any(result.result == "Failed" for result in results)
@@ -178,13 +181,6 @@ def _format_value(value: ExpectedValue) -> str:
             return f"[{', '.join(map(str, value))}]"
         case _:
             return str(value) or '""'
-
-
-def _print_results(results: Sequence[TestResult], faults: int, output: OutputFormat) -> None:
-    if output is OutputFormat.TABLE:
-        write_stdout(escape_control("".join(_format_results(results, faults))))
-    else:
-        print_value(build_list(dump_views(results)), output)
 
 
 def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:

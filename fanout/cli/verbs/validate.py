@@ -13,7 +13,7 @@ from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
-from fanout.cluster.file_cluster import FileCluster, read_located_configuration
+from fanout.cluster.file_cluster import read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.declared.declared_objects import DeclaredObjects, locate_broken
 from fanout.declared.finding import Finding, group_findings
@@ -26,7 +26,6 @@ from fanout.reconcile.selection.selector_warnings import (
 )
 from fanout.reconcile.validation.closed_windows import find_closed_windows
 from fanout.reconcile.validation.declaration_findings import (
-    Locate,
     find_function_findings,
     find_target_findings,
 )
@@ -88,7 +87,8 @@ def command(settings: Settings, *, strict: bool) -> ExitCode:
         findings += secret_findings
         # Last, with the findings so far: a field that has an error already is not reported a second
         # time.
-        findings += find_target_findings(declared, sandbox, _build_locator(files), findings)
+        locate_object = cache(lambda *key: files.locate_object(ObjectKey(*key)))
+        findings += find_target_findings(declared, sandbox, locate_object, findings)
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.own_count
     errors = sum(finding.severity == "error" for finding in findings)
@@ -112,19 +112,6 @@ def _format_summary(declared: DeclaredObjects, warnings: int) -> str:
     verb = "is" if count == 1 else "are"
     warned = f", with {pluralize(warnings, 'warning')}" if warnings else ""
     return f"{pluralize(count, 'object')} {verb} valid{warned}"
-
-
-def _build_locator(files: FileCluster) -> Locate:
-    """Return the function that locates objects in the files.
-
-    One without namespace is a Repository.
-    """
-
-    @cache
-    def place(group: str, kind: str, namespace: str, name: str) -> str:
-        return files.locate_object(ObjectKey(group, kind, namespace, name))
-
-    return place
 
 
 def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> InvalidInput:

@@ -35,19 +35,14 @@ def _read_versions() -> dict[str, Any]:
         if "extra ==" not in requirement
     ]
     fanout_version = _read_version(DISTRIBUTION)
+    noted = re.search(r"\+g([0-9a-f]{7,40})", fanout_version)
     return {
         "fanout": fanout_version,
-        "commit": _find_commit(fanout_version),
+        "commit": read_commit() or (noted[1] if noted else "unknown"),
         "python": platform.python_version(),
         "git": _read_git_version(),
         "libraries": {name: _read_version(name) for name in sorted(names)},
     }
-
-
-def _find_commit(fanout_version: str) -> str:
-    """Return the commit of the build, or as an editable install noted it in its version."""
-    noted = re.search(r"\+g([0-9a-f]{7,40})", fanout_version)
-    return read_commit() or (noted[1] if noted else "unknown")
 
 
 def _read_version(name: str) -> str:
