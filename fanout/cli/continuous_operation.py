@@ -208,7 +208,7 @@ def _serve(
                 _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
             if address == listen:
                 _log.info("Serving metrics and health", address=actual)
-                if not load_module("serve.listen_address").is_loopback(actual):
+                if not load_module("serve.http_server").is_loopback(actual):
                     _log.warning(
                         "Metrics are readable by everybody who reaches the address",
                         address=actual,

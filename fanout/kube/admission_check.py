@@ -11,8 +11,7 @@ from typing import Any
 from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
 from fanout.errors import Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import ApiConnection, NotServed
-from fanout.kube.api_identity import read_own_user
+from fanout.kube.api_connection import ApiConnection, NotServed, read_own_user
 from fanout.values import Value
 
 # API servers need seconds until a policy that was written is in force in all of them.

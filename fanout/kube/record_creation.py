@@ -11,8 +11,7 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.errors import Denied, Stopped
-from fanout.kube.api_connection import ApiConnection, NotServed
-from fanout.kube.api_identity import read_own_user
+from fanout.kube.api_connection import ApiConnection, NotServed, read_own_user
 from fanout.kube.pending_records import object_path, read_state
 from fanout.plan.records.record_listing import ClusterUser, RecordState
 

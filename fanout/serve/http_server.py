@@ -5,13 +5,14 @@ many of them. Each carries one request.
 """
 
 import asyncio
+import re
 import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from ipaddress import IPv6Network
+from ipaddress import IPv6Network, ip_address
 from threading import Thread
 from typing import cast
 
@@ -24,7 +25,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fanout.controller.loop_health import LoopHealth
-from fanout.errors import FanoutError
+from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.serve.hook_receiver import (
     MAX_BODY,
     STATUS_BY_OUTCOME,
@@ -32,7 +33,6 @@ from fanout.serve.hook_receiver import (
     HookOutcome,
     HookReceiver,
 )
-from fanout.serve.listen_address import format_address, open_socket
 from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.error_isolation import run_isolated
 
@@ -204,3 +204,46 @@ def _run(server: Server, listening: socket.socket, address: str) -> None:
     # Hooks are a saving of time: without them the loop still looks at each interval.
     if isinstance(result, FanoutError):
         _log.error("Nothing is served any more", address=address, problem=str(result))
+
+
+_PATTERN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")
+_REMEDY = "write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080"
+
+
+def open_socket(address: str, option: str) -> socket.socket:
+    """Return a listening socket of `HOST:PORT`; port 0 is any free one.
+
+    Raises InvalidInput, which names the option, if the text is no address, or nothing can listen
+    there.
+    """
+    match = _PATTERN.fullmatch(address)
+    if match is None or int(match["port"]) > 65535:
+        raise _invalid(f"{address!r} is not an address", _REMEDY, option)
+    host = match["host"].strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(match["port"])), family=family)
+    # A name that no DNS can have is a UnicodeError.
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a host name"
+        raise _invalid(
+            f"cannot listen on {address}: {reason}",
+            "name a free port of an address of this machine",
+            option,
+        ) from error
+
+
+def format_address(listening: socket.socket) -> str:
+    """Return `HOST:PORT` as the system has it."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only programs of this machine reach an address of `format_address`."""
+    return ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
+
+
+def _invalid(problem: str, remedy: str, option: str) -> InvalidInput:
+    where = ErrorLocation(field=option)
+    return InvalidInput(problem, reason="InvalidSetting", remedy=remedy, where=where)

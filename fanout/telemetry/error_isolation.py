@@ -85,7 +85,7 @@ def build_internal_error(error: Exception) -> Bug:
     if len(text) > _MAX_EXCEPTION_TEXT:
         text = f"{text[:_MAX_EXCEPTION_TEXT]}…"
     quote = f" ({text})" if text else ""
-    origin = "an unknown place"
+    origin = "an unknown place"  # `module:line` of the innermost frame of fanout's own code
     for frame, line in walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
         if module == "fanout" or module.startswith("fanout."):

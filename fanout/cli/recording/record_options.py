@@ -10,6 +10,8 @@ import click
 
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies, complete_stages, complete_variants
+from fanout.cli.input.options import READ_OPTIONS, with_settings
+from fanout.cli.settings import OutputFormat
 from fanout.git.git_identity import read_identity
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -43,15 +45,22 @@ class RecordRequest(Value):
 _REQUEST_FIELDS = ("policy", "stage", "variants", "reason", "by", "wait_limit")
 
 
-def with_request(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --by to a command, and pass it the options of this module as its `request`."""
+def with_request(*formats: OutputFormat) -> Option:
+    """Return a decorator that passes a verb its `settings` and the options here as its `request`.
 
-    @functools.wraps(function)
-    def call_with_request(**arguments: Any) -> Any:
-        fields = {name: arguments.pop(name) for name in _REQUEST_FIELDS if name in arguments}
-        return function(request=RecordRequest(**fields), **arguments)
+    It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
+    """
 
-    return _by_option(call_with_request)
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call_with_request(**arguments: Any) -> Any:
+            fields = {name: arguments.pop(name) for name in _REQUEST_FIELDS if name in arguments}
+            return function(request=RecordRequest(**fields), **arguments)
+
+        with_options = with_settings(READ_OPTIONS, records=True, formats=formats)
+        return _by_option(with_options(call_with_request))
+
+    return decorate
 
 
 def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:

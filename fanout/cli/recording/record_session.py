@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from datetime import datetime
 from functools import reduce
+from textwrap import indent
 from typing import Any
 
 from fanout.api.approver_names import format_group, format_user, parse_group
@@ -20,17 +21,12 @@ from fanout.cli.input.name_lookup import (
     find_variant_of,
     refuse_unknown_stage,
 )
-from fanout.cli.output.pass_output import print_report
-from fanout.cli.recording.dry_run import (
-    describe_record,
-    list_new_records,
-    print_new_records,
-    print_recorded,
-)
+from fanout.cli.output.pass_output import print_planned_actions, print_report
+from fanout.cli.output.printer import format_yaml, write_stdout
 from fanout.cli.recording.record_options import RecordRequest, resolve_author
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
-from fanout.cli.terminal import print_message
+from fanout.cli.terminal import escape_control, print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import ApprovalRule
@@ -43,6 +39,39 @@ from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import Value, replace
 
+
+def print_recorded(settings: Settings, line: str) -> None:
+    """Print the line that names a record; in a dry run with a mark, as kubectl has it."""
+    mark = " (dry run)" if settings.dry_run else ""
+    write_stdout(f"{line.rstrip()}{mark}\n")
+
+
+def describe_record(
+    settings: Settings,
+    name: str,
+    subject: str = "",
+    kind: str = "Decision",
+    *,
+    is_repeated: bool = False,
+) -> str:
+    """Return the line that names a record with what became of it; on a cluster it is an object."""
+    verb = "created" if settings.uses_cluster else "recorded"
+    result = "already recorded" if is_repeated else verb
+    return f"{kind.lower()}.fanout.dev/{name} {result}{subject}"
+
+
+def print_new_records(program: Program) -> None:
+    """Print the records that a dry run has not written; nothing if there are none."""
+    for manifest in list_new_records(program) if program.settings.dry_run else ():
+        write_stdout("would be recorded:\n")
+        write_stdout(indent(escape_control(format_yaml(manifest)), "  "))
+
+
+def list_new_records(program: Program) -> list[Mapping[str, Any]]:
+    """Return the records that a dry run has not written, or that are objects of a cluster."""
+    return [] if program.overlay is None else list(program.overlay.manifests)
+
+
 PolicyLookup = Callable[[Program, str], PolicyResult]
 
 
@@ -53,6 +82,11 @@ class RecordSession(Value):
     item: PolicyResult
     request: RecordRequest
     author: CommitIdentity
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the verb."""
+        return self.program.settings
 
     def find_groups(self, rule: ApprovalRule) -> frozenset[str]:
         """Return the groups of a cluster for which the author may approve by the rule.
@@ -121,7 +155,7 @@ class RecordSession(Value):
             "metadata": metadata,
             "spec": dict(spec),
         }
-        key, now = self.item.resolved_policy.records_key, self.program.settings.now()
+        key, now = self.item.resolved_policy.records_key, self.settings.now()
         return self.program.world.records.append(key, [manifest], self.author, now)[0]
 
     def record_and_run(self, spec: Mapping[str, Any], earlier: str = "") -> tuple[str, PassReport]:
@@ -142,14 +176,31 @@ class RecordSession(Value):
         only = frozenset([policy.name])
         return self.program.sweep(PassMode(sweep=False, only=only, namespace=policy.namespace))
 
-    def record_once(self, spec: Mapping[str, Any], subject: str = "") -> str:
-        """Record a Decision unless an equal one is active, print its name and return it."""
+    def record_once(self, spec: Mapping[str, Any], subject: str = "") -> None:
+        """Record a Decision unless an equal one is active, and print its name."""
         earlier = self.find_equal_decision(spec)
         name = earlier.name if earlier else self.append("Decision", spec)
-        settings = self.program.settings
-        recorded = format_recorded(settings, name, subject, is_repeated=earlier is not None)
-        print_recorded(settings, recorded)
-        return name
+        line = describe_record(self.settings, name, subject, is_repeated=earlier is not None)
+        print_recorded(self.settings, line)
+
+    def print_consequences(self) -> None:
+        """In a dry run, print the new records, and what the next sweep of the policy would do."""
+        if not self.settings.dry_run:
+            return
+        print_new_records(self.program)
+        policy = self.item.resolved_policy
+        mode = PassMode(only=frozenset([policy.name]), namespace=policy.namespace)
+        observed = self.program.observe(mode)
+        write_stdout("the next sweep would do:\n")
+        print_planned_actions(observed, self.settings)
+
+    def write_traces(self, name: str = "") -> None:
+        """Write the traces that are due after a record that stops something, or after earlier ones.
+
+        `name`: of the record; "" if nothing was recorded.
+        """
+        item = with_trace(self.item, name, self.settings.now())
+        write_record_traces(self.program, [item])
 
     def find_equal_decision(
         self,
@@ -160,7 +211,7 @@ class RecordSession(Value):
         earlier = self.find_equal_record("Decision", spec)
         if earlier is None:
             return None
-        status = self.item.decision_statuses(self.program.settings.now()).get(earlier.name)
+        status = self.item.decision_statuses(self.settings.now()).get(earlier.name)
         return earlier if status in statuses else None
 
     def find_equal_record(self, kind: str, spec: Mapping[str, Any]) -> RecordEntry | None:
@@ -247,17 +298,12 @@ def open_recording(
         yield program, author
 
 
-def format_recorded(settings: Settings, name: str, subject: str = "", *, is_repeated: bool) -> str:
-    """Return the line that names a decision, whether new or recorded before."""
-    return f"{describe_record(settings, 'Decision', name, is_repeated=is_repeated)}{subject}\n"
-
-
 def print_decision(
     program: Program, recorded: str, report: PassReport, effect: str, notes: Iterable[str]
 ) -> None:
     """Print a decision, the report of the pass that acted on it, its effect, and notes.
 
-    `recorded`: line of `format_recorded`, for people only. Empty notes are left out.
+    `recorded`: line of `describe_record`, for people only. Empty notes are left out.
     """
     settings = program.settings
     if settings.output is OutputFormat.TABLE:

@@ -10,7 +10,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
 from fanout.cli.recording.record_options import (
@@ -21,8 +21,8 @@ from fanout.cli.recording.record_options import (
 )
 from fanout.cli.recording.record_session import (
     RecordSession,
+    describe_record,
     evaluate_without,
-    format_recorded,
     open_record_session,
     print_decision,
 )
@@ -59,8 +59,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
         help="Revision to which the command applies.  [default: the candidate]",
     )
     @reason_option
-    @with_request
-    @with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
+    @with_request(*REPORT_FORMATS)
     def command(settings: Settings, request: RecordRequest, revision: str) -> ExitCode:
         with open_record_session(settings, request) as session:
             item, stage = session.item, request.stage
@@ -84,7 +83,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
             earlier_name = earlier.name if earlier else ""
             name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
         subject = f" for {pluralize(len(names), 'variant')} at {revision}"
-        recorded = format_recorded(settings, name, subject, is_repeated=earlier is not None)
+        recorded = describe_record(settings, name, subject, is_repeated=earlier is not None)
         before = evaluate_without(item, earlier)
         effect = compare_evaluations(before, report, stage, revision, names)
         print_decision(session.program, recorded, report, effect.message, notes)

@@ -5,14 +5,14 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_options import (
     RecordRequest,
     policy_argument,
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
+from fanout.cli.recording.record_session import describe_record, open_record_session, print_decision
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.reconcile.pass_results import PolicyResult
@@ -22,8 +22,7 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 @click.command(cls=VerbCommand)
 @policy_argument
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
@@ -45,14 +44,10 @@ def command(settings: Settings, request: RecordRequest) -> None:
             refuse_stopped(item)
         # Listed before the decision is recorded: after it, the older copy counts as complete.
         missing = _format_missing(item)
-        spec = session.build_subject() | {
-            "action": Action.ACCEPT_RECORDS.value,
-            "reason": request.reason,
-        }
+        spec = session.build_subject()
+        spec |= {"action": Action.ACCEPT_RECORDS.value, "reason": request.reason}
         name, report = session.record_and_run(spec)
-    print_decision(
-        session.program, format_recorded(settings, name, is_repeated=False), report, "", missing
-    )
+    print_decision(session.program, describe_record(settings, name), report, "", missing)
 
 
 def _format_missing(item: PolicyResult) -> list[str]:

@@ -10,7 +10,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import select_variants
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
@@ -20,14 +20,17 @@ from fanout.cli.recording.approval_eligibility import (
     format_not_counted,
     is_approver,
 )
-from fanout.cli.recording.dry_run import describe_record, print_consequences, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     current_trees,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import open_record_session
+from fanout.cli.recording.record_session import (
+    describe_record,
+    open_record_session,
+    print_recorded,
+)
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
@@ -51,8 +54,7 @@ from fanout.reconcile.pass_results import PolicyResult
     shell_complete=complete_checks,
     help="Name of the approval check; required if the stage has several.",
 )
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Approve drafts of a stage.
 
@@ -82,9 +84,9 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
             name = session.append("Approval", spec, groups)
-            drafts = pluralize(len(trees), "draft")
-            print_recorded(settings, f"{describe_record(settings, 'Approval', name)} for {drafts}")
-            print_consequences(session.program, item.resolved_policy)
+            subject = f" for {pluralize(len(trees), 'draft')}"
+            print_recorded(settings, describe_record(settings, name, subject, "Approval"))
+            session.print_consequences()
     notes = (
         format_not_counted(rule, author, reviewed, groups),
         _format_repeated(rule, author, approved, is_complete=all_approved),

@@ -10,7 +10,6 @@ from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
-from fanout.cli.input.options import READ_OPTIONS, with_settings
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import (
@@ -29,8 +28,8 @@ from fanout.cli.recording.record_options import (
     with_request,
 )
 from fanout.cli.recording.record_session import (
+    describe_record,
     evaluate_without,
-    format_recorded,
     open_record_session,
     print_decision,
 )
@@ -73,8 +72,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 @wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
-@with_request
-@with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
+@with_request(*REPORT_FORMATS)
 def command(
     settings: Settings,
     request: RecordRequest,
@@ -129,7 +127,7 @@ def command(
         name, report = session.record_and_run(spec, earlier.name if earlier else "")
         covered = _names_of(selection.variants)
         report, is_reached = wait_until_published(session, report, covered, candidate)
-    recorded = format_recorded(settings, name, f" for {candidate}", is_repeated=earlier is not None)
+    recorded = describe_record(settings, name, f" for {candidate}", is_repeated=earlier is not None)
     if trees or not overrides_verification:
         effect = promotion_effect(report, stage, names, candidate, trees, earlier)
     else:

@@ -18,16 +18,21 @@ from fanout.cli.input.name_lookup import (
     find_policy,
     match_orphaned,
 )
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.recording.dry_run import print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import RecordSession, format_recorded, open_record_session
+from fanout.cli.recording.record_session import (
+    RecordSession,
+    describe_record,
+    open_record_session,
+    print_new_records,
+    print_recorded,
+)
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
@@ -57,8 +62,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.option("--all-gone", is_flag=True, help="Remove all variants whose targets no longer exist.")
 @click.option("--edited", is_flag=True, help="Remove the package even if it has downstream edits.")
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(
     settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
 ) -> ExitCode:
@@ -103,7 +107,7 @@ def command(
             earlier = _find_earlier_removal(session, variant)
             if earlier is None:
                 raise
-            recorded = format_recorded(settings, earlier.name, "; it is applied", is_repeated=True)
+            recorded = describe_record(settings, earlier.name, "; it is applied", is_repeated=True)
             print_recorded(settings, recorded)
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)

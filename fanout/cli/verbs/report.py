@@ -12,10 +12,14 @@ from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.recording.dry_run import describe_record, print_consequences, print_recorded
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
-from fanout.cli.recording.record_session import RecordSession, open_record_session
+from fanout.cli.recording.record_session import (
+    RecordSession,
+    describe_record,
+    open_record_session,
+    print_recorded,
+)
 from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import CheckRule
@@ -130,8 +134,7 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 )
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details of the result.")
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
@@ -169,9 +172,9 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
         name = earlier or session.append("Evidence", spec)
-        line = describe_record(settings, "Evidence", name, is_repeated=bool(earlier))
+        line = describe_record(settings, name, kind="Evidence", is_repeated=bool(earlier))
         print_recorded(settings, line)
-        print_consequences(session.program, item.resolved_policy)
+        session.print_consequences()
 
 
 def _find_equal_report(

@@ -8,8 +8,7 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.recording.dry_run import print_consequences
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
@@ -37,8 +36,7 @@ from fanout.reconcile.pass_results import PolicyResult
     "conflicts, and KEY=SIDE decides the conflict with this key; can be repeated.",
 )
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 
@@ -71,7 +69,7 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
         for decision in decisions:
             drafts = pluralize(len(decision["variants"]), "draft")
             session.record_once(decision, f" for {drafts} at {decision['revision']}")
-        print_consequences(session.program, item.resolved_policy)
+        session.print_consequences()
 
 
 def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners]:

@@ -5,15 +5,13 @@ import click
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.record_objects import ApprovalSpec
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
-from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, policy_argument, with_request
 from fanout.cli.recording.record_session import (
     open_record_session,
-    with_trace,
-    write_record_traces,
+    print_recorded,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
@@ -23,8 +21,7 @@ from fanout.gates.approval_index import find_revoked
 @click.command(cls=VerbCommand)
 @policy_argument
 @click.argument("approval")
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
     """Revoke an approval.
 
@@ -50,7 +47,7 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         facts = item.facts
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
             print_message(f"nothing to do: {name} is already revoked", settings.color)
-            write_record_traces(session.program, [item])
+            session.write_traces()
             return ExitCode.OK
         assert isinstance(revoked_approval.spec, ApprovalSpec), "it is an approval"
         check_key = (revoked_approval.spec.stage, revoked_approval.spec.check)
@@ -61,8 +58,8 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         spec = {**revoked_approval.fields, "revokes": name}
         revoked = session.append("Approval", spec, groups)
         print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
-        write_record_traces(session.program, [with_trace(item, revoked, settings.now())])
-        print_consequences(session.program, item.resolved_policy)
+        session.write_traces(revoked)
+        session.print_consequences()
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
     is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(
         revoked_approval.by

@@ -1,16 +1,16 @@
 """`fanout rollback`: return a stage or variants to an earlier revision."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
-from fanout.cli.input.options import READ_OPTIONS, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.confirmation import confirm, require_terminal
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
 from fanout.cli.recording.record_options import (
     RecordRequest,
@@ -18,7 +18,7 @@ from fanout.cli.recording.record_options import (
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
+from fanout.cli.recording.record_session import describe_record, open_record_session, print_decision
 from fanout.cli.recording.rollout_waiting import (
     WAIT_UNTIL_PUBLISHED,
     WaitCommand,
@@ -28,6 +28,7 @@ from fanout.cli.recording.rollout_waiting import (
 )
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program
+from fanout.cli.terminal import escape_control
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_wording import format_names, label_stage
@@ -193,8 +194,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 )
 @wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
+@with_request(*REPORT_FORMATS)
 def command(
     settings: Settings,
     request: RecordRequest,
@@ -246,9 +246,8 @@ def command(
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    recorded = format_recorded(
-        settings, name, f": back to {revision}{hint}", is_repeated=bool(earlier)
-    )
+    subject = f": back to {revision}{hint}"
+    recorded = describe_record(settings, name, subject, is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted
@@ -257,3 +256,24 @@ def command(
     print_decision(session.program, recorded, report, effect.message, notes)
     has_effect = (effect.happened or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
+
+
+def require_terminal() -> None:
+    """Raise InvalidInput if nobody can be asked: stdin or stderr is no terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise invalid_setting(
+            "confirmation is required, and there is no terminal",
+            "add --yes, or use --dry-run to see the effect",
+            "--yes",
+        )
+
+
+def confirm(lines: Sequence[str], question: str) -> None:
+    """Show the lines and ask the question. Raises InvalidInput if the answer is no.
+
+    Shown in spite of --quiet, because a person is to answer.
+    """
+    for line in lines:
+        click.echo(escape_control(line), err=True)
+    if not click.confirm(question, default=False, err=True):
+        raise InvalidInput("not confirmed; nothing was recorded", reason="NothingToDo")
