@@ -19,7 +19,7 @@ import structlog
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.lazy_import import load_extra, load_module
+from fanout.cli.lazy_import import load_extra
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
@@ -208,7 +208,7 @@ def _serve(
                 _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
             if address == listen:
                 _log.info("Serving metrics and health", address=actual)
-                if not load_module("serve.http_server").is_loopback(actual):
+                if not server.is_loopback(actual):
                     _log.warning(
                         "Metrics are readable by everybody who reaches the address",
                         address=actual,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fanout.errors import Denied
-from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import RemovalFinalizers
@@ -17,9 +16,19 @@ from fanout.ports import Credentials, Secrets
 from fanout.secret_keys import read_secret_keys
 from fanout.telemetry.redaction import Redactor
 
+_ROLE_REMEDY = (
+    "grant the controller get on it, with a RoleBinding in its namespace to the ClusterRole"
+    " fanout-secret-reader"
+)
+_KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
+
 
 class ApiSecrets:
-    """Implementation of `fanout.ports.Secrets`; each secret is registered with the redactor."""
+    """Implementation of `fanout.ports.Secrets`; each secret is registered with the redactor.
+
+    A Secret is read each time, so a rotated one is used at once. Messages name it without its
+    namespace: policies of others read them about a shared Repository.
+    """
 
     def __init__(
         self, connection: ApiConnection, administrator_secrets: Secrets, redactor: Redactor
@@ -40,20 +49,21 @@ class ApiSecrets:
         try:
             document = self._connection.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
         except NotServed as error:
-            raise _denied(error.problem, wording.MISSING_REMEDY) from error
+            remedy = "create the Secret in the namespace of the Repository"
+            raise _denied(error.problem, remedy) from error
         except Denied as error:
-            raise _denied(wording.describe_forbidden_secret(name), wording.ROLE_REMEDY) from error
+            raise _denied(f"fanout may not read Secret {name}", _ROLE_REMEDY) from error
         data = document.get("data") or {}
         try:
             texts = {key: b64decode(value).decode() for key, value in data.items()}
         except ValueError:
             # The original error carries the content.
-            problem = wording.describe_binary_secret(name)
-            raise _denied(problem, wording.KEYS_REMEDY) from None
+            problem = f"Secret {name} has content that is not UTF-8 text"
+            raise _denied(problem, _KEYS_REMEDY) from None
         secret = read_secret_keys(texts)
         if secret is None:
-            problem = wording.describe_secret_keys(name)
-            raise _denied(problem, wording.KEYS_REMEDY)
+            problem = f"Secret {name} has neither a password nor a private key"
+            raise _denied(problem, _KEYS_REMEDY)
         for content in (secret.password, secret.private_key):
             self._redactor.register(content, secret.username)
         return secret

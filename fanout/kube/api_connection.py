@@ -22,7 +22,6 @@ from urllib3.exceptions import HTTPError
 
 from fanout.api.object_meta import GROUP
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
-from fanout.kube import kube_wording as wording
 from fanout.plan.records.record_listing import ClusterUser
 
 _READING = frozenset({"get", "list", "watch"})
@@ -93,6 +92,9 @@ FIELD_MANAGER = "fanout"  # of all fields that are written by server-side apply
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _WATCHED_TYPE = "application/json;stream=watch"
 _UNSELECTABLE = "field label not supported"
+DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
+NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
+RETRY_REMEDY = "none: it is read and decided again"
 
 
 class NotServed(Unavailable):
@@ -186,7 +188,7 @@ class ApiConnection:
         try:
             return json.loads(content)
         except ValueError as error:
-            raise _unavailable(wording.describe_no_json(self.address, path)) from error
+            raise self._no_json(path) from error
 
     def _read_body(self, response: Any) -> bytes:
         try:
@@ -223,10 +225,13 @@ class ApiConnection:
         except (HTTPError, OSError) as error:
             raise self._unreachable(error) from error
         except ValueError as error:
-            raise _unavailable(wording.describe_no_json(self.address, path)) from error
+            raise self._no_json(path) from error
 
     def _unreachable(self, error: Exception) -> Unavailable:
-        return _unavailable(wording.describe_unreachable(self.address, error))
+        return _unavailable(f"the API server {self.address} cannot be reached: {error}")
+
+    def _no_json(self, path: str) -> Unavailable:
+        return _unavailable(f"the API server {self.address} returned no JSON for {path}")
 
 
 def open_connection(kubeconfig: Path | None = None, context: str = "") -> ApiConnection:
@@ -268,10 +273,11 @@ def _translate_kubeconfig_errors(context: str) -> Iterator[None]:
     try:
         yield
     except (ConfigException, OSError, ValueError, TypeError) as error:
+        subject = f"context {context}" if context else "the kubeconfig file"
         raise InvalidInput(
-            wording.describe_kubeconfig(context, error),
+            f"{subject} cannot be used: {error}",
             reason="InvalidSetting",
-            remedy=wording.KUBECONFIG_REMEDY,
+            remedy="run `kubectl config get-contexts`, and name one with --context",
         ) from error
 
 
@@ -286,9 +292,9 @@ def open_pod_connection() -> ApiConnection:
         load(client_configuration=configuration)
     except (ConfigException, OSError) as error:
         raise InvalidInput(
-            wording.describe_service_account(error),
+            f"the service account of the pod cannot be used: {error}",
             reason="InvalidSetting",
-            remedy=wording.SERVICE_ACCOUNT_REMEDY,
+            remedy="name a kubeconfig file with --kubeconfig, or run it in a pod",
         ) from error
     return ApiConnection(kubernetes.client.ApiClient(configuration))
 
@@ -310,7 +316,11 @@ def _build_configuration() -> Any:
 
 
 def _unavailable(problem: str) -> Unavailable:
-    return Unavailable(problem, reason="ClusterUnavailable", remedy=wording.CLUSTER_REMEDY)
+    return Unavailable(
+        problem,
+        reason="ClusterUnavailable",
+        remedy="check the address of the kubeconfig file, and that the API server runs",
+    )
 
 
 def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
@@ -323,17 +333,16 @@ def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
         case 401 | 403:
             return Denied(message, reason="ClusterDenied", remedy=advise_right(message))
         case 404:
-            return NotServed(message, reason="ClusterUnavailable", remedy=wording.NOT_SERVED_REMEDY)
+            return NotServed(message, reason="ClusterUnavailable", remedy=NOT_SERVED_REMEDY)
         case 409:
-            return Conflict(message, reason="ClusterUnavailable", remedy=wording.RETRY_REMEDY)
+            return Conflict(message, reason="ClusterUnavailable", remedy=RETRY_REMEDY)
         case 410:
-            return WatchExpired(message, reason="ClusterUnavailable", remedy=wording.RETRY_REMEDY)
+            return WatchExpired(message, reason="ClusterUnavailable", remedy=RETRY_REMEDY)
         # Of a definition from before the field was selectable: the kind is not as it must be.
         case 400 if message.startswith(_UNSELECTABLE):
-            remedy = wording.DEFINITIONS_REMEDY
-            return NotServed(message, reason="ClusterUnavailable", remedy=remedy)
+            return NotServed(message, reason="ClusterUnavailable", remedy=DEFINITIONS_REMEDY)
         case 400 | 422:
-            return InvalidInput(message, reason="InvalidObject", remedy=wording.REFUSED_REMEDY)
+            return InvalidInput(message, reason="InvalidObject", remedy="correct the object")
         case _:
             return _unavailable(message)
 

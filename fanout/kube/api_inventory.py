@@ -6,7 +6,7 @@ from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.git_repository import Repository
-from fanout.api.object_meta import GROUP, KRMObject
+from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -24,11 +24,10 @@ from fanout.declared.required_kinds import (
     merge_references,
 )
 from fanout.declared.schedule_errors import find_schedule_errors
-from fanout.errors import Bug, Denied, ErrorLocation, InvalidInput
-from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import NotServed
+from fanout.errors import Bug, Denied, ErrorLocation
+from fanout.kube.api_connection import NOT_SERVED_REMEDY, NotServed
 from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
-from fanout.kube.resource_discovery import ResourceType, ServedKinds
+from fanout.kube.resource_discovery import ResourceType, ServedKinds, describe_unserved_kind
 from fanout.selection.cluster_objects import (
     ClusterObjectIndex,
     GroupKind,
@@ -127,8 +126,8 @@ def find_unread_kinds(
                 where = reference.field if reason.is_version else path
                 yield key, FieldError(where, reason.problem, reason.remedy)
         if not keys:
-            problem = wording.describe_unserved_kind(name, "")
-            yield ("", name, ""), FieldError(path, problem, wording.NOT_SERVED_REMEDY)
+            problem = describe_unserved_kind(name, "")
+            yield ("", name, ""), FieldError(path, problem, NOT_SERVED_REMEDY)
 
 
 def find_unread_injections(
@@ -148,12 +147,13 @@ def find_unread_injections(
 def find_unserved_version(key: VersionedKind, served: ServedKinds) -> UnreadableKind:
     """Return why a kind that is not served in this version cannot be read."""
     group, kind, version = key
-    versions: Collection[str] = served.versions(group, kind)
+    versions = served.versions(group, kind)
     if not versions:
-        problem = wording.describe_unserved_kind(kind, group)
-        return UnreadableKind(problem, wording.NOT_SERVED_REMEDY)
-    problem = wording.describe_unserved_version(kind, group, [*versions], version)
-    return UnreadableKind(problem, wording.VERSION_REMEDY, is_version=True)
+        problem = describe_unserved_kind(kind, group)
+        return UnreadableKind(problem, NOT_SERVED_REMEDY)
+    name = f"kind {kind}" + (f" of group {group}" if group else "")
+    problem = f"the API server serves {name} as {' or '.join(versions)}, not as {version}"
+    return UnreadableKind(problem, "name a version that is served", is_version=True)
 
 
 def list_groups(kind: RequiredKind, served: ServedKinds) -> tuple[str, ...]:
@@ -341,15 +341,8 @@ class ApiInventory:
         self, model: type[KRMObject], served: ServedKinds, reading: _Reading
     ) -> ListedKind:
         """Read the objects of one of fanout's kinds, and return how it was listed."""
-        resource_type = served.find(GROUP, model.__name__)
-        if resource_type is None:
-            raise InvalidInput(
-                wording.describe_unserved_kind(model.__name__, GROUP),
-                reason="ClusterUnavailable",
-                remedy=wording.DEFINITIONS_REMEDY,
-            )
         # What fanout wrote into a status is no input of fanout.
-        listed_kind = ListedKind(resource_type)
+        listed_kind = ListedKind(served.require_own(model.__name__))
         for data in self._list(listed_kind, reading).values():
             key, position = ObjectKey.of(data), ApiPosition(data)
             validated = self._validate(key, data)
@@ -364,9 +357,8 @@ class ApiInventory:
     ) -> ListedKind | None:
         """Read the objects of a kind in a version, and return how it was listed, if it was."""
         if key[:2] == _SECRET:
-            reading.unread_kinds[key] = UnreadableKind(
-                wording.SECRETS_UNREAD, wording.SECRETS_REMEDY
-            )
+            problem = "fanout reads no Secrets as targets, sources or checks"
+            reading.unread_kinds[key] = UnreadableKind(problem, "name another kind in the policy")
         elif choice.resource_type is None:
             reading.unread_kinds[key] = find_unserved_version(key, served)
         else:
@@ -384,8 +376,8 @@ class ApiInventory:
                 resource_type = listed_kind.resource_type
                 if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
                     # Those of other namespaces may allow this one to use them.
-                    failure = DeclarationFailure(wording.OTHER_REPOSITORIES, kind, self._namespace)
-                    reading.unread.append(failure)
+                    subject = "Repository objects of other namespaces"
+                    reading.unread.append(DeclarationFailure(subject, kind, self._namespace))
                 return self._list(replace(listed_kind, namespace=self._namespace), reading)
             it = listed_kind.resource_type
             key = it.group, it.kind, it.version

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from fanout.api.durations import format_instant
 from fanout.api.object_meta import API_VERSION, GROUP
-from fanout.errors import Conflict, FanoutError, InvalidInput
-from fanout.kube import kube_wording as wording
+from fanout.errors import Conflict, FanoutError
 from fanout.kube.api_connection import (
     APPLY_TYPE,
     CONNECTIONS,
@@ -25,7 +24,7 @@ from fanout.kube.api_connection import (
 )
 from fanout.kube.object_watch import ObjectWatch
 from fanout.kube.pending_records import write_record_status
-from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
+from fanout.kube.resource_discovery import ResourceType, discover_kinds
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import (
     ConditionState,
@@ -148,7 +147,7 @@ class ApiStatusWriter:
         """
         served = discover_kinds(self._connection)
         for kind in (*_KINDS, *RECORD_KINDS):
-            resource_type = _find_type(served, kind)
+            resource_type = served.require_own(kind)
             digest = digest_record if kind in RECORD_KINDS else digest_object
             watch = ObjectWatch(self._connection, resource_type.path, digest, notify)
             self._types[kind], self._watches[kind] = resource_type, watch
@@ -415,17 +414,6 @@ class _SharedIterator:
     def __next__(self) -> Any:
         with self._lock:
             return next(self._items)
-
-
-def _find_type(served: ServedKinds, kind: str) -> ResourceType:
-    resource_type = served.find(GROUP, kind)
-    if resource_type is None:
-        raise InvalidInput(
-            wording.describe_unserved_kind(kind, GROUP),
-            reason="ClusterUnavailable",
-            remedy=wording.DEFINITIONS_REMEDY,
-        )
-    return resource_type
 
 
 def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
