@@ -82,9 +82,10 @@ def parse_operation(
 def configure_log(program: Program) -> None:
     """Write the log of a program that makes many passes to standard error."""
     settings = program.settings
+    level = logging.DEBUG if settings.verbosity else logging.INFO
     configure_logging(
         program.redactor,
-        level=_choose_log_level(settings),
+        level=logging.WARNING if settings.quiet else level,  # the level of failed passes
         use_color=is_colored(settings.color, sys.stderr),
         commands=settings.commands,
     )
@@ -146,12 +147,6 @@ def build_dependencies(
         program.settings.now,
         observers,
     )
-
-
-def _choose_log_level(settings: Settings) -> int:
-    if settings.quiet:
-        return logging.WARNING  # the level of failed passes
-    return logging.DEBUG if settings.verbosity else logging.INFO
 
 
 @contextmanager

@@ -172,7 +172,9 @@ def resolve_settings(
             case "output":
                 values["output"], values["template"] = _parse_output(value, origin)
             case "verbosity":
-                values["verbosity"] = _parse_count(value, origin)
+                if not isinstance(value, int) and not value.isdecimal():
+                    raise invalid_setting(f"{value!r} is not a number", "use 0, 1 or 2", origin)
+                values["verbosity"] = int(value)
             case "now":
                 values["now_override"] = parse_instant_option(value, origin)
             case "all_namespaces":
@@ -268,11 +270,3 @@ def _parse_choice(choices: type[Choice], value: str, origin: str) -> Choice:
         raise invalid_setting(
             f"{value!r} is not supported", f"use one of {', '.join(choices)}", origin
         ) from None
-
-
-def _parse_count(value: str | int, origin: str) -> int:
-    if isinstance(value, int):
-        return value
-    if not value.isdecimal():
-        raise invalid_setting(f"{value!r} is not a number", "use 0, 1 or 2", origin)
-    return int(value)

@@ -276,8 +276,17 @@ class ApiInventory:
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading, self._served = _Reading(), served
         own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
-        named = merge_references(self._list_references(reading))
-        injected = (*self._list_injected(served, reading),)
+        named = merge_references(
+            it for key in reading.own_objects for it in self._validated[key].references
+        )
+        # Of injectors without a kind, by the packages seen so far.
+        injected = [
+            it
+            for key, kinds in self._injected.items()
+            if key in reading.own_objects
+            and isinstance(item := reading.own_objects[key][0], (UpstreamPolicy, PackageVariant))
+            for it in list_injected(item, kinds, served)
+        ]
         choices = choose_kinds((*named, *injected), served)
         listed_kinds = [
             self._read_kind(key, choices[key], served, reading) for key in sorted(choices)
@@ -299,18 +308,6 @@ class ApiInventory:
             unread=(*reading.unread, *_list_unread(reading)),
         )
         return assemble_declared(reading.own_objects, {}, read)
-
-    def _list_references(self, reading: _Reading) -> Iterator[KindReference]:
-        """Yield the references of all usable objects to kinds."""
-        for key in reading.own_objects:
-            yield from self._validated[key].references
-
-    def _list_injected(self, served: ServedKinds, reading: _Reading) -> Iterator[RequiredKind]:
-        """Yield the kinds that injectors without a kind read, by the packages seen so far."""
-        for key, kinds in self._injected.items():
-            item, _ = reading.own_objects.get(key, (None, None))
-            if isinstance(item, (UpstreamPolicy, PackageVariant)):
-                yield from list_injected(item, kinds, served)
 
     def _refuse_unread_kinds(self, served: ServedKinds, reading: _Reading) -> None:
         """Take out the objects that need a kind which cannot be read.

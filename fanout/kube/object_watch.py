@@ -125,7 +125,11 @@ class ObjectWatch(Generic[Value]):
             raise
         # Resource versions of a kind are comparable numbers since Kubernetes 1.35.
         version = int(document["metadata"]["resourceVersion"])
-        values = self._convert_all(document)
+        values = {
+            read_name(item): value
+            for item in document.get("items") or ()
+            if (value := self._convert(item)) is not None
+        }
         with self._lock:
             # A lower version than before tells of a storage that was restored. Otherwise events
             # that came during the call may have made the values newer than the list.
@@ -166,14 +170,6 @@ class ObjectWatch(Generic[Value]):
         """Count a change under the lock: who compares counts must not miss its value."""
         self._changes += 1
         self._snapshot = None
-
-    def _convert_all(self, document: Any) -> dict[tuple[str, str], Value]:
-        values: dict[tuple[str, str], Value] = {}
-        for item in document.get("items") or ():
-            value = self._convert(item)
-            if value is not None:
-                values[read_name(item)] = value
-        return values
 
     def _set_watch_failure(self, error: FanoutError | None) -> None:
         with self._lock:

@@ -68,7 +68,7 @@ class ApiPendingRecords:
 
     def write_state(self, item: RecordObject, state: RecordState) -> None:
         """Write the status of an object. Raises what `ApiConnection.send` raises."""
-        status = _build_status(item, state)
+        status = with_generation(build_record_status(state, item.created_at), item.generation)
         write_record_status(self._connection, object_name(item), item.uid, status)
 
     def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
@@ -210,7 +210,7 @@ def read_state(status: Mapping[str, Any]) -> RecordState:
     )
 
 
-def _build_status(item: RecordObject, state: RecordState) -> dict[str, Any]:
-    status = build_record_status(state, item.created_at)
-    conditions = [{**it, "observedGeneration": item.generation} for it in status["conditions"]]
-    return {**status, "observedGeneration": item.generation, "conditions": conditions}
+def with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
+    """Return the status, and each of its conditions, with the generation that it is about."""
+    conditions = [{**it, "observedGeneration": generation} for it in status["conditions"]]
+    return {**status, "observedGeneration": generation, "conditions": conditions}

@@ -23,7 +23,7 @@ from fanout.kube.api_connection import (
     NotServed,
 )
 from fanout.kube.object_watch import ObjectWatch
-from fanout.kube.pending_records import write_record_status
+from fanout.kube.pending_records import with_generation, write_record_status
 from fanout.kube.resource_discovery import ResourceType, discover_kinds
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import (
@@ -192,7 +192,15 @@ class ApiStatusWriter:
                 self._forget(name)  # people deleted what they had declared
             elif present is None or (present.content, present.status) != written:
                 changed.append(name)
-        return [*changed, *_list_new_records(digests, dict(confirmed))]
+        names = {name for name, _ in confirmed}
+        recorded = (
+            ObjectName(kind, *name)
+            for kind in RECORD_KINDS
+            if not isinstance(of_kind := digests[kind], FanoutError)
+            for name, it in of_kind.items()
+            if it.is_recorded
+        )
+        return [*changed, *(name for name in recorded if name not in names)]
 
     def _forget(self, name: ObjectName) -> None:
         with self._lock:
@@ -261,20 +269,27 @@ class ApiStatusWriter:
             content = without_empty(item.content)
             digest = digest_value(content)
             if present is None or present.content != digest:
-                present = self._apply(item.name, _build_content(content))
+                metadata = {it: content[it] for it in _METADATA if it in content}
+                body = {"metadata": metadata, "spec": content["spec"]}
+                present = self._apply(item.name, body)
                 number += 1
                 # Fields of others are not taken away by server-side apply.
                 if present.content != digest:
-                    metadata = {
+                    fields = {
                         f"/metadata/{it}": content.get(it, empty())
                         for it, empty in _METADATA.items()
                     }
-                    present = self._replace(item.name, "", {**metadata, "/spec": content["spec"]})
+                    present = self._replace(item.name, "", {**fields, "/spec": content["spec"]})
                     number += 1
         elif present is None:
             return 0  # it was deleted meanwhile
+        status = item.status
+        if item.times is not None:
+            present_conditions = dict(present.conditions)
+            conditions = add_transition_times(status["conditions"], present_conditions, item.times)
+            status = {**status, "conditions": conditions}
         generation = present.generation if item.generation is None else item.generation
-        status = _with_generation(_with_times(item, present), generation)
+        status = with_generation(status, generation)
         if item.defaults is not None:
             return number + self._complete_status(item, status, present)
         return number + self._write_status(item, status, present)
@@ -389,18 +404,6 @@ class ApiStatusWriter:
         return self._types[name.kind].path_of(name.namespace, name.name)
 
 
-def _list_new_records(
-    digests: Mapping[str, Mapping[tuple[str, str], ObjectDigest] | FanoutError],
-    confirmed: Mapping[ObjectName, object],
-) -> Iterator[ObjectName]:
-    """Yield the objects whose record is in Git and of which nothing was written yet."""
-    for kind in RECORD_KINDS:
-        of_kind = digests[kind]
-        if not isinstance(of_kind, FanoutError):
-            names = (ObjectName(kind, *name) for name, it in of_kind.items() if it.is_recorded)
-            yield from (name for name in names if name not in confirmed)
-
-
 class _SharedIterator:
     """Iterator from which several threads take, one at a time."""
 
@@ -414,22 +417,3 @@ class _SharedIterator:
     def __next__(self) -> Any:
         with self._lock:
             return next(self._items)
-
-
-def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {field: content[field] for field in _METADATA if field in content}
-    return {"metadata": metadata, "spec": content["spec"]}
-
-
-def _with_times(item: WrittenObject, present: ObjectDigest) -> Mapping[str, Any]:
-    """Return the status of an object with instants that depend on its present conditions."""
-    if item.times is None:
-        return item.status
-    present_conditions = dict(present.conditions)
-    conditions = add_transition_times(item.status["conditions"], present_conditions, item.times)
-    return {**item.status, "conditions": conditions}
-
-
-def _with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
-    conditions = [{**it, "observedGeneration": generation} for it in status["conditions"]]
-    return {**status, "observedGeneration": generation, "conditions": conditions}

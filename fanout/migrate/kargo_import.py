@@ -375,20 +375,15 @@ def _build_target(
     if not branch_by_repository:
         problem = f"their target is not clear; {PLACEHOLDER} stands for the Repository"
         yield Remark(STEPS_PATH, problem, "name the targets of the stage")
-    for name, branch in branch_by_repository.items():
-        yield _invented_package_remark(name, branch, project.repositories.branch_of(name), package)
-
-
-def _invented_package_remark(
-    name: str, step_branch: str | None, branch: str, package: str
-) -> Remark:
-    """Return the remark that the package's path or the Stage's branch is invented."""
-    remedy = f"correct {package} in spec.targets"
-    if step_branch in (None, branch):
+    for name, step_branch in branch_by_repository.items():
+        branch, remedy = project.repositories.branch_of(name), f"correct {package} in spec.targets"
         problem = f"they write to {name}; without the path of the package"
-        return Remark(STEPS_PATH, problem, remedy)
-    problem = f"they write to branch {step_branch} of {name}, but fanout publishes to {branch}"
-    return Remark(STEPS_PATH, problem, f"let the cluster read that branch, and {remedy}")
+        if step_branch not in (None, branch):
+            problem = (
+                f"they write to branch {step_branch} of {name}, but fanout publishes to {branch}"
+            )
+            remedy = f"let the cluster read that branch, and {remedy}"
+        yield Remark(STEPS_PATH, problem, remedy)
 
 
 def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator) -> ImportResult:
@@ -407,16 +402,15 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
 def _import_project(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
     """Import one namespace: its Repositories, policies and PromotionPolicies."""
     policy_result = build_policies(project, validate_data)
-    stage_names = frozenset(
-        stage["name"] for policy in policy_result.objects for stage in policy["spec"]["stages"]
-    )
     namespace = next(
         (as_mapping(it["metadata"]).get("namespace") for it in policy_result.objects), None
     )
-    repository_names = {
-        name for policy in policy_result.objects for name in _repository_names(policy)
-    }
+    specs = [policy["spec"] for policy in policy_result.objects]
+    repository_names = {spec["upstream"]["repository"] for spec in specs}
+    for target in (it for spec in specs for it in spec["targets"]):
+        repository_names |= {entry["name"] for entry in target["repositories"]}
     repositories = tuple(project.repositories.build_objects(repository_names, namespace))
+    stage_names = frozenset(stage["name"] for spec in specs for stage in spec["stages"])
     promotions = [
         _build_promotion_policy(config, project, stage_names, validate_data)
         for config in project.configs
@@ -461,9 +455,3 @@ def _build_promotion_policy(
         PROMOTION_UNITS,
         config.index,
     )
-
-
-def _repository_names(policy: Mapping[str, Any]) -> Iterator[str]:
-    yield policy["spec"]["upstream"]["repository"]
-    for target in policy["spec"]["targets"]:
-        yield from (entry["name"] for entry in target["repositories"])

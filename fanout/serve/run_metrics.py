@@ -24,7 +24,6 @@ from prometheus_client.exposition import choose_encoder
 from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.plan.actions import ActionResult
 from fanout.present.policy_counts import count_gate_decisions
 from fanout.reconcile.pass_results import PassReport
 from fanout.sandbox.worker_limits import ExceededLimit
@@ -114,9 +113,11 @@ class RunMetrics:
                 self._decisions.labels(*labels).inc(number)
         failed = {id(it) for it in report.failed_outcomes}
         for outcome in report.outcomes:
-            self._actions.labels(str(outcome.action.kind), _result_of(outcome, failed)).inc()
+            result = "done" if outcome.is_done else "deferred"
             if id(outcome) in failed:
+                result = "failed"
                 self._errors.labels(outcome.reason).inc()
+            self._actions.labels(str(outcome.action.kind), result).inc()
 
     def _read_phases(self) -> dict[str, float]:
         # On the thread of the loop: it alone may read the times of phases.
@@ -163,12 +164,6 @@ class RunMetrics:
         return Histogram(
             metric.name, metric.meaning, metric.labels, registry=self._registry, buckets=_BUCKETS
         )
-
-
-def _result_of(outcome: ActionResult, failed: set[int]) -> str:
-    if outcome.is_done:
-        return "done"
-    return "failed" if id(outcome) in failed else "deferred"
 
 
 def _family(metric: Metric, counts: Mapping[Any, float]) -> Family:

@@ -19,7 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from fanout.cli.lazy_import import load_module
-from fanout.cli.settings import OutputFormat, Settings, resolve_settings
+from fanout.cli.settings import OutputFormat, resolve_settings
 from fanout.cli.terminal import Color, set_commands, set_quiet
 from fanout.message_commands import MessageCommands
 from fanout.values import replace
@@ -285,8 +285,10 @@ def with_settings(
                 formats or (OutputFormat.TABLE,),
                 accepts_cluster="context" in options,
             )
-            if "namespace" in options and not flags.get("all_namespaces"):
-                settings = _with_default_namespace(settings)
+            takes_namespace = "namespace" in options and not flags.get("all_namespaces")
+            if takes_namespace and settings.reads_cluster and not settings.namespace:
+                access = load_module("cli.cluster_access")
+                settings = replace(settings, namespace=access.find_default_namespace(settings))
             session.verbosity, session.color = settings.verbosity, settings.color
             set_quiet(quiet=settings.quiet)
             set_commands(MessageCommands() if reads_other_files else settings.commands)
@@ -297,17 +299,6 @@ def with_settings(
         return _apply_options(options, call_with_settings)
 
     return decorate
-
-
-def _with_default_namespace(settings: Settings) -> Settings:
-    """Return the settings with the namespace of the kubeconfig context if none is named.
-
-    Raises InvalidInput if the kubeconfig file cannot be used.
-    """
-    if not settings.reads_cluster or settings.namespace:
-        return settings
-    find_default_namespace = load_module("cli.cluster_access").find_default_namespace
-    return replace(settings, namespace=find_default_namespace(settings))
 
 
 def _output_option(formats: tuple[OutputFormat, ...]) -> Option:

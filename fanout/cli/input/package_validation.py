@@ -106,7 +106,10 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings
         except InvalidInput as error:
             faults.append(error)
         else:
-            faults += map(_to_error, find_errors(results))
+            faults += (
+                _invalid_package(f"{it.message} ({it.function})", "correct the package", it.where)
+                for it in find_errors(results)
+            )
             warnings = tuple(result for result in results if result.severity == "warning")
     return PackageFindings(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
 
@@ -127,12 +130,6 @@ def _parse(
             except InvalidManifest as error:
                 faults += error.problems
     return manifests
-
-
-def _to_error(result: FunctionResult) -> InvalidInput:
-    """Convert an error result of a function into an InvalidInput."""
-    problem = f"{result.message} ({result.function})"
-    return _invalid_package(problem, "correct the package", result.where)
 
 
 def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults:

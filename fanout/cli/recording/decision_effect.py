@@ -236,7 +236,11 @@ def report_unpublished(
             if variant.spec.name not in published and not is_in_force(variant, revision)
         ]
         if waiting:
-            head = _format_head(len(waiting), len(stage_variants), bool(published))
+            head = "nothing is published yet"
+            if published:
+                verb = "is" if len(waiting) == 1 else "are"
+                total = pluralize(len(stage_variants), "variant")
+                head = f"{len(waiting)} of {total} {verb} not published yet"
             yield from (
                 f"{head}: {line}" for line in _format_reasons(item, stage, waiting, revision)
             )
@@ -275,13 +279,6 @@ def is_in_force(variant: RenderedVariant, revision: str) -> bool:
     )
 
 
-def _format_head(waiting: int, total: int, has_published: bool) -> str:
-    if not has_published:
-        return "nothing is published yet"
-    verb = "is" if waiting == 1 else "are"
-    return f"{waiting} of {pluralize(total, 'variant')} {verb} not published yet"
-
-
 def _format_reasons(
     item: PolicyResult, stage: str, waiting: Sequence[RenderedVariant], revision: str
 ) -> Iterator[str]:
@@ -315,13 +312,9 @@ def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
     for hold in first.values():
         number = count[hold.reason, hold.who]
         of_them = f"for {number} of them " if number < len(holds_by_variant) else ""
-        yield f"{of_them}{_format_hold(hold)}"
-
-
-def _format_hold(hold: Hold) -> str:
-    until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
-    actor = f"; unblocked by {hold.who}" if hold.who else ""
-    return f"{hold.message}{until}{actor}"
+        until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
+        actor = f"; unblocked by {hold.who}" if hold.who else ""
+        yield f"{of_them}{hold.message}{until}{actor}"
 
 
 class DecisionEffect(Value):

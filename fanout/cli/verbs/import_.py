@@ -21,7 +21,7 @@ from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests
 from fanout.declared.finding import Finding
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.migrate.field_mapping import ImportResult, ObjectValidator, Remark
+from fanout.migrate.field_mapping import ImportResult, ObjectValidator
 from fanout.migrate.kargo_import import import_kargo_objects as from_kargo
 from fanout.migrate.porch_import import find_expressions
 from fanout.migrate.porch_import import import_porch_objects as from_porch
@@ -100,17 +100,21 @@ def _import_objects(
     settings: Settings, translate: Callable[[Sequence[Any]], ImportResult]
 ) -> ExitCode:
     """Translate the objects of -f, print the result, and report what has no translation."""
-    items = [
-        item for item in _read_items(settings.require_files()) if item.is_in(settings.namespace)
-    ]
-    imported = translate([item.value for item in items])
+    items = [it for it in _read_items(settings.require_files()) if it.is_in(settings.namespace)]
+    imported = translate([it.value for it in items])
     remarks = [(index, items[index].find_line(it.path), it) for index, it in imported.remarks]
     for index, line, remark in sorted(remarks, key=lambda entry: entry[:2]):
-        _report_remark(items[index], line, remark, settings)
+        item = items[index]
+        where = ErrorLocation(str(item), format_path(remark.path), item.file, line)
+        sentence = str(Finding(where, remark.problem, remark.remedy))
+        if remark.is_lost:
+            print_message(sentence, settings.color, fg="yellow")
+        else:
+            print_message(f"note: {sentence}", settings.color)
     if settings.output is OutputFormat.JSON:
         print_value(build_list(imported.objects), OutputFormat.JSON)
     else:
-        write_stdout(dump_all([dict(item) for item in imported.objects]))
+        write_stdout(dump_all([dict(it) for it in imported.objects]))
     return ExitCode.OK if imported.is_complete else ExitCode.SOME_FAILED
 
 
@@ -146,15 +150,6 @@ def _build_validator(sandbox: Sandbox) -> ObjectValidator:
         ]
 
     return validate_expressions
-
-
-def _report_remark(item: _Item, line: int, remark: Remark, settings: Settings) -> None:
-    where = ErrorLocation(str(item), format_path(remark.path), item.file, line)
-    sentence = str(Finding(where, remark.problem, remark.remedy))
-    if remark.is_lost:
-        print_message(sentence, settings.color, fg="yellow")
-    else:
-        print_message(f"note: {sentence}", settings.color)
 
 
 def _read_items(paths: Iterable[Path]) -> Iterator[_Item]:

@@ -37,7 +37,6 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import (
-    Files,
     KptUpdateStrategy,
     MergeResult,
     update_package,
@@ -184,7 +183,11 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
         write_files(target, before if to is None else {}, after)
     changed = [] if failed else find_changed_paths(before, after)
     if settings.output is OutputFormat.TABLE:
-        write_lines(_format_changes(before, after, changed, results))
+        lines = [f"{result.severity}: {result.sentence}" for result in results]
+        for path in changed:
+            verb = "changed" if path in before and path in after else "added"
+            lines.append(f"{verb if path in after else 'removed'}: {path}")
+        write_lines(lines)
     else:
         report = {
             "apiVersion": "fanout.dev/v1alpha1",
@@ -194,16 +197,6 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
         }
         print_value(report, settings.output)
     return ExitCode.INVALID if failed else ExitCode.OK
-
-
-def _format_changes(
-    before: Files, after: Files, changed: list[str], results: tuple[FunctionResult, ...]
-) -> Iterator[str]:
-    for result in results:
-        yield f"{result.severity}: {result.sentence}"
-    for path in changed:
-        verb = "changed" if path in before and path in after else "added"
-        yield f"{verb if path in after else 'removed'}: {path}"
 
 
 def _serialize_result(result: FunctionResult) -> dict[str, Any]:

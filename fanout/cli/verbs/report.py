@@ -52,7 +52,12 @@ def resolve_commit(
     """
     place = label_stage(stage)
     commit = _expand_prefix(commit_id.lower(), place, variants)
-    states = _repository_states(variants)
+    states_by_identity = {
+        it.observed.repository_state.identity: it.observed.repository_state
+        for it in variants
+        if it.observed.repository_state.failure is None
+    }
+    states = [states_by_identity[key] for key in sorted(states_by_identity)]
     if not drafted and not any(_branch_contains(state, commit, git) for state in states):
         searched = ", ".join(state.remote.url for state in states) or "none"
         raise not_found(
@@ -104,15 +109,6 @@ def _known_commits(variants: Sequence[RenderedVariant]) -> Iterable[str]:
         newest = variant.observed.repository_state.find_publication_commit(variant.spec.path)
         if newest:
             yield newest
-
-
-def _repository_states(variants: Sequence[RenderedVariant]) -> list[RepositoryState]:
-    states = {
-        variant.observed.repository_state.identity: variant.observed.repository_state
-        for variant in variants
-        if variant.observed.repository_state.failure is None
-    }
-    return [states[key] for key in sorted(states)]
 
 
 def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:

@@ -1,6 +1,6 @@
 """`fanout resolve`: decide merge conflicts of drafts by recorded Decisions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -131,7 +131,9 @@ def _group_choices(
     for variant, conflicts in drafts:
         draft = find_release_draft(variant)
         assert draft is not None, "only a draft has conflicts"
-        choices = _choose_sides(conflicts, default_side, by_key)
+        choices = {it.key: by_key.get(it.key, default_side or it.winner) for it in conflicts}
+        if by_key and default_side is None:
+            choices = {key: side for key, side in choices.items() if key in by_key}
         if choices:
             key = (draft.trailers.revision, frozenset(choices.items()))
             groups.setdefault(key, []).append(variant.spec.name)
@@ -143,11 +145,3 @@ def _group_choices(
         }
         for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1])
     ]
-
-
-def _choose_sides(
-    conflicts: Sequence[MergeDispute], default_side: MergeSide | None, by_key: Winners
-) -> Mapping[str, MergeSide]:
-    if by_key and default_side is None:
-        return {it.key: by_key[it.key] for it in conflicts if it.key in by_key}
-    return {it.key: by_key.get(it.key, default_side or it.winner) for it in conflicts}

@@ -157,6 +157,16 @@ _AT_COLUMNS = (
 )
 
 
+_count_option = click.option(
+    "-n",
+    "--count",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Number of entries to print.",
+)
+
+
 @click.group()
 def command() -> None:
     """Print the times of a schedule or of windows."""
@@ -168,14 +178,7 @@ def command() -> None:
     "--time-zone", default="UTC", show_default=True, metavar="ZONE", help="IANA time zone."
 )
 @click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1, 1000),
-    default=5,
-    show_default=True,
-    help="Number of entries to print.",
-)
+@_count_option
 @with_settings(("now", *ERROR_OPTIONS), formats=tuple(OutputFormat))
 def next_(
     settings: Settings, words: tuple[str, ...], time_zone: str, after: str | None, count: int
@@ -235,14 +238,7 @@ def next_(
     metavar="TIME",
     help="Print only whether the windows are open at this time, and until when.",
 )
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1, 1000),
-    default=5,
-    show_default=True,
-    help="Number of entries to print.",
-)
+@_count_option
 @with_settings(
     ("files", "namespace", "quiet", "now", *ERROR_OPTIONS),
     # -n is the number of entries, as in `schedule next`.
@@ -261,7 +257,13 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     window_flags = WindowFlags(
         *(flags[name] for name in ("allow", "deny", "duration", "until", "time_zone"))
     )
-    calendars, zone = _find_calendars(settings, names, window_flags)
+    if names and window_flags:
+        raise invalid_setting("NAMES and flags for windows exclude each other", "keep one of them")
+    if names:
+        declared, zone_name = open_files(settings).read(), window_flags.zone
+        calendars, zone = find_declared_calendars(names, declared, settings.namespace, zone_name)
+    else:
+        calendars, zone = parse_window_flags(window_flags)
     if flags["at"]:
         at = parse_instant_option(flags["at"], "--at")
         view = _serialize_opening(at, compute_window_state(calendars, at), zone)
@@ -281,18 +283,6 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
         print_message(
             f"nothing changes within five years: {compute_window_state(calendars, start).message}"
         )
-
-
-def _find_calendars(
-    settings: Settings, names: Sequence[str], window_flags: WindowFlags
-) -> tuple[Sequence[PublicationCalendar], ZoneInfo]:
-    """Return the calendars of NAMES or of flags, and the time zone to show times in."""
-    if names and window_flags:
-        raise invalid_setting("NAMES and flags for windows exclude each other", "keep one of them")
-    if not names:
-        return parse_window_flags(window_flags)
-    declared = open_files(settings).read()
-    return find_declared_calendars(names, declared, settings.namespace, window_flags.zone)
 
 
 def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:
