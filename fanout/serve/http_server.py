@@ -28,7 +28,6 @@ from fanout.controller.loop_health import LoopHealth
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.serve.hook_receiver import (
     MAX_BODY,
-    STATUS_BY_OUTCOME,
     Hook,
     HookOutcome,
     HookReceiver,
@@ -142,9 +141,9 @@ def route_hooks(receiver: HookReceiver) -> list[Route]:
             body = await _read_body(request)
         except ClientDisconnect:
             receiver.count(HookOutcome.CUT)
-            return Response(status_code=STATUS_BY_OUTCOME[HookOutcome.CUT])
+            return Response(status_code=HookOutcome.CUT.status)
         hook = Hook(request.path_params["host"], request.headers.items(), body)
-        return Response(status_code=STATUS_BY_OUTCOME[receiver.receive(hook)])
+        return Response(status_code=receiver.receive(hook).status)
 
     return [Route("/hooks/{host}", receive_hook, methods=["POST"])]
 

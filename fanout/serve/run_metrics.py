@@ -1,6 +1,8 @@
 """Metrics of `fanout run` for Prometheus: counted as the loop runs, or read at each scrape."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
 from time import monotonic, time
 from typing import Any
 
@@ -24,17 +26,19 @@ from prometheus_client.exposition import choose_encoder
 from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.present.policy_counts import count_gate_decisions
+from fanout.present.policy_counts import Labels, PolicyCounts, count_gate_decisions, count_policy
 from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassSubject
 from fanout.sandbox.worker_limits import ExceededLimit
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType
-from fanout.serve.state_counts import StateCounts
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.telemetry.event_counters import EventName, Labels
+from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import PHASES, Counters
 
+# As `PolicyCounts` has them.
+_STATE_METRICS = (table.POLICIES, table.STAGES, table.VARIANTS, table.HOLDS, table.PROBLEMS)
 QUEUE = "fanout"  # name of the queue in the metrics
 _BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 _RESULTS = ("success", "failed", "error")
@@ -59,7 +63,9 @@ class RunMetrics:
         self._health = health
         self._remaining_calls = remaining_calls
         self._waiting_notifications = waiting_notifications
-        self._states = StateCounts()
+        # From the last pass over each policy. Replaced and never changed, so that readers need no
+        # lock.
+        self._states: Mapping[PassSubject, PolicyCounts] = {}
         self._registry = CollectorRegistry()
         self._reconciles = self._counter(table.RECONCILES)
         self._errors = self._counter(table.RECONCILE_ERRORS)
@@ -100,7 +106,7 @@ class RunMetrics:
             self._reconciles.labels(result).inc()
             self._last_success = time()
             self._count_results(made_pass.report)
-            self._states.update(made_pass)
+            self._count_states(made_pass)
         else:
             return
         self._durations.observe(seconds)
@@ -118,6 +124,19 @@ class RunMetrics:
                 result = "failed"
                 self._errors.labels(outcome.reason).inc()
             self._actions.labels(str(outcome.action.kind), result).inc()
+
+    def _count_states(self, made_pass: ScheduledPass) -> None:
+        """Take over the policies of a pass; forget those that are not declared any more."""
+        counted: dict[PassSubject, PolicyCounts] = {}
+        for item in made_pass.report.pass_plan.policies:
+            subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+            counts = count_policy(item)
+            # A policy and a variant that is written by hand may share a name.
+            if subject in counted:
+                counts = PolicyCounts(*map(add, counted[subject], counts))
+            counted[subject] = counts
+        merged = {**self._states, **counted}
+        self._states = {it: merged[it] for it in merged if it in made_pass.declared}
 
     def _read_phases(self) -> dict[str, float]:
         # On the thread of the loop: it alone may read the times of phases.
@@ -137,7 +156,7 @@ class RunMetrics:
         yield _family(table.LAST_SUCCESS, {(): self._last_success})
         yield _family(table.QUEUE_DEPTH, {(QUEUE,): health.waiting})
         yield _family(table.UNFINISHED_SECONDS, {(QUEUE,): health.seconds_without_pass})
-        for metric, counts in self._states.read().items():
+        for metric, counts in self._sum_states().items():
             yield _family(metric, counts)
         operations = read(EventName.GIT_OPERATION)
         yield _family(table.GIT_OPERATIONS, operations)
@@ -156,6 +175,14 @@ class RunMetrics:
         yield _family(table.NOTIFICATIONS, read(EventName.NOTIFICATION))
         waiting = {(name,): it for name, it in self._waiting_notifications().items()}
         yield _family(table.NOTIFICATIONS_WAITING, waiting)
+
+    def _sum_states(self) -> Mapping[Metric, Mapping[Labels, float]]:
+        totals = {it: defaultdict[Labels, float](float) for it in _STATE_METRICS}
+        for counts in self._states.values():
+            for metric, numbers in zip(_STATE_METRICS, counts, strict=True):
+                for labels, number in numbers.items():
+                    totals[metric][labels] += number
+        return totals
 
     def _counter(self, metric: Metric) -> Counter:
         return Counter(metric.name, metric.meaning, metric.labels, registry=self._registry)

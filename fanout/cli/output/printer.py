@@ -11,8 +11,12 @@ from typing import Any
 import click
 
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.output.jsonpath_template import JsonPathTemplate, format_selected
-from fanout.cli.output.object_path import ObjectPath, parse_relaxed
+from fanout.cli.output.object_path import (
+    JsonPathTemplate,
+    ObjectPath,
+    format_selected,
+    parse_relaxed,
+)
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width

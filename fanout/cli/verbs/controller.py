@@ -19,9 +19,8 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import OpenCluster, check_configuration, open_program
 from fanout.cli.terminal import set_commands
-from fanout.controller.cluster_operation import ClusterOperation
+from fanout.controller.cluster_operation import ClusterOperation, FinalizedInventory
 from fanout.controller.declaration_reader import SettlingTime
-from fanout.controller.finalized_inventory import FinalizedInventory
 from fanout.controller.loop_health import LoopObserver
 from fanout.message_commands import MessageCommands
 from fanout.values import replace

@@ -15,12 +15,13 @@ from fanout.cli.input.options import (
     namespace_option,
     with_settings,
 )
-from fanout.cli.output.manifest_files import build_exists_error, create_files
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
     PromotionTemplate,
     RepositoryTemplate,
+    build_exists_error,
     check_objects,
+    create_files,
     format_clusters,
     join_documents,
 )
