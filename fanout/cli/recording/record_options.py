@@ -9,7 +9,12 @@ from typing import Any
 import click
 
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.completion import complete_policies, complete_stages, complete_variants
+from fanout.cli.input.completion import (
+    complete_policies,
+    complete_revisions,
+    complete_stages,
+    complete_variants,
+)
 from fanout.cli.input.options import READ_OPTIONS, with_settings
 from fanout.cli.settings import OutputFormat
 from fanout.git.git_identity import read_identity
@@ -42,25 +47,29 @@ class RecordRequest(Value):
     wait_limit: timedelta | None = None  # of --wait; None: do not wait
 
 
-_REQUEST_FIELDS = ("policy", "stage", "variants", "reason", "by", "wait_limit")
-
-
 def with_request(*formats: OutputFormat) -> Option:
     """Return a decorator that passes a verb its `settings` and the options here as its `request`.
 
     It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
     """
 
+    request_fields = RecordRequest.__struct_fields__
+
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call_with_request(**arguments: Any) -> Any:
-            fields = {name: arguments.pop(name) for name in _REQUEST_FIELDS if name in arguments}
+            fields = {name: arguments.pop(name) for name in request_fields if name in arguments}
             return function(request=RecordRequest(**fields), **arguments)
 
         with_options = with_settings(READ_OPTIONS, records=True, formats=formats)
         return _by_option(with_options(call_with_request))
 
     return decorate
+
+
+def revision_option(help_text: str) -> Option:
+    """Return the option --revision with this help."""
+    return click.option("--revision", default="", shell_complete=complete_revisions, help=help_text)
 
 
 def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:

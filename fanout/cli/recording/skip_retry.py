@@ -8,7 +8,6 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -16,6 +15,7 @@ from fanout.cli.recording.decision_effect import compare_evaluations
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
+    revision_option,
     subject_options,
     with_request,
 )
@@ -52,12 +52,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
 
     @click.command(cls=VerbCommand, help=help_text)
     @subject_options
-    @click.option(
-        "--revision",
-        default="",
-        shell_complete=complete_revisions,
-        help="Revision to which the command applies.  [default: the candidate]",
-    )
+    @revision_option("Revision to which the command applies.  [default: the candidate]")
     @reason_option
     @with_request(*REPORT_FORMATS)
     def command(settings: Settings, request: RecordRequest, revision: str) -> ExitCode:

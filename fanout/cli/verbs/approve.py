@@ -8,7 +8,7 @@ from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.completion import complete_checks, complete_revisions
+from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -23,6 +23,7 @@ from fanout.cli.recording.approval_eligibility import (
 from fanout.cli.recording.record_options import (
     RecordRequest,
     current_trees,
+    revision_option,
     subject_options,
     with_request,
 )
@@ -42,12 +43,7 @@ from fanout.reconcile.pass_results import PolicyResult
 
 @click.command(cls=VerbCommand)
 @subject_options
-@click.option(
-    "--revision",
-    default="",
-    shell_complete=complete_revisions,
-    help="Revision of the drafts; required.",
-)
+@revision_option("Revision of the drafts; required.")
 @click.option(
     "--check",
     default="",

@@ -1,6 +1,7 @@
 """`fanout create`: write new objects from flags, to a file or to stdout."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -64,28 +65,15 @@ def command() -> None:
 )
 @_dry_run_option
 @_with_file_settings
-def create_repository(  # noqa: PLR0913  # one argument for each option
-    settings: Settings,
-    *,
-    name: str,
-    url: str,
-    branch: str,
-    directory: str,
-    labels: tuple[str, ...],
-    forge: str,
-    secret: str,
-    dry_run: bool,
+def create_repository(
+    settings: Settings, *, name: str, labels: tuple[str, ...], dry_run: bool, **fields: Any
 ) -> None:
     """Create a Repository."""
     repository = RepositoryTemplate(
         name=name,
         namespace=settings.namespace or DEFAULT_NAMESPACE,
-        url=url,
-        branch=branch,
-        directory=directory,
         labels=dict(split_pair(it, "--label") for it in labels),
-        forge=forge,
-        secret=secret,
+        **fields,
     )
     _create("repository", name, str(repository), settings, dry_run=dry_run)
 
@@ -93,7 +81,10 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
 @command.command("policy", cls=VerbCommand)
 @click.argument("name")
 @click.option(
-    "--upstream", required=True, help="Name of the Repository object of the upstream repository."
+    "--upstream",
+    "repository",
+    required=True,
+    help="Name of the Repository object of the upstream repository.",
 )
 @click.option("--package", required=True, help="Path of the package in the upstream repository.")
 @click.option(
@@ -118,16 +109,14 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
 )
 @_dry_run_option
 @_with_file_settings
-def create_policy(  # noqa: PLR0913  # one argument for each option
+def create_policy(
     settings: Settings,
     *,
     name: str,
-    upstream: str,
-    package: str,
-    revision: str,
     downstream: tuple[str, ...],
     stages: str,
     dry_run: bool,
+    **fields: Any,
 ) -> None:
     """Create an UpstreamPolicy."""
     if bool(downstream) == bool(stages):
@@ -139,11 +128,9 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
     policy = PolicyTemplate(
         name=name,
         namespace=settings.namespace or DEFAULT_NAMESPACE,
-        repository=upstream,
-        package=package,
         stages=split_list(stages) or list(dict.fromkeys(stage for stage, _ in targets)),
-        revision=revision,
         downstream=targets,
+        **fields,
     )
     _create("policy", name, str(policy), settings, dry_run=dry_run)
 
@@ -171,16 +158,15 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
 )
 @_dry_run_option
 @_with_file_settings
-def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
+def create_promotion_policy(
     settings: Settings,
     *,
     name: str,
     policies: str,
     auto: str,
-    schedule: str,
-    time_zone: str,
     approvers: tuple[str, ...],
     dry_run: bool,
+    **fields: Any,
 ) -> None:
     """Create a PromotionPolicy."""
     members: dict[str, list[str]] = {}
@@ -191,9 +177,8 @@ def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
         namespace=settings.namespace or DEFAULT_NAMESPACE,
         policies=split_list(policies),
         automatic_stages=split_list(auto),
-        schedule=schedule,
-        time_zone=time_zone,
         approvers=members,
+        **fields,
     )
     _create("promotion-policy", name, str(promotion), settings, dry_run=dry_run)
 

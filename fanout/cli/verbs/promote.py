@@ -8,7 +8,6 @@ import click
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -24,6 +23,7 @@ from fanout.cli.recording.record_options import (
     RecordRequest,
     current_trees,
     reason_option,
+    revision_option,
     subject_options,
     with_request,
 )
@@ -50,12 +50,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 @click.command(cls=WaitCommand)
 @subject_options
-@click.option(
-    "--revision",
-    default="",
-    shell_complete=complete_revisions,
-    help="Revision to publish.  [default: the candidate]",
-)
+@revision_option("Revision to publish.  [default: the candidate]")
 @click.option(
     "--override",
     "overrides",

@@ -10,10 +10,15 @@ import click
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.input.completion import complete_checks, complete_revisions
+from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
+from fanout.cli.recording.record_options import (
+    RecordRequest,
+    revision_option,
+    subject_options,
+    with_request,
+)
 from fanout.cli.recording.record_session import (
     RecordSession,
     describe_record,
@@ -125,9 +130,7 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
     type=click.Choice(["passed", "failed", "pending"]),
     help="Result of the check.",
 )
-@click.option(
-    "--revision", default="", shell_complete=complete_revisions, help="Revision that was checked."
-)
+@revision_option("Revision that was checked.")
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details of the result.")
 @with_request()

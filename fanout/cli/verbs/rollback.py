@@ -8,13 +8,13 @@ import click
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
+    revision_option,
     subject_options,
     with_request,
 )
@@ -176,12 +176,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 
 @click.command(cls=WaitCommand)
 @subject_options
-@click.option(
-    "--revision",
-    default="",
-    shell_complete=complete_revisions,
-    help="Revision to return to.  [default: the revision published before the current one]",
-)
+@revision_option("Revision to return to.  [default: the revision published before the current one]")
 @click.option(
     "--override",
     "overrides",
