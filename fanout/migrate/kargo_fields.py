@@ -33,12 +33,14 @@ def convert_elsewhere(_: SourceField) -> Iterator[TargetField | Remark]:
     return iter(())
 
 
-def _label_mappings() -> Iterator[FieldMapping]:
-    without_kargo_keys = copy_without_prefixes("kargo.akuity.io/")
+def _metadata_mappings() -> Iterator[FieldMapping]:
+    yield FieldMapping(
+        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
+    )
     yield FieldMapping(
         "metadata.labels",
         "metadata.labels",
-        without_kargo_keys,
+        copy_without_prefixes("kargo.akuity.io/"),
         "the same, without Kargo's own keys",
     )
     yield FieldMapping(
@@ -47,9 +49,6 @@ def _label_mappings() -> Iterator[FieldMapping]:
         copy_without_prefixes("kargo.akuity.io/", LAST_APPLIED_ANNOTATION),
         "the same, without keys of Kargo and kubectl",
     )
-
-
-def _common_mappings() -> Iterator[FieldMapping]:
     yield FieldMapping(
         "metadata.namespace", "metadata.namespace", copy_value, "a Project is a namespace"
     )
@@ -148,11 +147,7 @@ def _stage_spec_mappings() -> Iterator[FieldMapping]:
 
 
 def _warehouse_mappings() -> Iterator[FieldMapping]:
-    yield FieldMapping(
-        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
-    )
-    yield from _label_mappings()
-    yield from _common_mappings()
+    yield from _metadata_mappings()
     yield FieldMapping("spec.shard", "", ignore_field, "which of Kargo's controllers does the work")
     yield FieldMapping(
         "spec.interval",
@@ -267,11 +262,7 @@ def _tag_filter_mappings(git: str) -> Iterator[FieldMapping]:
 
 
 def _project_config_mappings() -> Iterator[FieldMapping]:
-    yield FieldMapping(
-        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
-    )
-    yield from _label_mappings()
-    yield from _common_mappings()
+    yield from _metadata_mappings()
     automatic, policies = "spec.autoPromotion.stages", "spec.promotionPolicies[*]"
     yield FieldMapping(f"{policies}.stage", automatic, convert_elsewhere, "where it is enabled")
     yield FieldMapping(
