@@ -17,15 +17,11 @@ from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
 from fanout.cli.cluster_access import open_record_creator
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
-from fanout.cli.declarations import (
-    DeclarationSource,
-    check_declared,
-    open_inventory,
-)
+from fanout.cli.declarations import check_declared, open_inventory
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
-from fanout.cluster.file_cluster import read_configuration
+from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
@@ -44,7 +40,7 @@ from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
-from fanout.ports import Credentials, Forge, ProbeClient, RecordCreator, RecordStore, Secrets
+from fanout.ports import Credentials, Forge, Inventory, ProbeClient, RecordCreator, Secrets
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
@@ -210,7 +206,7 @@ class Program(Value):
     settings: Settings
     configuration: FanoutConfiguration
     world: World
-    inventory: DeclarationSource
+    inventory: Inventory
     reconciler: Reconciler
     redactor: Redactor
     sweeps: SweepLogStore
@@ -230,16 +226,14 @@ class Program(Value):
             self.next_pass.latest = self.inventory.read()
         return self.next_pass.latest
 
-    def _take_declared(self) -> tuple[DeclaredObjects, str]:
-        """Return what a pass is about, and the digest of its files, "" if they changed since.
+    def _take_declared(self) -> DeclaredObjects:
+        """Return what a pass is about: what a command checked, if no pass has used it.
 
-        What a command checked, if no pass has used it: a file that breaks meanwhile would else be
-        left out without a word.
+        A file that breaks meanwhile would else be left out without a word.
         """
         declared = self.next_pass.checked or self.read_declared()
         self.next_pass.checked = None
-        is_latest = declared is self.next_pass.latest
-        return declared, self.inventory.last_digest() if is_latest else ""
+        return declared
 
     def check_input(self) -> DeclaredObjects:
         """Read the declared objects that the next pass is about.
@@ -257,9 +251,10 @@ class Program(Value):
         Compares a digest of the files and one listing of all refs with what that pass saw.
         Raises Unavailable or Denied if the records repository cannot be listed.
         """
-        phase = self.world.counters.times.phase
+        phase, files_digest = self.world.counters.times.phase, ""
         with phase("files"):
-            files_digest = self.inventory.digest()
+            if isinstance(self.inventory, FileCluster):
+                files_digest = self.inventory.digest()
         with phase("listings"):
             noop_result = self.noop_snapshot.find_plan(mode, files_digest, self.settings.now())
         # A pass follows and must not list the same refs a second time.
@@ -269,13 +264,13 @@ class Program(Value):
 
     def observe(self, mode: PassMode) -> PassPlan:
         """Run one pass up to its plan, and change nothing."""
-        declared, files_digest = self._take_declared()
+        declared = self._take_declared()
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         # Packages may inject kinds that no policy names.
         if self.inventory.require(self.reconciler.list_injected_kinds(observed)):
-            declared, files_digest = self.read_declared(), self.inventory.last_digest()
+            declared = self.read_declared()
             observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
-        self._store_noop(mode, files_digest, declared, observed)
+        self._store_noop(mode, declared, observed)
         self._store_names(mode, observed)
         return observed
 
@@ -301,9 +296,9 @@ class Program(Value):
             observed = self.observe(mode)
             outcomes = (ActionResult(it, is_done=True) for it in observed.plan.actions)
             return PassReport(observed, tuple(outcomes))
-        declared, files_digest = self._take_declared()
+        declared = self._take_declared()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
-        self._store_noop(mode, files_digest, declared, report.pass_plan)
+        self._store_noop(mode, declared, report.pass_plan)
         self._store_names(mode, report.pass_plan)
         return report
 
@@ -323,26 +318,26 @@ class Program(Value):
         is_all = mode.only is None and not mode.namespace and len(names) == len(observed.policies)
         update_index(self.settings.state_dir, names, is_all=is_all)
 
-    def _store_noop(
-        self, mode: PassMode, files_digest: str, declared: DeclaredObjects, observed: PassPlan
-    ) -> None:
+    def _store_noop(self, mode: PassMode, declared: DeclaredObjects, observed: PassPlan) -> None:
         """Store the observed state as a no-op snapshot, unless files need a message again.
 
-        In a dry run the state has records that nobody wrote, so it is never stored.
+        Of a cluster nothing tells without a listing whether objects changed. In a dry run the state
+        has records that nobody wrote, so it is never stored.
         """
-        if self.overlay is not None:
+        is_latest = declared is self.next_pass.latest
+        if self.overlay is not None or not is_latest or not isinstance(self.inventory, FileCluster):
             return
         # A pass that is answered from the snapshot reads no file and so reports no error in one;
         # such files are therefore never answered from it.
         has_errors = any(fault.severity == "error" for fault in declared.faults)
         if not has_errors and not _find_remote_repositories(self, declared):
-            self.noop_snapshot.store(mode, files_digest, observed)
+            self.noop_snapshot.store(mode, self.inventory.last_digest(), observed)
 
 
 class OpenCluster(Value):
     """A cluster as a controller uses it."""
 
-    inventory: DeclarationSource
+    inventory: Inventory
     # adds the Secrets of namespaces to those of the administrator
     open_secrets: Callable[[Secrets, Redactor], Secrets]
 
@@ -387,11 +382,17 @@ def open_program(
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets, patience)
         stack.enter_context(closing(world.git))
         creator = open_record_creator(settings)
-        overlay = _open_overlay(settings, world.records, creator)
+        # The records of a command that writes none into Git.
+        overlay = None
+        if settings.dry_run:
+            overlay = RecordOverlay(world.records)
+        elif creator is not None:
+            overlay = RecordOverlay(world.records, creator.create)
         world = replace(
             world, forges=forges, records=overlay or world.records, makes_rounds=long_running
         )
         reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
+        records_url, _ = _records_url(settings, configuration)
         program = Program(
             settings,
             configuration,
@@ -400,7 +401,12 @@ def open_program(
             reconciler,
             redactor,
             sweeps,
-            _open_noop_snapshot(settings, configuration, world, reconciler),
+            NoopSnapshotStore(
+                world,
+                reconciler.digest_unchanged_requests,
+                settings.state_dir / "rest",
+                f"{installed_version()}\0{records_url}\0{configuration.model_dump_json()}",
+            ),
             overlay,
             creator,
         )
@@ -422,27 +428,6 @@ def _build_reconciler(
         f"{installed_version()}\0{configuration.sandbox}\0{configuration.functions}",
     )
     return Reconciler(world, request_memos, budgets=budgets, long_running=long_running)
-
-
-def _open_noop_snapshot(
-    settings: Settings, configuration: FanoutConfiguration, world: World, reconciler: Reconciler
-) -> NoopSnapshotStore:
-    url, _ = _records_url(settings, configuration)
-    return NoopSnapshotStore(
-        world,
-        reconciler.digest_unchanged_requests,
-        settings.state_dir / "rest",
-        f"{installed_version()}\0{url}\0{configuration.model_dump_json()}",
-    )
-
-
-def _open_overlay(
-    settings: Settings, records: RecordStore, creator: RecordCreator | None
-) -> RecordOverlay | None:
-    """Return the records of a command that writes none into Git; None if it does."""
-    if settings.dry_run:
-        return RecordOverlay(records)
-    return RecordOverlay(records, creator.create) if creator is not None else None
 
 
 def _open_world(

@@ -62,14 +62,6 @@ class FinalizedInventory:
         """Read these kinds too, which packages inject; return whether the next reading differs."""
         return self._inventory.require(injected)
 
-    def digest(self) -> str:
-        """Return "": nothing tells without a listing whether anything changed."""
-        return ""
-
-    def last_digest(self) -> str:
-        """Return "", as `digest` does."""
-        return ""
-
 
 _log = structlog.get_logger()
 

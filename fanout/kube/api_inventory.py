@@ -265,14 +265,6 @@ class ApiInventory:
         self._declared = None
         return True
 
-    def digest(self) -> str:
-        """Return "": nothing tells without a listing whether anything changed."""
-        return ""
-
-    def last_digest(self) -> str:
-        """Return "", as `digest` does."""
-        return ""
-
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading, self._served = _Reading(), served
         own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]

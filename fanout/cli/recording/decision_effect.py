@@ -325,16 +325,31 @@ class DecisionEffect(Value):
 
 
 def compare_evaluations(
-    before: PolicyResult, report: PassReport, stage: str, revision: str, names: Sequence[str]
+    item: PolicyResult,
+    earlier: RecordEntry | None,
+    report: PassReport,
+    stage: str,
+    revision: str,
+    names: Sequence[str],
 ) -> DecisionEffect:
-    """Compare variants and stage verdict with their state before the decision."""
-    item = _find_evaluated(report)
-    if item is None or item.decision is None or before.decision is None:
+    """Compare variants and stage verdict with their state before the decision.
+
+    `earlier`: its record if the verb is run again; the policy is then evaluated without it.
+    Conditions that need the sandbox are not evaluated here: they are held, like in a first pass.
+    """
+    result = _find_evaluated(report)
+    before = item.decision
+    if earlier is not None and item.facts is not None:
+        records = item.facts.records
+        others = tuple(it for it in records.decisions if it.name != earlier.name)
+        facts = replace(item.facts, records=replace(records, decisions=others))
+        before = evaluate_gates(facts)
+    if result is None or result.decision is None or before is None:
         return DecisionEffect()
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        state_before = before.decision.variants.get(name)
-        state_after = item.decision.variants.get(name)
+        state_before = before.variants.get(name)
+        state_after = result.decision.variants.get(name)
         if state_before is not None and state_after is not None:
             groups.setdefault((state_before.state.value, state_after.state.value), []).append(name)
     parts = [
@@ -342,7 +357,7 @@ def compare_evaluations(
     ]
     verdicts = [
         decision.stages[stage].verdicts.get(revision, Verdict.PENDING).value
-        for decision in (before.decision, item.decision)
+        for decision in (before, result.decision)
         if stage in decision.stages
     ]
     verdict_changed = len(set(verdicts)) > 1

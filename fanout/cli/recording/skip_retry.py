@@ -12,19 +12,16 @@ from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, sel
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    RecordSession,
+    describe_record,
+    open_record_session,
+    print_decision,
     reason_option,
     revision_option,
     subject_options,
     with_request,
-)
-from fanout.cli.recording.record_session import (
-    RecordSession,
-    describe_record,
-    evaluate_without,
-    open_record_session,
-    print_decision,
 )
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.errors import InvalidInput
@@ -79,8 +76,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
             name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
         subject = f" for {pluralize(len(names), 'variant')} at {revision}"
         recorded = describe_record(settings, name, subject, is_repeated=earlier is not None)
-        before = evaluate_without(item, earlier)
-        effect = compare_evaluations(before, report, stage, revision, names)
+        effect = compare_evaluations(item, earlier, report, stage, revision, names)
         print_decision(session.program, recorded, report, effect.message, notes)
         was_applied = (
             earlier is not None

@@ -14,18 +14,16 @@ from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecord
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.record_options import (
-    RecordRequest,
-    reason_option,
-    scope_options,
-    with_request,
-)
 from fanout.cli.recording.record_session import (
+    RecordRequest,
     RecordSession,
     describe_record,
     open_recording,
     print_new_records,
     print_recorded,
+    reason_option,
+    scope_options,
+    with_request,
     with_trace,
     write_record_traces,
 )

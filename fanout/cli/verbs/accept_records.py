@@ -6,13 +6,15 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    describe_record,
+    open_record_session,
     policy_argument,
+    print_decision,
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import describe_record, open_record_session, print_decision
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.reconcile.records.rewound_records import describe_missing_records

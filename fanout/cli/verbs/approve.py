@@ -20,17 +20,15 @@ from fanout.cli.recording.approval_eligibility import (
     format_not_counted,
     is_approver,
 )
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
     current_trees,
-    revision_option,
-    subject_options,
-    with_request,
-)
-from fanout.cli.recording.record_session import (
     describe_record,
     open_record_session,
     print_recorded,
+    revision_option,
+    subject_options,
+    with_request,
 )
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings

@@ -19,19 +19,16 @@ from fanout.cli.recording.decision_effect import (
     report_undrafted,
     report_unpublished,
 )
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
     current_trees,
+    describe_record,
+    open_record_session,
+    print_decision,
     reason_option,
     revision_option,
     subject_options,
     with_request,
-)
-from fanout.cli.recording.record_session import (
-    describe_record,
-    evaluate_without,
-    open_record_session,
-    print_decision,
 )
 from fanout.cli.recording.rollout_waiting import (
     WAIT_UNTIL_PUBLISHED,
@@ -126,8 +123,7 @@ def command(
     if trees or not overrides_verification:
         effect = promotion_effect(report, stage, names, candidate, trees, earlier)
     else:
-        before = evaluate_without(item, earlier)
-        effect = compare_evaluations(before, report, stage, candidate, covered)
+        effect = compare_evaluations(item, earlier, report, stage, candidate, covered)
     notes = (
         *(report_undrafted(item, selection.variants, trees, candidate) if trees else ()),
         *report_unpublished(report, stage, covered, candidate),

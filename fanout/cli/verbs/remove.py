@@ -21,17 +21,15 @@ from fanout.cli.input.name_lookup import (
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.recording.record_options import (
-    RecordRequest,
-    reason_option,
-    with_request,
-)
 from fanout.cli.recording.record_session import (
+    RecordRequest,
     RecordSession,
     describe_record,
     open_record_session,
     print_new_records,
     print_recorded,
+    reason_option,
+    with_request,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program

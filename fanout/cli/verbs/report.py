@@ -13,17 +13,15 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.recording.record_options import (
-    RecordRequest,
-    revision_option,
-    subject_options,
-    with_request,
-)
 from fanout.cli.recording.record_session import (
+    RecordRequest,
     RecordSession,
     describe_record,
     open_record_session,
     print_recorded,
+    revision_option,
+    subject_options,
+    with_request,
 )
 from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput

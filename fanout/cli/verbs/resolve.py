@@ -9,13 +9,13 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    open_record_session,
     reason_option,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import MergeSide, Winners

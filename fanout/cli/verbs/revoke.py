@@ -8,10 +8,12 @@ from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
-from fanout.cli.recording.record_options import RecordRequest, policy_argument, with_request
 from fanout.cli.recording.record_session import (
+    RecordRequest,
     open_record_session,
+    policy_argument,
     print_recorded,
+    with_request,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message

@@ -11,14 +11,16 @@ from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    describe_record,
+    open_record_session,
+    print_decision,
     reason_option,
     revision_option,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import describe_record, open_record_session, print_decision
 from fanout.cli.recording.rollout_waiting import (
     WAIT_UNTIL_PUBLISHED,
     WaitCommand,

@@ -8,15 +8,13 @@ from fanout.api.gate_vocabulary import Action
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    open_record_session,
     policy_argument,
+    print_recorded,
     reason_option,
     with_request,
-)
-from fanout.cli.recording.record_session import (
-    open_record_session,
-    print_recorded,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
