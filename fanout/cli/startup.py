@@ -364,17 +364,13 @@ def open_program(
     secrets: Secrets = FileSecrets(redactor, settings.state_dir / "secrets")
     if cluster is not None:
         secrets = cluster.open_secrets(secrets, redactor)
-    tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
+    is_traced = bool(settings.verbosity) and not long_running
+    call_patience = CALL_PATIENCE if long_running else None
+    find_secret = partial(secrets.get, "")
+    forges = LazyForgeDirectory(configuration.forges, find_secret, counters.events, call_patience)
     with (
-        tracebacks,
-        closing(
-            LazyForgeDirectory(
-                configuration.forges,
-                partial(secrets.get, ""),
-                counters.events,
-                CALL_PATIENCE if long_running else None,
-            )
-        ) as forges,
+        show_tracebacks(redactor, enabled=is_traced),
+        closing(forges),
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
         ExitStack() as stack,
     ):
@@ -388,11 +384,11 @@ def open_program(
             overlay = RecordOverlay(world.records)
         elif creator is not None:
             overlay = RecordOverlay(world.records, creator.create)
-        world = replace(
-            world, forges=forges, records=overlay or world.records, makes_rounds=long_running
-        )
+        records = overlay or world.records
+        world = replace(world, forges=forges, records=records, makes_rounds=long_running)
         reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
-        records_url, _ = _records_url(settings, configuration)
+        url, _ = _records_url(settings, configuration)
+        version = f"{installed_version()}\0{url}\0{configuration.model_dump_json()}"
         program = Program(
             settings,
             configuration,
@@ -402,10 +398,7 @@ def open_program(
             redactor,
             sweeps,
             NoopSnapshotStore(
-                world,
-                reconciler.digest_unchanged_requests,
-                settings.state_dir / "rest",
-                f"{installed_version()}\0{records_url}\0{configuration.model_dump_json()}",
+                world, reconciler.digest_unchanged_requests, settings.state_dir / "rest", version
             ),
             overlay,
             creator,
