@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.cli.command_errors import invalid_setting
+from fanout.errors import InvalidInput
 
 Step = Callable[[Any], Iterator[Any]]
 """Step of a path: yields the values that it selects from one value."""
@@ -62,12 +63,8 @@ def parse_relaxed(text: str, origin: str) -> ObjectPath:
 
 def build_path_error(problem: str, position: int, origin: str, remedy: str = "") -> InvalidInput:
     """Build the error for a path or template; `position` counts characters from 0."""
-    return InvalidInput(
-        f"{problem} at position {position + 1}",
-        reason="InvalidSetting",
-        remedy=remedy or "write a path as in '{.metadata.name}' or '{.items[*].status.state}'",
-        where=ErrorLocation(field=origin),
-    )
+    remedy = remedy or "write a path as in '{.metadata.name}' or '{.items[*].status.state}'"
+    return invalid_setting(f"{problem} at position {position + 1}", remedy, origin)
 
 
 class _PathParser:

@@ -29,6 +29,7 @@ from fanout.cli.input.completion import (
 from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     find_variant_of,
+    refuse_no_stage,
     refuse_unknown_stage,
 )
 from fanout.cli.input.options import READ_OPTIONS, with_settings
@@ -225,12 +226,15 @@ class RecordSession(Value):
             return frozenset()
         return rule.subjects.intersection(map(format_group, creator.user.groups))
 
-    def build_subject(self) -> dict[str, Any]:
+    def build_subject(self, *, needs_stage: bool = False) -> dict[str, Any]:
         """Return the subject fields of a record: policy, stage and variants.
 
-        Raises InvalidInput for a stage or a variant that does not exist.
+        Raises InvalidInput for a stage or a variant that does not exist. `needs_stage`: and for a
+        policy without one of its stages.
         """
         item, stage = self.item, self.request.stage
+        if needs_stage:
+            refuse_no_stage(item, stage)
         refuse_unknown_stage(item, stage)
         requested = self.request.variants
         chosen = sorted({find_variant_of(item, name, stage).spec.name for name in requested})

@@ -8,7 +8,7 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
+from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
@@ -55,8 +55,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
     def command(settings: Settings, request: RecordRequest, revision: str) -> ExitCode:
         with open_record_session(settings, request) as session:
             item, stage = session.item, request.stage
-            refuse_no_stage(item, stage)
-            spec = session.build_subject()
+            spec = session.build_subject(needs_stage=True)
             named_variants = tuple(spec.get("variants", ()))
             revision = _require_known(item, revision) or require_candidate(item, stage)
             spec |= {"action": action.value, "revision": revision, "reason": request.reason}

@@ -8,7 +8,7 @@ import click
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
+from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import (
@@ -89,8 +89,7 @@ def command(
     overrides_verification = OverridableGate.VERIFICATION.value in overrides
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage
-        refuse_no_stage(item, stage)
-        spec = session.build_subject()
+        spec = session.build_subject(needs_stage=True)
         candidate = _require_known(item, revision) or require_candidate(item, stage)
         if accept_conflicts:
             refuse_unnamed(item, request.variants)

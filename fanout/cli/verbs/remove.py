@@ -10,7 +10,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.results import Hold
-from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.command_errors import invalid_setting, not_found, nothing_to_do
 from fanout.cli.input.completion import complete_policies, complete_variants
 from fanout.cli.input.name_lookup import (
     find_named_variants,
@@ -196,11 +196,8 @@ def _select_orphaned(
             remedy="run `fanout validate` and correct the error, or name a variant",
         )
     if not item.orphans:
-        raise InvalidInput(
-            f"{item.title} has no variant without a target",
-            reason="NothingToDo",
-            remedy="run `fanout get targets`",
-        )
+        problem = f"{item.title} has no variant without a target"
+        raise nothing_to_do(problem, "run `fanout get targets`")
     return [orphan.name for orphan in item.orphans]
 
 
@@ -220,11 +217,10 @@ def _find_closed_window(
     is_declared = policy.upstream_policy is not None or policy.is_being_deleted
     is_swept = is_declared and orphaned.issuperset(names)
     if settings.uses_cluster and not is_swept:
-        raise InvalidInput(
+        raise nothing_to_do(
             "the controller removes only variants of a policy whose target no longer exists, not"
             f" {format_names(names)}",
-            reason="NothingToDo",
-            remedy="delete the PackageVariant, or wait until the variant is ready at its new path",
+            "delete the PackageVariant, or wait until the variant is ready at its new path",
         )
     if window_hold is not None and not is_swept:
         problem, reason = describe_hold(window_hold), window_hold.reason

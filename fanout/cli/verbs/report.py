@@ -11,7 +11,7 @@ from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks
-from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
+from fanout.cli.input.name_lookup import find_recordable_policy, select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
     RecordRequest,
@@ -156,8 +156,7 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         )
     with open_record_session(settings, request, find_recordable_policy) as session:
         item, stage = session.item, request.stage
-        refuse_no_stage(item, stage)
-        spec = session.build_subject()
+        spec = session.build_subject(needs_stage=True)
         drafted = _is_draft_check(item, stage, options["check"])
         stage_variants = select_variants(item, stage, spec.get("variants", ()))
         if options["commit"]:

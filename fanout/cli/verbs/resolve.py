@@ -7,7 +7,7 @@ import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting
+from fanout.cli.command_errors import invalid_setting, nothing_to_do
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
     RecordRequest,
@@ -17,7 +17,6 @@ from fanout.cli.recording.record_session import (
     with_request,
 )
 from fanout.cli.settings import Settings
-from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes
@@ -61,10 +60,9 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
             decisions = build_decisions(include_decided=True)
             if not decisions or not all(map(session.find_equal_decision, decisions)):
                 conflict = "such a conflict" if by_key else "an undecided conflict"
-                raise InvalidInput(
+                raise nothing_to_do(
                     f"no selected draft of {item.title} has {conflict}",
-                    reason="NothingToDo",
-                    remedy="run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
+                    "run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
                 )
         for decision in decisions:
             drafts = pluralize(len(decision["variants"]), "draft")

@@ -7,8 +7,8 @@ import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
+from fanout.cli.command_errors import invalid_setting, nothing_to_do
+from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
 from fanout.cli.recording.record_session import (
@@ -59,9 +59,7 @@ def find_rollback_revision(
     """
     subject = _format_subject(item, stage)
     if not variants:
-        raise InvalidInput(
-            f"{subject} has no variants", reason="NothingToDo", remedy="run `fanout get variants`"
-        )
+        raise nothing_to_do(f"{subject} has no variants", "run `fanout get variants`")
     active = _active_rollbacks(item, stage, [variant.spec.name for variant in variants])
     # Running the verb again continues an active rollback instead of going back one revision
     # further.
@@ -215,8 +213,7 @@ def command(
         require_terminal()
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage
-        refuse_no_stage(item, stage)
-        spec = session.build_subject()
+        spec = session.build_subject(needs_stage=True)
         names = spec.get("variants", ())
         variants = select_variants(item, stage, names)
         revision = find_rollback_revision(session.program, item, stage, variants, revision)

@@ -18,6 +18,7 @@ from fanout.api.output_views import (
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import pluralize
 from fanout.api.view_base import ViewMeta, dump_view, dump_views, label_verdict
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.junit_results import format_junit
@@ -25,7 +26,7 @@ from fanout.cli.output.printer import build_list, format_table, print_value, wri
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.terminal import escape_control, print_message
-from fanout.errors import FanoutError, InvalidInput
+from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
 from fanout.scenarios.scenario_expectations import (
     ComparedValue,
@@ -67,11 +68,7 @@ def command(
     Exits with code 2 if a scenario has errors.
     """
     if show and report is not None:
-        raise InvalidInput(
-            "--junit and --show exclude each other",
-            reason="InvalidSetting",
-            remedy="keep one of them",
-        )
+        raise invalid_setting("--junit and --show exclude each other", "keep one of them")
     with open_scenarios(settings, paths) as declared:
         for error in declared.errors:
             print_message(str(error), settings.color, fg="red")
@@ -80,11 +77,8 @@ def command(
         results = [_run_scenario(declared, scenario, settings) for scenario in declared.scenarios]
     # A mistyped path must not pass in CI as a test without failures.
     if not declared.errors and all(result.result == "Empty" for result in results):
-        raise InvalidInput(
-            f"{_format_paths(paths)}: no Scenario with expectations",
-            reason="NotFound",
-            remedy="write the expectations in spec.expect",
-        )
+        problem = f"{_format_paths(paths)}: no Scenario with expectations"
+        raise not_found(problem, "write the expectations in spec.expect")
     if report is not None:
         report.write_text(format_junit(results), encoding="utf-8")
     if settings.output is OutputFormat.TABLE:
@@ -109,11 +103,7 @@ def _show_scenarios(
 ) -> ExitCode:
     """Print what the gates decide in each pass of the scenarios."""
     if not declared.scenarios and not declared.errors:
-        raise InvalidInput(
-            f"no Scenario is in {_format_paths(paths)}",
-            reason="NotFound",
-            remedy="check the paths",
-        )
+        raise not_found(f"no Scenario is in {_format_paths(paths)}", "check the paths")
     simulations = []
     for scenario in declared.scenarios:
         try:
