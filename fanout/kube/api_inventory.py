@@ -27,7 +27,7 @@ from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Bug, Denied, ErrorLocation
 from fanout.kube.api_connection import NOT_SERVED_REMEDY, NotServed
 from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
-from fanout.kube.resource_discovery import ResourceType, ServedKinds, describe_unserved_kind
+from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
 from fanout.selection.cluster_objects import (
     ClusterObjectIndex,
     GroupKind,
@@ -38,31 +38,12 @@ from fanout.selection.variant_spec import Object
 from fanout.values import Value, replace
 
 
-class KindChoice(Value):
-    """A kind that is read in one version."""
-
-    resource_type: ResourceType | None  # None: the API server does not serve it
-    with_status: bool = False  # its objects are read with their status
-
-
 class UnreadableKind(Value):
     """A kind whose objects cannot be read in some version: why, and what to do."""
 
     problem: str
     remedy: str
     is_version: bool = False  # True: the kind is served in other versions
-
-
-def choose_kinds(
-    required: Iterable[RequiredKind], served: ServedKinds
-) -> dict[VersionedKind, KindChoice]:
-    """Return the kinds to read, in each version that is asked for."""
-    choices: dict[VersionedKind, KindChoice] = {}
-    for item in required:
-        for key in list_versions(item, served):
-            with_status = key in choices and choices[key].with_status
-            choices[key] = KindChoice(served.find(*key), with_status or item.reads_status)
-    return choices
 
 
 def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[VersionedKind]:
@@ -204,6 +185,7 @@ class _Reading:
     broken: list[tuple[ObjectKey, ApiPosition]] = field(default_factory=list)
     unread: list[DeclarationFailure] = field(default_factory=list)
     unread_kinds: dict[VersionedKind, UnreadableKind] = field(default_factory=dict)
+    listed_kinds: list[ListedKind] = field(default_factory=list)
 
 
 class ApiInventory:
@@ -267,7 +249,8 @@ class ApiInventory:
 
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading, self._served = _Reading(), served
-        own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
+        for model in _OWN_KINDS:
+            self._read_own_kind(model, served, reading)
         named = merge_references(
             it for key in reading.own_objects for it in self._validated[key].references
         )
@@ -276,19 +259,21 @@ class ApiInventory:
             it
             for key, kinds in self._injected.items()
             if key in reading.own_objects
-            and isinstance(item := reading.own_objects[key][0], (UpstreamPolicy, PackageVariant))
-            for it in list_injected(item, kinds, served)
+            and isinstance(own := reading.own_objects[key][0], (UpstreamPolicy, PackageVariant))
+            for it in list_injected(own, kinds, served)
         ]
-        choices = choose_kinds((*named, *injected), served)
-        listed_kinds = [
-            self._read_kind(key, choices[key], served, reading) for key in sorted(choices)
-        ]
+        with_status: dict[VersionedKind, bool] = {}
+        for item in (*named, *injected):
+            for key in list_versions(item, served):
+                with_status[key] = with_status.get(key, False) or item.reads_status
+        for key in sorted(with_status):
+            self._read_kind(key, with_status[key], served, reading)
         self._refuse_unread_kinds(served, reading)
-        self._read_kinds = frozenset(choices) - reading.unread_kinds.keys()
+        self._read_kinds = frozenset(with_status) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
         self._validated = {key: it for key, it in self._validated.items() if key in present}
         self._injected = {key: it for key, it in self._injected.items() if key in present}
-        self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
+        self._source.retain(reading.listed_kinds)
         self._source.expect(list_missing((*named, *injected), served))
         self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
         read = DeclaredObjects(
@@ -328,8 +313,7 @@ class ApiInventory:
 
     def _read_own_kind(
         self, model: type[KRMObject], served: ServedKinds, reading: _Reading
-    ) -> ListedKind:
-        """Read the objects of one of fanout's kinds, and return how it was listed."""
+    ) -> None:
         # What fanout wrote into a status is no input of fanout.
         listed_kind = ListedKind(served.require_own(model.__name__))
         for data in self._list(listed_kind, reading).values():
@@ -339,25 +323,22 @@ class ApiInventory:
                 reading.own_objects[key] = validated.item, position
             else:
                 _add_broken(key, position, validated.errors, reading)
-        return listed_kind
 
     def _read_kind(
-        self, key: VersionedKind, choice: KindChoice, served: ServedKinds, reading: _Reading
-    ) -> ListedKind | None:
-        """Read the objects of a kind in a version, and return how it was listed, if it was."""
+        self, key: VersionedKind, with_status: bool, served: ServedKinds, reading: _Reading
+    ) -> None:
+        resource_type = served.find(*key)
         if key[:2] == _SECRET:
             problem = "fanout reads no Secrets as targets, sources or checks"
             reading.unread_kinds[key] = UnreadableKind(problem, "name another kind in the policy")
-        elif choice.resource_type is None:
+        elif resource_type is None:
             reading.unread_kinds[key] = find_unserved_version(key, served)
         else:
-            listed_kind = ListedKind(choice.resource_type, choice.with_status)
-            reading.objects[key] = self._list(listed_kind, reading)
-            return listed_kind
-        return None
+            reading.objects[key] = self._list(ListedKind(resource_type, with_status), reading)
 
     def _list(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""
+        reading.listed_kinds.append(listed_kind)
         try:
             return self._source.objects(listed_kind)
         except (Denied, NotServed, Bug) as error:
