@@ -51,7 +51,12 @@ def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[Versioned
 
     The version of a kind that is not served is the named one, or "".
     """
-    for group in list_groups(kind, served):
+    # A kind that names no group may be in several.
+    groups = (kind.group,) if kind.group is not None else served.groups(kind.kind)
+    if kind.group is None:
+        in_version = (it for it in groups if served.find(it, kind.kind, kind.version))
+        groups = tuple(in_version) or groups
+    for group in groups:
         resource_type = served.find(group, kind.kind, kind.version)
         yield group, kind.kind, resource_type.version if resource_type else kind.version
 
@@ -135,14 +140,6 @@ def find_unserved_version(key: VersionedKind, served: ServedKinds) -> Unreadable
     name = f"kind {kind}" + (f" of group {group}" if group else "")
     problem = f"the API server serves {name} as {' or '.join(versions)}, not as {version}"
     return UnreadableKind(problem, "name a version that is served", is_version=True)
-
-
-def list_groups(kind: RequiredKind, served: ServedKinds) -> tuple[str, ...]:
-    """Return the API groups of a kind; one that names none may be in several."""
-    if kind.group is not None:
-        return (kind.group,)
-    groups = served.groups(kind.kind)
-    return tuple(it for it in groups if served.find(it, kind.kind, kind.version)) or groups
 
 
 _OWN_KINDS: tuple[type[KRMObject], ...] = (

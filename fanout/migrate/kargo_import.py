@@ -340,7 +340,9 @@ def _build_stage(
 
     stage_path: FieldPath = ("spec", "stages", number)
     yield from convert_object(STAGE_MAPPING, stage_data, resolve_stage_path)
-    if not request.is_direct and not request.upstream_stages and request.has_valid_stages:
+    # Other values than lists are reported elsewhere.
+    has_valid_stages = isinstance(request.sources.get("stages"), list | tuple | None)
+    if not request.is_direct and not request.upstream_stages and has_valid_stages:
         problem = "it is neither direct nor after a stage, so Kargo lets nothing pass"
         sources_path: FieldPath = ("spec", REQUESTS_FIELD, 0, "sources")
         yield Remark(

@@ -16,7 +16,6 @@ from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
     find_approved,
     find_own_edits,
-    find_reviewed,
     format_not_counted,
     is_approver,
 )
@@ -73,7 +72,9 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         trees = spec["trees"] = current_trees(selected_variants, revision, written_only=True)
         if not trees:
             raise build_no_draft(item, stage, revision, selected_variants)
-        reviewed = find_reviewed(item, selected_variants, trees)
+        names = {variant.spec.name for variant in selected_variants}
+        variants = [it for it in (item.facts.variants if item.facts else ()) if it.name in names]
+        reviewed = [it for it in variants if it.draft and it.draft.tree in trees]
         approved = find_approved(item, rule, author, reviewed)
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:

@@ -4,7 +4,6 @@ It needs no policy, no repository and no cluster, so that people and other progr
 merge, render, compare and validate packages of their own.
 """
 
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,6 @@ from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import (
     KptUpdateStrategy,
-    MergeResult,
     update_package,
 )
 from fanout.package.package_patch import format_masked_patch
@@ -98,7 +96,9 @@ def merge(
         raise with_directory(error, local) from None
     write_files(target, local_files if in_place else {}, result.files)
     if settings.output is OutputFormat.TABLE:
-        write_lines(format_merge_report(result))
+        lines = [f"conflict: {conflict}" for conflict in result.conflicts]
+        lines += (f"dropped: {path}: its local changes are lost" for path in result.dropped)
+        write_lines([*lines, *(f"note: {note}" for note in result.notes)])
     else:
         report = {
             "apiVersion": "fanout.dev/v1alpha1",
@@ -122,16 +122,6 @@ def _require_target(local: Path, to: Path | None, in_place: bool) -> Path:
             "--to",
         )
     return require_new_directory(to)
-
-
-def format_merge_report(result: MergeResult) -> Iterator[str]:
-    """Yield the conflicts, dropped files and notes of a merge, one line each."""
-    for conflict in result.conflicts:
-        yield f"conflict: {conflict}"
-    for path in result.dropped:
-        yield f"dropped: {path}: its local changes are lost"
-    for note in result.notes:
-        yield f"note: {note}"
 
 
 def _serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:

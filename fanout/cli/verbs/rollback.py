@@ -209,8 +209,12 @@ def command(
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run
-    if not is_confirmed:
-        require_terminal()
+    if not is_confirmed and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise invalid_setting(
+            "confirmation is required, and there is no terminal",
+            "add --yes, or use --dry-run to see the effect",
+            "--yes",
+        )
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
@@ -250,16 +254,6 @@ def command(
     print_decision(session.program, recorded, report, effect.message, notes)
     has_effect = (effect.happened or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
-
-
-def require_terminal() -> None:
-    """Raise InvalidInput if nobody can be asked: stdin or stderr is no terminal."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise invalid_setting(
-            "confirmation is required, and there is no terminal",
-            "add --yes, or use --dry-run to see the effect",
-            "--yes",
-        )
 
 
 def confirm(lines: Sequence[str], question: str) -> None:
