@@ -64,9 +64,10 @@ class InstallationLease:
         if other is None:
             return ""
         return (
-            f"installation {other.holder} (Lease {other.location}) writes the statuses of this"
-            f" cluster and takes its records in, and installation {self._holder} does not; stop one"
-            " of them, which counts as ended a minute later"
+            f"installation {other.holder} (Lease {other.location})"
+            " writes the statuses of this cluster and takes its records in,"
+            f" and installation {self._holder} does not; stop one of them, which counts as ended a"
+            " minute later"
         )
 
     @contextmanager
