@@ -1,6 +1,7 @@
 """Table of Kargo's fields; the conversion and its docs page are made from it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from fanout.migrate import kargo_stages, kargo_warehouse
 from fanout.migrate.field_mapping import (
@@ -181,6 +182,14 @@ def _warehouse_mappings() -> Iterator[FieldMapping]:
     yield from _git_mappings()
 
 
+def _unsupported_git_field(
+    field: str, description: str, *, ignored: Any, problem: str, remedy: str
+) -> FieldMapping:
+    convert = report_unsupported(ignored, problem=problem, remedy=remedy)
+    in_first = kargo_warehouse.for_first_subscription(convert)
+    return FieldMapping(f"spec.subscriptions[*].git.{field}", "", in_first, description)
+
+
 def _git_mappings() -> Iterator[FieldMapping]:
     git, upstream = "spec.subscriptions[*].git", "spec.upstream"
     yield FieldMapping(
@@ -210,31 +219,21 @@ def _git_mappings() -> Iterator[FieldMapping]:
         convert_elsewhere,
         "one plain path; others are reported, and a placeholder is written",
     )
-    yield FieldMapping(
-        f"{git}.excludePaths",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                [],
-                problem="a package is copied as a whole",
-                remedy="move other files out of its directory",
-            )
-        ),
+    yield _unsupported_git_field(
+        "excludePaths",
         "reported: a package is copied as a whole",
+        ignored=[],
+        problem="a package is copied as a whole",
+        remedy="move other files out of its directory",
     )
     yield from _tag_filter_mappings(git)
     yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are listed")
-    yield FieldMapping(
-        f"{git}.insecureSkipTLSVerify",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                False,
-                problem="certificates are always verified",
-                remedy="let Git trust the authority of the server",
-            )
-        ),
+    yield _unsupported_git_field(
+        "insecureSkipTLSVerify",
         "`true` is reported",
+        ignored=False,
+        problem="certificates are always verified",
+        remedy="let Git trust the authority of the server",
     )
 
 
@@ -249,15 +248,12 @@ def _tag_filter_mappings(git: str) -> Iterator[FieldMapping]:
     )
     expressions = kargo_warehouse.report_tag_filter("expressions about commits and tags")
     yield FieldMapping(f"{git}.expressionFilter", "", expressions, "named")
-    yield FieldMapping(
-        f"{git}.strictSemvers",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                True, problem="only tags like v1 and v1.2.3 count", remedy="use such tags"
-            )
-        ),
+    yield _unsupported_git_field(
+        "strictSemvers",
         "`true` needs no field; `false` is reported",
+        ignored=True,
+        problem="only tags like v1 and v1.2.3 count",
+        remedy="use such tags",
     )
 
 

@@ -21,7 +21,7 @@ from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests
 from fanout.declared.finding import Finding
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.migrate.field_mapping import ImportResult, ObjectValidator
+from fanout.migrate.field_mapping import ImportResult, ObjectValidator, Remark
 from fanout.migrate.kargo_import import import_kargo_objects as from_kargo
 from fanout.migrate.porch_import import find_expressions
 from fanout.migrate.porch_import import import_porch_objects as from_porch
@@ -49,10 +49,6 @@ class _Item(NamedTuple):
         """Return whether the object is in this namespace; "" stands for all namespaces."""
         meta = as_mapping(as_mapping(self.value).get("metadata"))
         return not namespace or (meta.get("namespace") or DEFAULT_NAMESPACE) == namespace
-
-    def find_line(self, path: FieldPath) -> int:
-        """Return the line of a field, or of its nearest ancestor in the file."""
-        return self.document.line_of((*self.prefix, *path))
 
     def __str__(self) -> str:
         """Return `Kind/name`, as far as the object has them."""
@@ -102,7 +98,10 @@ def _import_objects(
     """Translate the objects of -f, print the result, and report what has no translation."""
     items = [it for it in _read_items(settings.require_files()) if it.is_in(settings.namespace)]
     imported = translate([it.value for it in items])
-    remarks = [(index, items[index].find_line(it.path), it) for index, it in imported.remarks]
+    remarks: list[tuple[int, int, Remark]] = []
+    for index, remark in imported.remarks:
+        path = (*items[index].prefix, *remark.path)
+        remarks.append((index, items[index].document.line_of(path), remark))
     for index, line, remark in sorted(remarks, key=lambda entry: entry[:2]):
         item = items[index]
         where = ErrorLocation(str(item), format_path(remark.path), item.file, line)

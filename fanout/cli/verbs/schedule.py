@@ -1,6 +1,6 @@
 """`fanout schedule`: print the meaning of cron lines and windows."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -36,37 +36,27 @@ from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.gates.policy_windows import build_calendars
-from fanout.values import Value
 
 UTC_NAME = "UTC"
 Result = TypeVar("Result")
 
 
-class WindowFlags(Value):
-    """Windows given as flags; all of them have the same duration or end."""
+def parse_window_flags(
+    flags: Mapping[str, Any],
+) -> tuple[tuple[PublicationCalendar, ...], ZoneInfo]:
+    """Return the calendar of the flags, and its time zone. Raises InvalidInput naming the flag.
 
-    allow: Sequence[str]
-    deny: Sequence[str]
-    duration: str
-    until: str
-    zone: str
-
-    def __bool__(self) -> bool:
-        """Return whether any window flag is given; a time zone alone is none."""
-        return bool(self.allow or self.deny or self.duration or self.until)
-
-
-def parse_window_flags(flags: WindowFlags) -> tuple[tuple[PublicationCalendar, ...], ZoneInfo]:
-    """Return the calendar of the flags, and its time zone. Raises InvalidInput naming the flag."""
-    if not (flags.allow or flags.deny):
+    All windows of the flags have the same duration or end.
+    """
+    if not (flags["allow"] or flags["deny"]):
         remedy = "add --allow or --deny with a cron line in quotes, or name a PromotionPolicy"
         raise invalid_setting("no window is given", remedy)
-    if bool(flags.duration) == bool(flags.until):
+    if bool(flags["duration"]) == bool(flags["until"]):
         problem = "a window needs a duration or an end"
         raise invalid_setting(problem, "set either --duration or --until")
-    zone = flags.zone or UTC_NAME
-    allow = tuple(_parse_period(flags, "--allow", line, zone) for line in flags.allow)
-    deny = tuple(_parse_period(flags, "--deny", line, zone) for line in flags.deny)
+    zone = flags["time_zone"] or UTC_NAME
+    allow = tuple(_parse_period(flags, "--allow", line, zone) for line in flags["allow"])
+    deny = tuple(_parse_period(flags, "--deny", line, zone) for line in flags["deny"])
     return (PublicationCalendar("", allow, deny),), parse_zone(zone)
 
 
@@ -110,12 +100,12 @@ def _find_promotion(name: str, declared: DeclaredObjects, namespace: str) -> Pro
     return matches[0]
 
 
-def _parse_period(flags: WindowFlags, flag: str, line: str, zone: str) -> RecurringWindow:
+def _parse_period(flags: Mapping[str, Any], flag: str, line: str, zone: str) -> RecurringWindow:
     _read_flag(flag, lambda: parse_schedule(line))
-    if flags.until:
-        _read_flag("--until", lambda: parse_schedule(flags.until))
-        return _read_flag("--until", lambda: build_window(line, zone, until=flags.until))
-    duration = _read_flag("--duration", lambda: _parse_window_duration(flags.duration))
+    if until := flags["until"]:
+        _read_flag("--until", lambda: parse_schedule(until))
+        return _read_flag("--until", lambda: build_window(line, zone, until=until))
+    duration = _read_flag("--duration", lambda: _parse_window_duration(flags["duration"]))
     return _read_flag("--duration", lambda: build_window(line, zone, duration=duration))
 
 
@@ -254,16 +244,14 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """
     if flags["at"] and flags["after"]:
         raise invalid_setting("--at and --after exclude each other", "keep one of them")
-    window_flags = WindowFlags(
-        *(flags[name] for name in ("allow", "deny", "duration", "until", "time_zone"))
-    )
-    if names and window_flags:
+    has_windows = any(flags[it] for it in ("allow", "deny", "duration", "until"))
+    if names and has_windows:
         raise invalid_setting("NAMES and flags for windows exclude each other", "keep one of them")
     if names:
-        declared, zone_name = open_files(settings).read(), window_flags.zone
+        declared, zone_name = open_files(settings).read(), flags["time_zone"]
         calendars, zone = find_declared_calendars(names, declared, settings.namespace, zone_name)
     else:
-        calendars, zone = parse_window_flags(window_flags)
+        calendars, zone = parse_window_flags(flags)
     if flags["at"]:
         at = parse_instant_option(flags["at"], "--at")
         view = _serialize_opening(at, compute_window_state(calendars, at), zone)

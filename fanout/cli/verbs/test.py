@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
 
 import click
 
@@ -21,7 +22,6 @@ from fanout.api.view_base import ViewMeta, dump_view, dump_views, label_verdict
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
-from fanout.cli.output.junit_results import format_junit
 from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
@@ -276,3 +276,48 @@ def _format_hold_classes(held: Iterable[HeldView]) -> str:
 
 def _format_actor(reason: ReasonView) -> str:
     return f" ({format_names([reason.who])})" if reason.who else ""
+
+
+_COUNT_ATTRIBUTES = {"Failed": "failures", "Invalid": "errors", "Empty": "skipped"}
+_RESULT_ELEMENTS = {
+    "Failed": ("failure", "not as expected"),
+    "Invalid": ("error", "the scenario cannot run"),
+    "Empty": ("skipped", "it has no expectations"),
+}
+
+
+def format_junit(results: Sequence[TestResult]) -> str:
+    """Return the results as JUnit XML, one test case per scenario.
+
+    The file of the scenario is the class name.
+    """
+    return "".join(f"{line}\n" for line in _xml_lines(results))
+
+
+def _xml_lines(results: Sequence[TestResult]) -> Iterator[str]:
+    count = {word: sum(result.result == word for result in results) for word in _COUNT_ATTRIBUTES}
+    numbers = " ".join(f'{_COUNT_ATTRIBUTES[word]}="{number}"' for word, number in count.items())
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<testsuite name="fanout" tests="{len(results)}" {numbers}>'
+    for result in results:
+        yield (
+            f"  <testcase classname={_quote_attribute(result.file)}"
+            f" name={_quote_attribute(result.metadata.name)}>"
+        )
+        if result.result in _RESULT_ELEMENTS:
+            text = "\n".join(
+                f"{it.file}:{it.line}: {it.subject} at {it.at}: {it.field} is {it.found}, expected"
+                f" was {it.expected}{it.why and f'; {it.why}'}"
+                for it in result.differences
+            )
+            element, message = _RESULT_ELEMENTS[result.result]
+            yield (
+                f"    <{element}"
+                f" message={_quote_attribute(message)}>{escape(escape_control(text))}</{element}>"
+            )
+        yield "  </testcase>"
+    yield "</testsuite>"
+
+
+def _quote_attribute(text: str) -> str:
+    return quoteattr(escape_control(text))
