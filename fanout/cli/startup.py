@@ -40,7 +40,15 @@ from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
-from fanout.ports import Credentials, Forge, Inventory, ProbeClient, RecordCreator, Secrets
+from fanout.ports import (
+    Credentials,
+    Forge,
+    ForgeDirectory,
+    Inventory,
+    ProbeClient,
+    RecordCreator,
+    Secrets,
+)
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
@@ -163,33 +171,27 @@ class LazyForgeDirectory:
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         """Return the forge of a repository as `fanout.ports.ForgeDirectory` specifies."""
-        located: tuple[Forge, RepositoryName] = self._open().forge_of(url)
-        return located
+        return self._open().forge_of(url)
 
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host as `ForgeDirectory` specifies."""
-        limits: HostLimits | None = self._open().limits_of(url)
-        return limits
+        return self._open().limits_of(url)
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many more calls each host takes, by host and limit; load nothing for it."""
-        remaining: Mapping[tuple[str, str], int] = (
-            self._directory.remaining_calls() if self._directory is not None else {}
-        )
-        return remaining
+        return self._open().remaining_calls() if self._directory is not None else {}
 
     def close(self) -> None:
         """End the connections that were made."""
         if self._directory is not None:
             self._directory.close()
 
-    def _open(self) -> Any:
+    def _open(self) -> ForgeDirectory:
         if self._directory is None:
-            module = load_module("forge.forge_hosts")
-            self._directory = module.ForgeHosts(
-                self.hosts, self.secrets, self.events, self.patience
-            )
-        return self._directory
+            build = load_module("forge.forge_hosts").ForgeHosts
+            self._directory = build(self.hosts, self.secrets, self.events, self.patience)
+        directory: ForgeDirectory = self._directory
+        return directory
 
 
 @dataclass(slots=True)

@@ -399,7 +399,6 @@ class RunLoop:
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]
     ) -> PassReport:
-        """Run a pass, and queue what follows from it."""
         report = self._dependencies.run_pass(
             self._reader.declared, self._dependencies.clock(), mode
         )

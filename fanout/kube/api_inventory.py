@@ -26,8 +26,9 @@ from fanout.declared.required_kinds import (
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Bug, Denied, ErrorLocation
 from fanout.kube.api_connection import NOT_SERVED_REMEDY, NotServed
-from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
+from fanout.kube.object_listing import ListedKind, ListedObjects, without_request
 from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
+from fanout.kube.watched_objects import WatchedObjects
 from fanout.selection.cluster_objects import (
     ClusterObjectIndex,
     GroupKind,
@@ -191,7 +192,7 @@ class ApiInventory:
     What did not change from one reading to the next stays the same object.
     """
 
-    def __init__(self, source: ObjectSource, namespace: str = "") -> None:
+    def __init__(self, source: ListedObjects | WatchedObjects, namespace: str = "") -> None:
         """Read nothing yet.
 
         `namespace`: the one that is read alone of each kind that must not be listed in all.

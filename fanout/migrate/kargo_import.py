@@ -328,7 +328,6 @@ def _build_stage(
     passing_stages: frozenset[str],
     project: KargoProject,
 ) -> Iterator[ConvertedField]:
-    """Yield the fields of one stage of a policy, and of its target."""
     stage_data = request.stage_for_request(passing_stages)
 
     def resolve_stage_path(pattern: str, path: FieldPath) -> FieldPath:
@@ -402,7 +401,6 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
 
 
 def _import_project(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
-    """Import one namespace: its Repositories, policies and PromotionPolicies."""
     policy_result = build_policies(project, validate_data)
     namespace = next(
         (as_mapping(it["metadata"]).get("namespace") for it in policy_result.objects), None

@@ -63,14 +63,16 @@ def _parse_limit(_ctx: click.Context, _param: click.Parameter, text: str) -> tim
         raise invalid_setting(str(error), "write --wait, or --wait=10m", "--wait") from error
 
 
-WAIT_UNTIL_PUBLISHED = (
+_UNTIL_PUBLISHED = (
     "Wait until the revision is published for all selected variants, until each "
     "remaining variant needs a person, or until the duration ends. Exits with code "
     "4 if the revision is still unpublished for any of these variants."
 )
 
 
-def wait_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def wait_option(
+    help_text: str = _UNTIL_PUBLISHED,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option --wait; `help_text` describes what ends the wait."""
     return click.option(
         "--wait",

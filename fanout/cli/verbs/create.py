@@ -197,7 +197,6 @@ def split_pair(text: str, flag: str) -> tuple[str, str]:
 
 
 def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: bool) -> None:
-    """Write the object to a new file, or print it."""
     check_objects(text)
     path = _find_path(noun, name, settings)
     if path is not None and path.exists():

@@ -31,7 +31,6 @@ from fanout.cli.recording.record_session import (
     with_request,
 )
 from fanout.cli.recording.rollout_waiting import (
-    WAIT_UNTIL_PUBLISHED,
     WaitCommand,
     refuse_with_wait,
     wait_option,
@@ -61,7 +60,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
     help="Publish the variants of --variant even if they have undecided merge "
     "conflicts. The values in their drafts are published.",
 )
-@wait_option(WAIT_UNTIL_PUBLISHED)
+@wait_option()
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
 @with_request(*REPORT_FORMATS)

@@ -22,7 +22,6 @@ from fanout.cli.recording.record_session import (
     with_request,
 )
 from fanout.cli.recording.rollout_waiting import (
-    WAIT_UNTIL_PUBLISHED,
     WaitCommand,
     refuse_with_wait,
     wait_option,
@@ -187,7 +186,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 @click.option(
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
 )
-@wait_option(WAIT_UNTIL_PUBLISHED)
+@wait_option()
 @reason_option
 @with_request(*REPORT_FORMATS)
 def command(

@@ -274,7 +274,6 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
 
 
 def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:
-    """Return an InstantView of this time."""
     local = at.astimezone(zone)
     return {
         "apiVersion": "fanout.dev/v1alpha1",

@@ -101,7 +101,6 @@ def _format_paths(paths: Sequence[Path]) -> str:
 def _show_scenarios(
     declared: DeclaredScenarios, paths: Sequence[Path], settings: Settings
 ) -> ExitCode:
-    """Print what the gates decide in each pass of the scenarios."""
     if not declared.scenarios and not declared.errors:
         raise not_found(f"no Scenario is in {_format_paths(paths)}", "check the paths")
     simulations = []
@@ -266,7 +265,6 @@ def _format_names(names: Sequence[str]) -> str:
 
 
 def _format_hold_classes(held: Iterable[HeldView]) -> str:
-    """Return the number of held variants by class of hold."""
     counts: dict[str, int] = {}
     for held_variant in held:
         for name in {reason.class_.value for reason in held_variant.reasons}:

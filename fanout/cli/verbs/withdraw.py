@@ -71,7 +71,6 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
 
 
 def _find_status(item: PolicyResult, name: str, now: datetime) -> DecisionStatus:
-    """Return the status of the decision or the evidence."""
     if any(it.withdrawn for it in active_records(item.records) if it.name == name):
         return DecisionStatus.WITHDRAWN
     return item.decision_statuses(now).get(name, DecisionStatus.ACTIVE)
