@@ -26,12 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fanout.controller.loop_health import LoopHealth
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
-from fanout.serve.hook_receiver import (
-    MAX_BODY,
-    Hook,
-    HookOutcome,
-    HookReceiver,
-)
+from fanout.serve.hook_receiver import MAX_BODY, Hook, HookOutcome, HookReceiver
 from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.error_isolation import run_isolated
 

@@ -13,14 +13,8 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    SummaryMetricFamily,
-)
-from prometheus_client.core import (
-    Metric as Family,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder
 
 from fanout.controller.loop_health import LoopHealth, ScheduledPass

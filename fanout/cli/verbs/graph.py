@@ -10,13 +10,7 @@ from fanout.cli.input.name_lookup import find_policy
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import write_stdout
-from fanout.cli.output.stage_graph import (
-    build_graph,
-    draw_dot,
-    draw_mermaid,
-    draw_svg,
-    draw_text,
-)
+from fanout.cli.output.stage_graph import build_graph, draw_dot, draw_mermaid, draw_svg, draw_text
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program

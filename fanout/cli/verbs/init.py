@@ -9,12 +9,7 @@ import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import (
-    ERROR_OPTIONS,
-    VerbCommand,
-    namespace_option,
-    with_settings,
-)
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
     PromotionTemplate,

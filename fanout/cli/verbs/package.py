@@ -35,10 +35,7 @@ from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
-from fanout.package.merge.package_update import (
-    KptUpdateStrategy,
-    update_package,
-)
+from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 from fanout.package.package_patch import format_masked_patch
 from fanout.values import asdict, replace
 from fanout.variants.functions.function_interface import FunctionResult
