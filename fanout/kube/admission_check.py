@@ -80,7 +80,12 @@ def _check(connection: ApiConnection, expected: Mapping[str, Any]) -> datetime:
     metadata = actual["metadata"]
     if "deletionTimestamp" in metadata:
         raise _unusable(f"{kind} {name} does not exist")
-    if actual.get("spec") != _with_defaults(expected["spec"]):
+    spec = expected["spec"]
+    if (constraints := spec.get("matchConstraints")) is not None:
+        rules = [{**_RULE_DEFAULTS, **rule} for rule in constraints["resourceRules"]]
+        constraints = {**_MATCH_DEFAULTS, **constraints, "resourceRules": rules}
+        spec = {**spec, "matchConstraints": constraints}
+    if actual.get("spec") != spec:
         raise _unusable(f"{kind} {name} differs from the one of this version of fanout")
     times = [it["time"] for it in metadata.get("managedFields", ()) if "time" in it]
     # Without them nothing tells whether it was changed and put back.
@@ -89,14 +94,6 @@ def _check(connection: ApiConnection, expected: Mapping[str, Any]) -> datetime:
             f"{kind} {name} has no managedFields, so that it may have been changed and put back"
         )
     return max(map(datetime.fromisoformat, (metadata["creationTimestamp"], *times)))
-
-
-def _with_defaults(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    constraints = spec.get("matchConstraints")
-    if constraints is None:
-        return spec
-    rules = [{**_RULE_DEFAULTS, **rule} for rule in constraints["resourceRules"]]
-    return {**spec, "matchConstraints": {**_MATCH_DEFAULTS, **constraints, "resourceRules": rules}}
 
 
 def _unusable(problem: str) -> InvalidInput:

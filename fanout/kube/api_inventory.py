@@ -274,13 +274,20 @@ class ApiInventory:
         self._source.retain(reading.listed_kinds)
         self._source.expect(list_missing((*named, *injected), served))
         self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
+        # Kinds that could be read in none of the versions that are named. Where one could be read,
+        # only policies that name another one lack it, and they are left out.
+        in_some = {key[:2] for key in reading.objects.keys() - reading.unread_kinds.keys()}
+        unread = dict.fromkeys(key[:2] for key in reading.unread_kinds if key[:2] not in in_some)
         read = DeclaredObjects(
             objects=self._objects,
             served_scopes=served.scopes(),
             definition_times=served.definition_times,
             faults=tuple(reading.findings),
             broken=tuple(reading.broken),
-            unread=(*reading.unread, *_list_unread(reading)),
+            unread=(
+                *reading.unread,
+                *(DeclarationFailure(_source_of(kind), kind) for kind in unread),
+            ),
         )
         return assemble_declared(reading.own_objects, {}, read)
 
@@ -363,17 +370,13 @@ class ApiInventory:
         item, errors = validate_object(without_request(data))
         if previous is not None and previous.item == item:
             item = previous.item
-        errors = (*errors, *find_schedule_errors(item))
-        validated = _ValidatedObject(data, item, errors, _list_references(item))
+        errors, references = (*errors, *find_schedule_errors(item)), ()
+        is_declaration = isinstance(item, (UpstreamPolicy, PackageVariant))
+        if is_declaration and not item.metadata.deletion_timestamp:  # a deleted one has no targets
+            references = list_references(item)
+        validated = _ValidatedObject(data, item, errors, references)
         self._validated[key] = validated
         return validated
-
-
-def _list_references(item: KRMObject | None) -> tuple[KindReference, ...]:
-    if not isinstance(item, (UpstreamPolicy, PackageVariant)):
-        return ()
-    # A deleted one has no targets.
-    return () if item.metadata.deletion_timestamp else list_references(item)
 
 
 def _add_broken(
@@ -381,17 +384,6 @@ def _add_broken(
 ) -> None:
     reading.findings += (build_finding(key.identity, position, error) for error in errors)
     reading.broken.append((key, position))
-
-
-def _list_unread(reading: _Reading) -> Iterator[DeclarationFailure]:
-    """Yield the kinds that could be read in none of the versions that are named.
-
-    Where one could be read, only policies that name another one lack it, and they are left out.
-    """
-    read = {key[:2] for key in reading.objects.keys() - reading.unread_kinds.keys()}
-    for kind in dict.fromkeys(key[:2] for key in reading.unread_kinds):
-        if kind not in read:
-            yield DeclarationFailure(_source_of(kind), kind)
 
 
 def _source_of(kind: GroupKind) -> str:

@@ -52,7 +52,11 @@ class LimitedProtocol(H11Protocol):
         """
         super().connection_made(transport)
         self._deadline = self.loop.call_later(DEADLINE, transport.abort)
-        self._network = _network_of(self.client[0] if self.client else "")
+        # The address of one client: of IPv6 the network, which has addresses without end.
+        self._network = self.client[0] if self.client else ""
+        if ":" in self._network:
+            address = self._network.partition("%")[0]
+            self._network = str(IPv6Network((address, 64), strict=False))
         connections = cast("set[LimitedProtocol]", self.connections)
         # One that was just closed is in the set until the loop turns.
         open_connections = [it for it in connections if not it.transport.is_closing()]
@@ -84,11 +88,6 @@ class LimitedProtocol(H11Protocol):
         super().send_400_response(msg)
         if error is not None:  # its frames hold the error and the connection
             error.__traceback__ = None
-
-
-def _network_of(host: str) -> str:
-    """Return the address of one client: of IPv6 the network, which has addresses without end."""
-    return str(IPv6Network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 @contextmanager

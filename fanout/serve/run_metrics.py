@@ -150,8 +150,13 @@ class RunMetrics:
         yield _family(table.LAST_SUCCESS, {(): self._last_success})
         yield _family(table.QUEUE_DEPTH, {(QUEUE,): health.waiting})
         yield _family(table.UNFINISHED_SECONDS, {(QUEUE,): health.seconds_without_pass})
-        for metric, counts in self._sum_states().items():
-            yield _family(metric, counts)
+        totals = {it: defaultdict[Labels, float](float) for it in _STATE_METRICS}
+        for counts in self._states.values():
+            for metric, numbers in zip(_STATE_METRICS, counts, strict=True):
+                for labels, number in numbers.items():
+                    totals[metric][labels] += number
+        for metric, total in totals.items():
+            yield _family(metric, total)
         operations = read(EventName.GIT_OPERATION)
         yield _family(table.GIT_OPERATIONS, operations)
         yield _summary(table.GIT_SECONDS, operations, read(EventName.GIT_SECONDS))
@@ -169,14 +174,6 @@ class RunMetrics:
         yield _family(table.NOTIFICATIONS, read(EventName.NOTIFICATION))
         waiting = {(name,): it for name, it in self._waiting_notifications().items()}
         yield _family(table.NOTIFICATIONS_WAITING, waiting)
-
-    def _sum_states(self) -> Mapping[Metric, Mapping[Labels, float]]:
-        totals = {it: defaultdict[Labels, float](float) for it in _STATE_METRICS}
-        for counts in self._states.values():
-            for metric, numbers in zip(_STATE_METRICS, counts, strict=True):
-                for labels, number in numbers.items():
-                    totals[metric][labels] += number
-        return totals
 
     def _counter(self, metric: Metric) -> Counter:
         return Counter(metric.name, metric.meaning, metric.labels, registry=self._registry)

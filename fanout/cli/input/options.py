@@ -260,13 +260,16 @@ def with_settings(
     verbs, so commands in messages do not get it.
     `formats`: accepted values of `-o`, the default first; without any there is no `-o`.
     """
-    options: dict[str, Option] = {
-        **{name: _SHARED_OPTIONS[name] for name in shared},
-        **({"namespace": namespace} if namespace else {}),
-        **({"output": _output_option(formats)} if formats else {}),
-        **(_RECORD_OPTIONS if records else {}),
-        **(_LIST_OPTIONS if OutputFormat.CUSTOM_COLUMNS in formats else {}),
-    }
+    options = {name: _SHARED_OPTIONS[name] for name in shared}
+    if namespace:
+        options["namespace"] = namespace
+    if formats:
+        help_text = f"Output format.  [default: {formats[0]}]  [FANOUT_OUTPUT]"
+        options["output"] = click.option("-o", "--output", type=OutputType(formats), help=help_text)
+    if records:
+        options |= _RECORD_OPTIONS
+    if OutputFormat.CUSTOM_COLUMNS in formats:
+        options |= _LIST_OPTIONS
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -299,15 +302,6 @@ def with_settings(
         return _apply_options(options, call_with_settings)
 
     return decorate
-
-
-def _output_option(formats: tuple[OutputFormat, ...]) -> Option:
-    return click.option(
-        "-o",
-        "--output",
-        type=OutputType(formats),
-        help=f"Output format.  [default: {formats[0]}]  [FANOUT_OUTPUT]",
-    )
 
 
 def _apply_options(options: Mapping[str, Option], function: Function) -> Function:

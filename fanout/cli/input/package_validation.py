@@ -12,7 +12,7 @@ from fanout.package.field_edits import MISSING, Path, format_path, get_value
 from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
-from fanout.package.manifest import Document, Manifest
+from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
 from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_limits import ValueCounter
@@ -151,7 +151,8 @@ def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults
             field = f"pipeline.{section}[{index}]"
             if not any(name == field or name.startswith(f"{field}.") for name in faulty_fields):
                 where = ErrorLocation(KPTFILE, field, path, document.line_of(entry_path))
-                single_entry = _with_value(document, {"pipeline": {section: [entry]}})
+                with_entry = replace(document, value={"pipeline": {section: [entry]}})
+                single_entry = Manifest(b"", "", document.file, [with_entry])
                 yield from _check_functions(
                     runtime.programs, {**resources, path: single_entry}, where
                 )
@@ -174,11 +175,6 @@ def _check_functions(
                 function.build_step(lambda _: {})
     except InvalidInput as error:
         yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
-
-
-def _with_value(document: Document, value: object) -> Manifest:
-    """Return a manifest of this document alone, with another value."""
-    return Manifest(b"", "", document.file, [replace(document, value=value)])
 
 
 def _check_points(manifests: _Manifests) -> _Faults:

@@ -258,11 +258,11 @@ def format_selected(value: Any) -> str:
     """Format a selected value: text as it is, everything else as JSON."""
     if isinstance(value, str):
         return str(value)
-    return json.dumps(value, ensure_ascii=False, default=_as_plain)
-
-
-def _as_plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else list(value)
+    return json.dumps(
+        value,
+        ensure_ascii=False,
+        default=lambda it: dict(it) if isinstance(it, Mapping) else list(it),
+    )
 
 
 def _parse_parts(text: str) -> "list[_Part]":

@@ -359,7 +359,9 @@ class RecordSession(Value):
             if not _overlap(fields, spec):
                 continue
             is_own = normalize_person(record.by) == author
-            if record.kind == kind and is_own and _is_equal(fields, spec):
+            # The reason is one of the fields that a person typed.
+            is_same = _typed_fields(fields) == _typed_fields(spec) and _covers(fields, spec)
+            if record.kind == kind and is_own and is_same:
                 return record
             # A later answer of the same reporter to the same check overrules the earlier one.
             same_check = fields.get("check") == spec.get("check")
@@ -462,11 +464,6 @@ def _overlap(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
         or not spec_variants
         or not set(recorded_variants).isdisjoint(spec_variants)
     )
-
-
-def _is_equal(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
-    """Return whether a record states all of what would be recorded. Its reason is part of that."""
-    return _typed_fields(recorded) == _typed_fields(spec) and _covers(recorded, spec)
 
 
 def _typed_fields(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`fanout create`: write new objects from flags, to a file or to stdout."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -193,7 +192,12 @@ def split_pair(text: str, flag: str) -> tuple[str, str]:
 
 def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: bool) -> None:
     check_objects(text)
-    path = _find_path(noun, name, settings)
+    files = [path for path in settings.files if path != STANDARD_INPUT]
+    if len(files) > 1:
+        raise invalid_setting("several files or directories are set", "give one", "-f")
+    path = files[0] if files else None
+    if path is not None and path.suffix not in (".yaml", ".yml"):
+        path /= f"{noun}-{name}.yaml"
     if path is not None and path.exists():
         raise build_exists_error([path])
     if path is None or dry_run:
@@ -204,13 +208,3 @@ def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: boo
         write_stdout(text)
     else:
         write_lines([f"created {path}"])
-
-
-def _find_path(noun: str, name: str, settings: Settings) -> Path | None:
-    """Return the file to write; None without `-f`."""
-    files = [path for path in settings.files if path != STANDARD_INPUT]
-    if len(files) > 1:
-        raise invalid_setting("several files or directories are set", "give one", "-f")
-    if not files:
-        return None
-    return files[0] if files[0].suffix in (".yaml", ".yml") else files[0] / f"{noun}-{name}.yaml"

@@ -180,15 +180,18 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
             "apiVersion": "fanout.dev/v1alpha1",
             "kind": "RenderReport",
             "changed": changed,
-            "results": [_serialize_result(result) for result in results],
+            "results": [
+                {
+                    "message": result.message,
+                    "severity": result.severity,
+                    "function": result.function,
+                    **asdict(result.where),
+                }
+                for result in results
+            ],
         }
         print_value(report, settings.output)
     return ExitCode.INVALID if failed else ExitCode.OK
-
-
-def _serialize_result(result: FunctionResult) -> dict[str, Any]:
-    names = {"message": result.message, "severity": result.severity, "function": result.function}
-    return {**names, **asdict(result.where)}
 
 
 @command.command("diff", cls=VerbCommand)
