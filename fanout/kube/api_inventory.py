@@ -370,10 +370,11 @@ class ApiInventory:
         item, errors = validate_object(without_request(data))
         if previous is not None and previous.item == item:
             item = previous.item
-        errors, references = (*errors, *find_schedule_errors(item)), ()
-        is_declaration = isinstance(item, (UpstreamPolicy, PackageVariant))
-        if is_declaration and not item.metadata.deletion_timestamp:  # a deleted one has no targets
-            references = list_references(item)
+        errors = (*errors, *find_schedule_errors(item))
+        references: tuple[KindReference, ...] = ()
+        if isinstance(item, (UpstreamPolicy, PackageVariant)):
+            # A deleted one has no targets.
+            references = () if item.metadata.deletion_timestamp else list_references(item)
         validated = _ValidatedObject(data, item, errors, references)
         self._validated[key] = validated
         return validated
