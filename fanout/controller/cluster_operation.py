@@ -4,7 +4,7 @@ Records are taken in before, restrictions are read again before a publication, a
 deletions are released afterwards.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from math import inf
