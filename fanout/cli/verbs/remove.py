@@ -169,21 +169,15 @@ def _select_names(
     *,
     all_orphaned: bool,
 ) -> list[str]:
-    """Return the names of the variants to remove. Raises InvalidInput if there is none."""
-    if all_orphaned:
-        return _select_orphaned(item, variant, declared, now)
-    if item.resolved_policy.upstream_policy is None and variant is None:
-        return [item.resolved_policy.name]
-    return [_resolve_name(item, variant or "", declared)]
+    """Return the names of the variants to remove.
 
-
-def _select_orphaned(
-    item: PolicyResult, variant: str | None, declared: DeclaredObjects, now: datetime
-) -> list[str]:
-    """Return all orphaned variants.
-
-    Raises InvalidInput if the files leave it uncertain which these are.
+    Raises InvalidInput if there is none, and for all orphaned ones if the files leave it uncertain
+    which these are.
     """
+    if not all_orphaned:
+        if item.resolved_policy.upstream_policy is None and variant is None:
+            return [item.resolved_policy.name]
+        return [_resolve_name(item, variant or "", declared)]
     if variant is not None:
         raise invalid_setting("VARIANT and --all-gone exclude each other", "keep one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
