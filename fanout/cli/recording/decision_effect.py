@@ -103,13 +103,20 @@ def refuse_unreachable(
     rule = next(rule for rule in item.rules if rule.name == stage)
     pin = find_pin(rule, ActiveDecisions(records.decisions, facts.now, facts.variants).rollbacks)
     if pin is not None:
-        raise _build_pinned_error(item, stage, revision, pin)
-    raise _build_older_error(item, stage, revision, published, stage_decision.candidate)
+        why, remedy = _explain_pin(item, stage, pin)
+    else:
+        why, remedy = _explain_order(item, stage, revision, published, stage_decision.candidate)
+    raise InvalidInput(
+        f"{revision} cannot be published in {label_stage(stage)}: {why}",
+        reason=Reason.WOULD_GO_BACK if pin is None else Reason.PINNED,
+        remedy=remedy,
+    )
 
 
-def _build_older_error(
+def _explain_order(
     item: PolicyResult, stage: str, revision: str, published: Set[str], candidate: str
-) -> InvalidInput:
+) -> tuple[str, str]:
+    """Return why an older revision cannot be published, and the remedy."""
     revisions = tuple(item.revisions)  # oldest first
     policy = item.resolved_policy.name
     remedy = f"set spec.upstream.revision so that {revision} is the newest allowed"
@@ -123,11 +130,7 @@ def _build_older_error(
         remedy = f"`{rollback_command}` returns to that publication; or {remedy}"
     else:
         why = f"{candidate} is newer and its gate is open"
-    return InvalidInput(
-        f"{revision} cannot be published in {label_stage(stage)}: {why}",
-        reason=Reason.WOULD_GO_BACK,
-        remedy=remedy,
-    )
+    return why, remedy
 
 
 def _describe_set_aside(
@@ -176,22 +179,15 @@ def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candi
     )
 
 
-def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin) -> InvalidInput:
+def _explain_pin(item: PolicyResult, stage: str, pin: Pin) -> tuple[str, str]:
+    """Return why a pin keeps another revision from being published, and the remedy."""
     decision = pin.decision
     if decision is None:
-        why = f"the policy pins it to {pin.revision}"
         remedy = f"remove or change the pin of stage {stage}"
-    else:
-        why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
-        remedy = (
-            "promote the whole stage, or run `fanout withdraw"
-            f" {item.resolved_policy.name} {decision.name} --reason WHY`"
-        )
-    return InvalidInput(
-        f"{revision} cannot be published in {label_stage(stage)}: {why}",
-        reason=Reason.PINNED,
-        remedy=remedy,
-    )
+        return f"the policy pins it to {pin.revision}", remedy
+    why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
+    command = f"fanout withdraw {item.resolved_policy.name} {decision.name} --reason WHY"
+    return why, f"promote the whole stage, or run `{command}`"
 
 
 def report_undrafted(
