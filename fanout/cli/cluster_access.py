@@ -23,7 +23,7 @@ def open_record_creator(settings: Settings) -> RecordCreator | None:
     """Open what creates records as objects of a cluster; None for files and the controller."""
     if not settings.uses_cluster or settings.is_controller:
         return None
-    creator: RecordCreator = _load(settings, "record_creation").RecordCreation(_connect(settings))
+    creator: RecordCreator = _load(settings, "pending_records").RecordCreation(_connect(settings))
     return creator
 
 

@@ -19,7 +19,7 @@ import structlog
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.lazy_import import load_extra, load_module
+from fanout.cli.lazy_import import load_extra
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
@@ -82,9 +82,10 @@ def parse_operation(
 def configure_log(program: Program) -> None:
     """Write the log of a program that makes many passes to standard error."""
     settings = program.settings
+    level = logging.DEBUG if settings.verbosity else logging.INFO
     configure_logging(
         program.redactor,
-        level=_choose_log_level(settings),
+        level=logging.WARNING if settings.quiet else level,  # the level of failed passes
         use_color=is_colored(settings.color, sys.stderr),
         commands=settings.commands,
     )
@@ -148,12 +149,6 @@ def build_dependencies(
     )
 
 
-def _choose_log_level(settings: Settings) -> int:
-    if settings.quiet:
-        return logging.WARNING  # the level of failed passes
-    return logging.DEBUG if settings.verbosity else logging.INFO
-
-
 @contextmanager
 def _notify(program: Program, observers: list[LoopObserver]) -> Iterator[Notifier | None]:
     """Deliver notifications while open, if any are configured. Adds an observer of the loop."""
@@ -208,7 +203,7 @@ def _serve(
                 _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
             if address == listen:
                 _log.info("Serving metrics and health", address=actual)
-                if not load_module("serve.listen_address").is_loopback(actual):
+                if not server.is_loopback(actual):
                     _log.warning(
                         "Metrics are readable by everybody who reaches the address",
                         address=actual,

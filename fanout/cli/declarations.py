@@ -6,7 +6,6 @@ that has nothing to do.
 
 import sys
 from collections.abc import Collection, Iterable
-from typing import Protocol
 
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cli.cluster_access import open_listed_objects
@@ -96,20 +95,10 @@ def _find_namespaces(declared: DeclaredObjects) -> set[str]:
     return used | {key.namespace for key in declared.left_out}
 
 
-class DeclarationSource(Inventory, Protocol):
-    """Inventory of a command, with what tells whether a pass can be answered from a snapshot."""
-
-    def digest(self) -> str:
-        """Return a digest of what is declared now, without reading it; "" if there is none."""
-
-    def last_digest(self) -> str:
-        """Return the digest of what was read last; "" if there is none."""
-
-
-def open_inventory(settings: Settings) -> DeclarationSource:
+def open_inventory(settings: Settings) -> Inventory:
     """Open what objects are read from: a cluster, or the files of `-f`. Raises InvalidInput."""
     if settings.uses_cluster:
-        inventory: DeclarationSource = open_listed_objects(settings)
+        inventory: Inventory = open_listed_objects(settings)
         return inventory
     return open_files(settings, ManifestCache(settings.state_dir / "parsed"))
 

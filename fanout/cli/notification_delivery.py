@@ -8,7 +8,7 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import FanoutError
-from fanout.ports import BatchResult, Credentials, EventBatch
+from fanout.ports import BatchResult, Credentials, EventBatch, EventSender
 from fanout.present.notifications.notification_outbox import NotificationOutbox
 from fanout.present.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
@@ -26,10 +26,8 @@ class LazyEventSender(Value):
         """Send batches as `fanout.ports.EventSender` specifies. Load nothing if there are none."""
         if not batches:
             return []
-        results: list[BatchResult] = (
-            load_module("notify").HttpEventSender(self.secrets).send(batches)
-        )
-        return results
+        sender: EventSender = load_module("notify").HttpEventSender(self.secrets)
+        return sender.send(batches)
 
 
 def build_notifier(program: Program) -> Notifier | None:

@@ -172,7 +172,9 @@ def resolve_settings(
             case "output":
                 values["output"], values["template"] = _parse_output(value, origin)
             case "verbosity":
-                values["verbosity"] = _parse_count(value, origin)
+                if not isinstance(value, int) and not value.isdecimal():
+                    raise invalid_setting(f"{value!r} is not a number", "use 0, 1 or 2", origin)
+                values["verbosity"] = int(value)
             case "now":
                 values["now_override"] = parse_instant_option(value, origin)
             case "all_namespaces":
@@ -187,7 +189,12 @@ def resolve_settings(
     values["reads_cluster"] = bool(flags.get("context") or flags.get("kubeconfig")) or (
         accepts_cluster and not values.get("files") and _has_cluster(environment)
     )
-    commands = _build_commands(flags, values.get("namespace", ""), values["reads_cluster"])
+    reads_cluster = values["reads_cluster"]
+    # Commands that messages advise need the same flags as this one. The environment is there for
+    # the next command, too, but kubectl does not know the variable for the namespace.
+    given = {**flags, "namespace": values.get("namespace", "")} if reads_cluster else flags
+    options = tuple((name, value) for name in FLAGS for value in _list_values(given.get(name)))
+    commands = MessageCommands(options, in_cluster=reads_cluster)
     return Settings(**values, commands=commands)
 
 
@@ -201,19 +208,6 @@ def _has_cluster(environment: Mapping[str, str]) -> bool:
     named = environment.get("KUBECONFIG")
     paths = named.split(os.pathsep) if named else [os.path.expanduser("~/.kube/config")]  # noqa: PTH111 as the client of Kubernetes finds it
     return any(os.path.isfile(path) for path in paths)  # noqa: PTH113 raises nothing
-
-
-def _build_commands(
-    flags: Mapping[str, Any], namespace: str, reads_cluster: bool
-) -> MessageCommands:
-    """Return the commands that messages advise: they need the same flags as this one.
-
-    The environment is there for the next command, too. `namespace`: of the flags or the
-    environment, "" if neither names one; kubectl does not know the variable.
-    """
-    given = {**flags, "namespace": namespace} if reads_cluster else flags
-    options = tuple((name, value) for name in FLAGS for value in _list_values(given.get(name)))
-    return MessageCommands(options, in_cluster=reads_cluster)
 
 
 def _list_values(value: Any) -> Sequence[str]:
@@ -276,11 +270,3 @@ def _parse_choice(choices: type[Choice], value: str, origin: str) -> Choice:
         raise invalid_setting(
             f"{value!r} is not supported", f"use one of {', '.join(choices)}", origin
         ) from None
-
-
-def _parse_count(value: str | int, origin: str) -> int:
-    if isinstance(value, int):
-        return value
-    if not value.isdecimal():
-        raise invalid_setting(f"{value!r} is not a number", "use 0, 1 or 2", origin)
-    return int(value)

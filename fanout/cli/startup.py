@@ -16,16 +16,12 @@ from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost, Reco
 from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
 from fanout.cli.cluster_access import open_record_creator
-from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
-from fanout.cli.declarations import (
-    DeclarationSource,
-    check_declared,
-    open_inventory,
-)
+from fanout.cli.declarations import check_declared, open_inventory
+from fanout.cli.input.completion import PolicyNames, VariantNames, update_index
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
-from fanout.cluster.file_cluster import read_configuration
+from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
@@ -44,7 +40,15 @@ from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
-from fanout.ports import Credentials, Forge, ProbeClient, RecordCreator, RecordStore, Secrets
+from fanout.ports import (
+    Credentials,
+    Forge,
+    ForgeDirectory,
+    Inventory,
+    ProbeClient,
+    RecordCreator,
+    Secrets,
+)
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
@@ -167,33 +171,27 @@ class LazyForgeDirectory:
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         """Return the forge of a repository as `fanout.ports.ForgeDirectory` specifies."""
-        located: tuple[Forge, RepositoryName] = self._open().forge_of(url)
-        return located
+        return self._open().forge_of(url)
 
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host as `ForgeDirectory` specifies."""
-        limits: HostLimits | None = self._open().limits_of(url)
-        return limits
+        return self._open().limits_of(url)
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many more calls each host takes, by host and limit; load nothing for it."""
-        remaining: Mapping[tuple[str, str], int] = (
-            self._directory.remaining_calls() if self._directory is not None else {}
-        )
-        return remaining
+        return self._open().remaining_calls() if self._directory is not None else {}
 
     def close(self) -> None:
         """End the connections that were made."""
         if self._directory is not None:
             self._directory.close()
 
-    def _open(self) -> Any:
+    def _open(self) -> ForgeDirectory:
         if self._directory is None:
-            module = load_module("forge.forge_hosts")
-            self._directory = module.ForgeHosts(
-                self.hosts, self.secrets, self.events, self.patience
-            )
-        return self._directory
+            build = load_module("forge.forge_hosts").ForgeHosts
+            self._directory = build(self.hosts, self.secrets, self.events, self.patience)
+        directory: ForgeDirectory = self._directory
+        return directory
 
 
 @dataclass(slots=True)
@@ -210,7 +208,7 @@ class Program(Value):
     settings: Settings
     configuration: FanoutConfiguration
     world: World
-    inventory: DeclarationSource
+    inventory: Inventory
     reconciler: Reconciler
     redactor: Redactor
     sweeps: SweepLogStore
@@ -230,16 +228,14 @@ class Program(Value):
             self.next_pass.latest = self.inventory.read()
         return self.next_pass.latest
 
-    def _take_declared(self) -> tuple[DeclaredObjects, str]:
-        """Return what a pass is about, and the digest of its files, "" if they changed since.
+    def _take_declared(self) -> DeclaredObjects:
+        """Return what a pass is about: what a command checked, if no pass has used it.
 
-        What a command checked, if no pass has used it: a file that breaks meanwhile would else be
-        left out without a word.
+        A file that breaks meanwhile would else be left out without a word.
         """
         declared = self.next_pass.checked or self.read_declared()
         self.next_pass.checked = None
-        is_latest = declared is self.next_pass.latest
-        return declared, self.inventory.last_digest() if is_latest else ""
+        return declared
 
     def check_input(self) -> DeclaredObjects:
         """Read the declared objects that the next pass is about.
@@ -257,9 +253,10 @@ class Program(Value):
         Compares a digest of the files and one listing of all refs with what that pass saw.
         Raises Unavailable or Denied if the records repository cannot be listed.
         """
-        phase = self.world.counters.times.phase
+        phase, files_digest = self.world.counters.times.phase, ""
         with phase("files"):
-            files_digest = self.inventory.digest()
+            if isinstance(self.inventory, FileCluster):
+                files_digest = self.inventory.digest()
         with phase("listings"):
             noop_result = self.noop_snapshot.find_plan(mode, files_digest, self.settings.now())
         # A pass follows and must not list the same refs a second time.
@@ -269,13 +266,13 @@ class Program(Value):
 
     def observe(self, mode: PassMode) -> PassPlan:
         """Run one pass up to its plan, and change nothing."""
-        declared, files_digest = self._take_declared()
+        declared = self._take_declared()
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         # Packages may inject kinds that no policy names.
         if self.inventory.require(self.reconciler.list_injected_kinds(observed)):
-            declared, files_digest = self.read_declared(), self.inventory.last_digest()
+            declared = self.read_declared()
             observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
-        self._store_noop(mode, files_digest, declared, observed)
+        self._store_noop(mode, declared, observed)
         self._store_names(mode, observed)
         return observed
 
@@ -301,9 +298,9 @@ class Program(Value):
             observed = self.observe(mode)
             outcomes = (ActionResult(it, is_done=True) for it in observed.plan.actions)
             return PassReport(observed, tuple(outcomes))
-        declared, files_digest = self._take_declared()
+        declared = self._take_declared()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
-        self._store_noop(mode, files_digest, declared, report.pass_plan)
+        self._store_noop(mode, declared, report.pass_plan)
         self._store_names(mode, report.pass_plan)
         return report
 
@@ -323,26 +320,26 @@ class Program(Value):
         is_all = mode.only is None and not mode.namespace and len(names) == len(observed.policies)
         update_index(self.settings.state_dir, names, is_all=is_all)
 
-    def _store_noop(
-        self, mode: PassMode, files_digest: str, declared: DeclaredObjects, observed: PassPlan
-    ) -> None:
+    def _store_noop(self, mode: PassMode, declared: DeclaredObjects, observed: PassPlan) -> None:
         """Store the observed state as a no-op snapshot, unless files need a message again.
 
-        In a dry run the state has records that nobody wrote, so it is never stored.
+        Of a cluster nothing tells without a listing whether objects changed. In a dry run the state
+        has records that nobody wrote, so it is never stored.
         """
-        if self.overlay is not None:
+        is_latest = declared is self.next_pass.latest
+        if self.overlay is not None or not is_latest or not isinstance(self.inventory, FileCluster):
             return
         # A pass that is answered from the snapshot reads no file and so reports no error in one;
         # such files are therefore never answered from it.
         has_errors = any(fault.severity == "error" for fault in declared.faults)
         if not has_errors and not _find_remote_repositories(self, declared):
-            self.noop_snapshot.store(mode, files_digest, observed)
+            self.noop_snapshot.store(mode, self.inventory.last_digest(), observed)
 
 
 class OpenCluster(Value):
     """A cluster as a controller uses it."""
 
-    inventory: DeclarationSource
+    inventory: Inventory
     # adds the Secrets of namespaces to those of the administrator
     open_secrets: Callable[[Secrets, Redactor], Secrets]
 
@@ -369,17 +366,13 @@ def open_program(
     secrets: Secrets = FileSecrets(redactor, settings.state_dir / "secrets")
     if cluster is not None:
         secrets = cluster.open_secrets(secrets, redactor)
-    tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
+    is_traced = bool(settings.verbosity) and not long_running
+    call_patience = CALL_PATIENCE if long_running else None
+    find_secret = partial(secrets.get, "")
+    forges = LazyForgeDirectory(configuration.forges, find_secret, counters.events, call_patience)
     with (
-        tracebacks,
-        closing(
-            LazyForgeDirectory(
-                configuration.forges,
-                partial(secrets.get, ""),
-                counters.events,
-                CALL_PATIENCE if long_running else None,
-            )
-        ) as forges,
+        show_tracebacks(redactor, enabled=is_traced),
+        closing(forges),
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
         ExitStack() as stack,
     ):
@@ -387,11 +380,17 @@ def open_program(
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets, patience)
         stack.enter_context(closing(world.git))
         creator = open_record_creator(settings)
-        overlay = _open_overlay(settings, world.records, creator)
-        world = replace(
-            world, forges=forges, records=overlay or world.records, makes_rounds=long_running
-        )
+        # The records of a command that writes none into Git.
+        overlay = None
+        if settings.dry_run:
+            overlay = RecordOverlay(world.records)
+        elif creator is not None:
+            overlay = RecordOverlay(world.records, creator.create)
+        records = overlay or world.records
+        world = replace(world, forges=forges, records=records, makes_rounds=long_running)
         reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
+        url, _ = _records_url(settings, configuration)
+        version = f"{installed_version()}\0{url}\0{configuration.model_dump_json()}"
         program = Program(
             settings,
             configuration,
@@ -400,7 +399,9 @@ def open_program(
             reconciler,
             redactor,
             sweeps,
-            _open_noop_snapshot(settings, configuration, world, reconciler),
+            NoopSnapshotStore(
+                world, reconciler.digest_unchanged_requests, settings.state_dir / "rest", version
+            ),
             overlay,
             creator,
         )
@@ -424,27 +425,6 @@ def _build_reconciler(
     return Reconciler(world, request_memos, budgets=budgets, long_running=long_running)
 
 
-def _open_noop_snapshot(
-    settings: Settings, configuration: FanoutConfiguration, world: World, reconciler: Reconciler
-) -> NoopSnapshotStore:
-    url, _ = _records_url(settings, configuration)
-    return NoopSnapshotStore(
-        world,
-        reconciler.digest_unchanged_requests,
-        settings.state_dir / "rest",
-        f"{installed_version()}\0{url}\0{configuration.model_dump_json()}",
-    )
-
-
-def _open_overlay(
-    settings: Settings, records: RecordStore, creator: RecordCreator | None
-) -> RecordOverlay | None:
-    """Return the records of a command that writes none into Git; None if it does."""
-    if settings.dry_run:
-        return RecordOverlay(records)
-    return RecordOverlay(records, creator.create) if creator is not None else None
-
-
 def _open_world(
     settings: Settings,
     configuration: FanoutConfiguration,
@@ -463,12 +443,22 @@ def _open_world(
         new_records=settings.new_records,
     )
     records = _build_records_remote(settings, configuration)
+    mirrors = Path(configuration.mirrors)
+    if configuration.mirrors == FanoutConfiguration.model_fields["mirrors"].default:
+        mirrors = settings.state_dir / "mirrors"
+    # The paths of a pod lead to its mirrors, which hold what the secrets of others have shown. So
+    # local ones are allowed there only where an administrator says so.
+    is_default = "allowed_protocols" not in configuration.model_fields_set
     git = MirrorStore(
-        _mirrors_path(settings, configuration),
+        mirrors,
         install=setup.install,
         secrets=secrets.get,
         counters=counters,
-        allowed=_choose_protocols(settings, configuration),
+        allowed=tuple(
+            it.value
+            for it in configuration.allowed_protocols
+            if not (is_default and settings.is_in_pod and it is GitProtocol.FILE)
+        ),
         # Whoever creates a Repository would else use the key of the records.
         lends_credentials=not settings.is_controller,
         concurrency=configuration.concurrency,
@@ -496,20 +486,6 @@ def _open_world(
         probes=_build_probes(settings, configuration, secrets, patience),
     )
     return world, SweepLogStore(repository, setup.install, setup.identity)
-
-
-def _choose_protocols(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, ...]:
-    """Return the allowed protocols of URLs.
-
-    The paths of a pod lead to its mirrors, which hold what the secrets of others have shown. So
-    local ones are allowed there only where an administrator says so.
-    """
-    is_default = "allowed_protocols" not in configuration.model_fields_set
-    return tuple(
-        it.value
-        for it in configuration.allowed_protocols
-        if not (is_default and settings.is_in_pod and it is GitProtocol.FILE)
-    )
 
 
 def _open_records(
@@ -615,11 +591,6 @@ def _find_remote_repositories(program: Program, declared: DeclaredObjects) -> li
     return [it for it in declared.repositories if _as_local_repository(it.spec.url) is None]
 
 
-def _mirrors_path(settings: Settings, configuration: FanoutConfiguration) -> Path:
-    mirrors = configuration.mirrors
-    return settings.state_dir / "mirrors" if mirrors == _default_value("mirrors") else Path(mirrors)
-
-
 def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
     """Return the URL of the records repository, and whether it is configured."""
     url = settings.records or configuration.records.url
@@ -640,10 +611,6 @@ def _build_records_remote(settings: Settings, configuration: FanoutConfiguration
     secret = configuration.records.secret_ref
     # Without a namespace it is a secret of the administrator.
     return Remote(url, secret=secret.name if secret else "", is_own=settings.uses_cluster)
-
-
-def _default_value(name: str) -> str:
-    return str(FanoutConfiguration.model_fields[name].default)
 
 
 def _create_and_announce(path: Path) -> None:

@@ -4,21 +4,23 @@ Records are taken in before, restrictions are read again before a publication, a
 deletions are released afterwards.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from math import inf
+from time import monotonic
 
 import structlog
 
 from fanout.api.reasons import Reason
-from fanout.controller.finalized_inventory import FinalizedInventory
 from fanout.controller.loop_health import LoopObserver, ScheduledPass
 from fanout.controller.run_loop import IntakeReport, LoopDependencies, RunLoop
 from fanout.controller.status_thread import StatusThread
 from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.ports import ClusterLease, FinalizerWriter, StatusWriter, WatchedCluster
+from fanout.ports import ClusterLease, FinalizerWriter, Inventory, StatusWriter, WatchedCluster
 from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -29,6 +31,37 @@ from fanout.reconcile.records.record_retention import RecordRetention
 from fanout.reconcile.validation.object_findings import ObjectFindings
 from fanout.reconcile.world import World
 from fanout.values import replace
+
+RETRY_AFTER = 30.0  # seconds until objects without the finalizer are tried again
+
+
+class FinalizedInventory:
+    """Inventory whose objects have the finalizer before anything is planned for them.
+
+    The same value is returned while the API server shows the same objects.
+    """
+
+    def __init__(self, inventory: Inventory, finalizers: FinalizerWriter) -> None:
+        """Read from another inventory."""
+        self._inventory = inventory
+        self._finalizers = finalizers
+        self._shown: DeclaredObjects | None = None  # what the other inventory read last
+        self._finalized = DeclaredObjects()
+        self._retry_at = inf  # by the monotonic clock
+
+    def read(self) -> DeclaredObjects:
+        """Return what is declared and has the finalizer. Raises what the other inventory raises."""
+        shown = self._inventory.read()
+        if shown is not self._shown or monotonic() >= self._retry_at:
+            self._finalized = self._finalizers.add_missing(shown)
+            self._shown = shown
+            self._retry_at = inf if self._finalized is shown else monotonic() + RETRY_AFTER
+        return self._finalized
+
+    def require(self, injected: Mapping[ObjectKey, Collection[tuple[str, str]]]) -> bool:
+        """Read these kinds too, which packages inject; return whether the next reading differs."""
+        return self._inventory.require(injected)
+
 
 _log = structlog.get_logger()
 
@@ -145,17 +178,14 @@ class ClusterOperation:
         # The status of a record says where it is: two installations would take it in twice.
         if self._lease.find_obstacle():
             return IntakeReport(frozenset(), is_complete=False)
-        self._delete_expired(now)
-        changed, self._changed = self._changed | self._take_in(now), frozenset()
-        is_complete = not self._problems and self._admission_problem is None
-        return IntakeReport(changed, is_complete)
-
-    def _delete_expired(self, now: datetime) -> None:
         result = self._retention.delete_expired(now)
         for problem in result.problems:
             _log.warning("A record is not deleted", problem=problem)
         if result.has_more:
             self._notify_records()
+        changed, self._changed = self._changed | self._take_in(now), frozenset()
+        is_complete = not self._problems and self._admission_problem is None
+        return IntakeReport(changed, is_complete)
 
     def _take_in(self, now: datetime) -> frozenset[PassSubject]:
         if self._lease.find_obstacle():

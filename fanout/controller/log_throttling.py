@@ -103,7 +103,10 @@ class LoopLog:
         self._log_policy_problems(report)
 
     def _log_policy_problems(self, report: PassReport) -> None:
-        failures = _group_by_policy(report.failed_outcomes)
+        failures: defaultdict[tuple[str, str], list[ActionResult]] = defaultdict(list)
+        for outcome in report.failed_outcomes:
+            action = outcome.action
+            failures[action.namespace, action.policy or action.variant].append(outcome)
         policies_by_problem: defaultdict[str, list[str]] = defaultdict(list)
         policies_by_ended_problem: defaultdict[str, list[str]] = defaultdict(list)
         for item in report.pass_plan.policies:
@@ -166,11 +169,3 @@ def _group_by_problem(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, 
     for sentence, policies in news.items():
         policy_names = policies if len(policies) <= MAX_SEPARATE else [format_names(policies)]
         yield from ((policy, sentence) for policy in policy_names)
-
-
-def _group_by_policy(outcomes: Iterable[ActionResult]) -> dict[tuple[str, str], list[ActionResult]]:
-    outcomes_by_policy: defaultdict[tuple[str, str], list[ActionResult]] = defaultdict(list)
-    for outcome in outcomes:
-        action = outcome.action
-        outcomes_by_policy[action.namespace, action.policy or action.variant].append(outcome)
-    return outcomes_by_policy

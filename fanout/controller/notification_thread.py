@@ -11,7 +11,7 @@ import structlog
 from fanout.controller.loop_health import ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.present.notifications.notifier import Delivery, Notifier
+from fanout.present.notifications.notifier import Notifier
 from fanout.telemetry.error_isolation import run_isolated
 
 MAX_WAIT = 60.0  # seconds between looks at what waits
@@ -67,7 +67,9 @@ class NotificationThread:
                 pause = MAX_WAIT
             else:
                 self._log_changes(dict(result.problems))
-                pause = _find_pause(result, now)
+                pause = None  # until a pass queues something
+                if result.next is not None:
+                    pause = min(max((result.next - now).total_seconds(), 0.1), MAX_WAIT)
 
     def _log_changes(self, problems: dict[str, str]) -> None:
         """Log each problem of an address once, not with every attempt."""
@@ -75,10 +77,3 @@ class NotificationThread:
             if self._problems.get(name) != problem:
                 _log.warning("Notification is not delivered", notification=name, problem=problem)
         self._problems |= problems
-
-
-def _find_pause(delivery: Delivery, now: datetime) -> float | None:
-    """Return the seconds until the next delivery; None: until a pass queues something."""
-    if delivery.next is None:
-        return None
-    return min(max((delivery.next - now).total_seconds(), 0.1), MAX_WAIT)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from fanout.api.reasons import Reason
 from fanout.controller.work_queue import Trigger, TriggerKey, WorkQueue
 from fanout.errors import Denied, FanoutError, RateLimited, Unavailable
-from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.retries import choose_pause
@@ -48,7 +47,9 @@ class OutageRetries:
 def find_stopped(report: PassReport) -> Iterator[PassSubject]:
     """Yield the policies and hand-written variants that something outside stopped."""
     for item in report.pass_plan.policies:
-        if report.pass_plan.has_outdated_records or any(map(_is_outage, _list_failures(item))):
+        # A host that takes no more calls says when it does again.
+        is_stopped = any(not isinstance(it, RateLimited) for it in _list_failures(item))
+        if report.pass_plan.has_outdated_records or is_stopped:
             yield _subject_of(item)
     for outcome in report.failed_outcomes:
         # A lost race is repeated at once.
@@ -62,22 +63,12 @@ def _list_failures(item: PolicyResult) -> Iterator[FanoutError]:
         yield item.error
     if item.upstream_failure is not None:
         yield item.upstream_failure
-    for state in _list_states(item):
+    variant_states = (it.observed.repository_state for it in item.variants)
+    for state in (*item.repository_states, *variant_states):
         if state.failure is not None:
             yield state.failure
         elif state.forge is not None and state.forge.failure is not None:
             yield state.forge.failure
-
-
-def _list_states(item: PolicyResult) -> Iterator[RepositoryState]:
-    yield from item.repository_states
-    for variant in item.variants:
-        yield variant.observed.repository_state
-
-
-def _is_outage(error: FanoutError) -> bool:
-    # A host that takes no more calls says when it does again.
-    return not isinstance(error, RateLimited)
 
 
 def _subject_of(item: PolicyResult) -> PassSubject:

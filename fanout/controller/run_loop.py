@@ -18,12 +18,7 @@ from fanout.controller.log_throttling import LoopLog
 from fanout.controller.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.controller.outage_retries import OutageRetries
 from fanout.controller.round_fairness import RoundFairness
-from fanout.controller.sweep_schedule import (
-    SweepState,
-    SweepTimetable,
-    build_mode,
-    build_timetable,
-)
+from fanout.controller.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.controller.work_queue import RequeueTimer, Trigger, TriggerKey, WorkQueue
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
@@ -399,7 +394,6 @@ class RunLoop:
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]
     ) -> PassReport:
-        """Run a pass, and queue what follows from it."""
         report = self._dependencies.run_pass(
             self._reader.declared, self._dependencies.clock(), mode
         )

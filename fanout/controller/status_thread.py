@@ -104,7 +104,10 @@ class StatusThread:
             self._wake.clear()
             result = run_isolated(self.show)
             self._is_writing = False
-            self._log_problem(str(result) if isinstance(result, FanoutError) else result)
+            problem = str(result) if isinstance(result, FanoutError) else result
+            if problem and problem != self._problem:  # once, not with every attempt
+                _log.warning("Status is not written", problem=problem)
+            self._problem = problem
             pause = RETRY_PAUSE if self._problem else None
 
     def _await_quiet(self) -> None:
@@ -148,9 +151,3 @@ class StatusThread:
         """Let a running round go first, for a moment."""
         if not self._stopped.is_set():
             self._quiet.wait(WRITE_PAUSE)
-
-    def _log_problem(self, problem: str) -> None:
-        """Log a problem once, not with every attempt."""
-        if problem and problem != self._problem:
-            _log.warning("Status is not written", problem=problem)
-        self._problem = problem

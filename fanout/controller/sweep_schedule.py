@@ -213,7 +213,6 @@ def _schedule_of(promotion: PromotionPolicy, declared: DeclaredObjects) -> Sched
 
 
 def _surrounding_instants(timed: ScheduledSweep, now: datetime) -> tuple[datetime | None, datetime]:
-    """Compute the instants around `now` that a round needs."""
     return last_fire(timed.schedule, timed.zone, now), timed.next_start(now)
 
 

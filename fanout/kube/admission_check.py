@@ -10,9 +10,7 @@ from typing import Any
 
 from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
 from fanout.errors import Denied, FanoutError, InvalidInput
-from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import ApiConnection, NotServed
-from fanout.kube.api_identity import read_own_user
+from fanout.kube.api_connection import ApiConnection, NotServed, read_own_user
 from fanout.values import Value
 
 # API servers need seconds until a policy that was written is in force in all of them.
@@ -58,13 +56,15 @@ class AdmissionCheck:
             expected = build_admission_policies(account)
             written = [_check(self._connection, it) for it in expected]
         except (Denied, InvalidInput) as error:
+            is_default = account == DEFAULT_SERVICE_ACCOUNT
+            option = "" if is_default else f" --service-account {account}"
+            command = f"fanout crds --admission{option} | kubectl apply --server-side -f -"
             return AdmissionState(
                 InvalidInput(
-                    wording.describe_admission(error.problem),
+                    "no record is taken in, because nothing proves who created it:"
+                    f" {error.problem}",
                     reason="AdmissionMissing",
-                    remedy=wording.advise_admission(
-                        "" if account == DEFAULT_SERVICE_ACCOUNT else account
-                    ),
+                    remedy=f"run `{command}`",
                 )
             )
         return AdmissionState(since=max(written) + IN_FORCE_AFTER)
@@ -76,25 +76,24 @@ def _check(connection: ApiConnection, expected: Mapping[str, Any]) -> datetime:
     try:
         actual = connection.get(f"{_PATH}/{_PLURALS[kind]}/{name}")
     except NotServed as error:
-        raise _unusable(wording.describe_missing(kind, name)) from error
+        raise _unusable(f"{kind} {name} does not exist") from error
     metadata = actual["metadata"]
     if "deletionTimestamp" in metadata:
-        raise _unusable(wording.describe_missing(kind, name))
-    if actual.get("spec") != _with_defaults(expected["spec"]):
-        raise _unusable(wording.describe_changed(kind, name))
+        raise _unusable(f"{kind} {name} does not exist")
+    spec = expected["spec"]
+    if (constraints := spec.get("matchConstraints")) is not None:
+        rules = [{**_RULE_DEFAULTS, **rule} for rule in constraints["resourceRules"]]
+        constraints = {**_MATCH_DEFAULTS, **constraints, "resourceRules": rules}
+        spec = {**spec, "matchConstraints": constraints}
+    if actual.get("spec") != spec:
+        raise _unusable(f"{kind} {name} differs from the one of this version of fanout")
     times = [it["time"] for it in metadata.get("managedFields", ()) if "time" in it]
     # Without them nothing tells whether it was changed and put back.
     if not times:
-        raise _unusable(wording.describe_undated(kind, name))
+        raise _unusable(
+            f"{kind} {name} has no managedFields, so that it may have been changed and put back"
+        )
     return max(map(datetime.fromisoformat, (metadata["creationTimestamp"], *times)))
-
-
-def _with_defaults(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    constraints = spec.get("matchConstraints")
-    if constraints is None:
-        return spec
-    rules = [{**_RULE_DEFAULTS, **rule} for rule in constraints["resourceRules"]]
-    return {**spec, "matchConstraints": {**_MATCH_DEFAULTS, **constraints, "resourceRules": rules}}
 
 
 def _unusable(problem: str) -> InvalidInput:

@@ -1,18 +1,76 @@
 """API server of a controller: what it watches, reads and writes, on one connection."""
 
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from fanout.kube.api_connection import ApiConnection
+from fanout.errors import Denied
+from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.api_secrets import ApiSecrets
 from fanout.kube.finalizers import RemovalFinalizers
 from fanout.kube.installation_lease import InstallationLease
 from fanout.kube.pending_records import ApiPendingRecords, PendingRecordWatch
 from fanout.kube.status_writer import ApiStatusWriter
 from fanout.kube.watched_objects import WatchedObjects
-from fanout.ports import Secrets
+from fanout.ports import Credentials, Secrets
+from fanout.secret_keys import read_secret_keys
 from fanout.telemetry.redaction import Redactor
+
+_ROLE_REMEDY = (
+    "grant the controller get on it, with a RoleBinding in its namespace to the ClusterRole"
+    " fanout-secret-reader"
+)
+_KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
+
+
+class ApiSecrets:
+    """Implementation of `fanout.ports.Secrets`; each secret is registered with the redactor.
+
+    A Secret is read each time, so a rotated one is used at once. Messages name it without its
+    namespace: policies of others read them about a shared Repository.
+    """
+
+    def __init__(
+        self, connection: ApiConnection, administrator_secrets: Secrets, redactor: Redactor
+    ) -> None:
+        """Read Secrets of namespaces; `administrator_secrets` has those without a namespace."""
+        self._connection = connection
+        self._administrator_secrets = administrator_secrets
+        self._redactor = redactor
+
+    def get(self, namespace: str, name: str) -> Credentials:
+        """Return a Secret, or the administrator's own if the namespace is "".
+
+        Raises Denied if it is missing, unusable or must not be read; the message never shows
+        content. Raises Unavailable if the API server gives no usable response.
+        """
+        if not namespace:
+            return self._administrator_secrets.get(namespace, name)
+        try:
+            document = self._connection.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+        except NotServed as error:
+            remedy = "create the Secret in the namespace of the Repository"
+            raise _denied(error.problem, remedy) from error
+        except Denied as error:
+            raise _denied(f"fanout may not read Secret {name}", _ROLE_REMEDY) from error
+        data = document.get("data") or {}
+        try:
+            texts = {key: b64decode(value).decode() for key, value in data.items()}
+        except ValueError:
+            # The original error carries the content.
+            problem = f"Secret {name} has content that is not UTF-8 text"
+            raise _denied(problem, _KEYS_REMEDY) from None
+        secret = read_secret_keys(texts)
+        if secret is None:
+            problem = f"Secret {name} has neither a password nor a private key"
+            raise _denied(problem, _KEYS_REMEDY)
+        for content in (secret.password, secret.private_key):
+            self._redactor.register(content, secret.username)
+        return secret
+
+
+def _denied(problem: str, remedy: str) -> Denied:
+    return Denied(problem, reason="SecretUnusable", remedy=remedy)
 
 
 class ApiCluster:

@@ -6,6 +6,7 @@ clients take five times the processor time and twice the memory for a list of cu
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +20,63 @@ from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
+from fanout.api.object_meta import GROUP
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
-from fanout.kube import kube_wording as wording
-from fanout.kube.permission_remedies import advise_right
+from fanout.plan.records.record_listing import ClusterUser
+
+_READING = frozenset({"get", "list", "watch"})
+# The admission policies: which verb on a policy a record needs.
+_NEEDED_VERB = re.compile(r"needs the verb (\w+) on ")
+_ROLES_BY_VERB = {
+    "report": "fanout-reporter",
+    "approve": "fanout-approver",
+    "promote": "fanout-promoter",
+    "suspend": "fanout-promoter",
+    "override": "fanout-admin",
+    "remove": "fanout-admin",
+}
+# RBAC: which verb of a request is denied, on which resource of which API group.
+_DENIED_REQUEST = re.compile(r'cannot (\w+) resource "([\w./-]+)" in API group "([\w.-]*)"')
+_ROLES_BY_RECORD = {
+    "evidences": "fanout-reporter",
+    "approvals": "fanout-approver",
+    "decisions": "fanout-promoter",
+}
+# Those that the controller alone reads or writes.
+_CONTROLLER_GROUPS = frozenset(
+    {"admissionregistration.k8s.io", "apiextensions.k8s.io", "authentication.k8s.io"}
+    | {"authorization.k8s.io", "coordination.k8s.io", "events.k8s.io"}
+)
+
+_CREDENTIALS_REMEDY = "check the credentials of the kubeconfig file"
+_BASE_REMEDY = "apply fanout's Kustomize base, which has the rights of the controller"
+_READER_REMEDY = (
+    "have an administrator bind the ClusterRole fanout-reader, and give a ClusterRole with this"
+    " right the label rbac.fanout.dev/aggregate-to-reader"
+)
+_OTHER_REMEDY = "have an administrator grant it"
+
+
+def advise_right(message: str) -> str:
+    """Return the remedy for the message of a request that the API server denied."""
+    if message == "Unauthorized":
+        return _CREDENTIALS_REMEDY
+    if needed := _NEEDED_VERB.search(message):
+        return _advise_role(_ROLES_BY_VERB.get(needed[1], "fanout-admin"))
+    denied = _DENIED_REQUEST.search(message)
+    if denied is None:
+        return _OTHER_REMEDY
+    verb, resource, group = denied.groups()
+    if group == GROUP and verb == "create" and resource in _ROLES_BY_RECORD:
+        return _advise_role(_ROLES_BY_RECORD[resource])
+    if group in _CONTROLLER_GROUPS or verb not in _READING:
+        return _BASE_REMEDY
+    return _advise_role("fanout-viewer") if group == GROUP else _READER_REMEDY
+
+
+def _advise_role(role: str) -> str:
+    return f"have an administrator bind the ClusterRole {role}"
+
 
 CONNECT_TIMEOUT = 10.0  # seconds
 READ_TIMEOUT = 90.0  # seconds without a byte
@@ -37,6 +92,9 @@ FIELD_MANAGER = "fanout"  # of all fields that are written by server-side apply
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _WATCHED_TYPE = "application/json;stream=watch"
 _UNSELECTABLE = "field label not supported"
+DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
+NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
+RETRY_REMEDY = "none: it is read and decided again"
 
 
 class NotServed(Unavailable):
@@ -130,7 +188,7 @@ class ApiConnection:
         try:
             return json.loads(content)
         except ValueError as error:
-            raise _unavailable(wording.describe_no_json(self.address, path)) from error
+            raise self._no_json(path) from error
 
     def _read_body(self, response: Any) -> bytes:
         try:
@@ -167,10 +225,13 @@ class ApiConnection:
         except (HTTPError, OSError) as error:
             raise self._unreachable(error) from error
         except ValueError as error:
-            raise _unavailable(wording.describe_no_json(self.address, path)) from error
+            raise self._no_json(path) from error
 
     def _unreachable(self, error: Exception) -> Unavailable:
-        return _unavailable(wording.describe_unreachable(self.address, error))
+        return _unavailable(f"the API server {self.address} cannot be reached: {error}")
+
+    def _no_json(self, path: str) -> Unavailable:
+        return _unavailable(f"the API server {self.address} returned no JSON for {path}")
 
 
 def open_connection(kubeconfig: Path | None = None, context: str = "") -> ApiConnection:
@@ -212,10 +273,11 @@ def _translate_kubeconfig_errors(context: str) -> Iterator[None]:
     try:
         yield
     except (ConfigException, OSError, ValueError, TypeError) as error:
+        subject = f"context {context}" if context else "the kubeconfig file"
         raise InvalidInput(
-            wording.describe_kubeconfig(context, error),
+            f"{subject} cannot be used: {error}",
             reason="InvalidSetting",
-            remedy=wording.KUBECONFIG_REMEDY,
+            remedy="run `kubectl config get-contexts`, and name one with --context",
         ) from error
 
 
@@ -230,9 +292,9 @@ def open_pod_connection() -> ApiConnection:
         load(client_configuration=configuration)
     except (ConfigException, OSError) as error:
         raise InvalidInput(
-            wording.describe_service_account(error),
+            f"the service account of the pod cannot be used: {error}",
             reason="InvalidSetting",
-            remedy=wording.SERVICE_ACCOUNT_REMEDY,
+            remedy="name a kubeconfig file with --kubeconfig, or run it in a pod",
         ) from error
     return ApiConnection(kubernetes.client.ApiClient(configuration))
 
@@ -254,7 +316,11 @@ def _build_configuration() -> Any:
 
 
 def _unavailable(problem: str) -> Unavailable:
-    return Unavailable(problem, reason="ClusterUnavailable", remedy=wording.CLUSTER_REMEDY)
+    return Unavailable(
+        problem,
+        reason="ClusterUnavailable",
+        remedy="check the address of the kubeconfig file, and that the API server runs",
+    )
 
 
 def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
@@ -267,16 +333,26 @@ def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
         case 401 | 403:
             return Denied(message, reason="ClusterDenied", remedy=advise_right(message))
         case 404:
-            return NotServed(message, reason="ClusterUnavailable", remedy=wording.NOT_SERVED_REMEDY)
+            return NotServed(message, reason="ClusterUnavailable", remedy=NOT_SERVED_REMEDY)
         case 409:
-            return Conflict(message, reason="ClusterUnavailable", remedy=wording.RETRY_REMEDY)
+            return Conflict(message, reason="ClusterUnavailable", remedy=RETRY_REMEDY)
         case 410:
-            return WatchExpired(message, reason="ClusterUnavailable", remedy=wording.RETRY_REMEDY)
+            return WatchExpired(message, reason="ClusterUnavailable", remedy=RETRY_REMEDY)
         # Of a definition from before the field was selectable: the kind is not as it must be.
         case 400 if message.startswith(_UNSELECTABLE):
-            remedy = wording.DEFINITIONS_REMEDY
-            return NotServed(message, reason="ClusterUnavailable", remedy=remedy)
+            return NotServed(message, reason="ClusterUnavailable", remedy=DEFINITIONS_REMEDY)
         case 400 | 422:
-            return InvalidInput(message, reason="InvalidObject", remedy=wording.REFUSED_REMEDY)
+            return InvalidInput(message, reason="InvalidObject", remedy="correct the object")
         case _:
             return _unavailable(message)
+
+
+_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+def read_own_user(connection: ApiConnection) -> ClusterUser:
+    """Return the user whose credentials the connection has. Raises Denied and Unavailable."""
+    review: Any = connection.send("POST", _PATH, _REVIEW)
+    user = review["status"]["userInfo"]
+    return ClusterUser(user["username"], tuple(user.get("groups", ())))

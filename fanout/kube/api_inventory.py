@@ -6,7 +6,7 @@ from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.git_repository import Repository
-from fanout.api.object_meta import GROUP, KRMObject, is_secret
+from fanout.api.object_meta import KRMObject, is_secret
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -24,23 +24,11 @@ from fanout.declared.required_kinds import (
     merge_references,
 )
 from fanout.declared.schedule_errors import find_schedule_errors
-from fanout.errors import Bug, Denied, ErrorLocation, InvalidInput
-from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import NotServed
-from fanout.kube.kind_choice import (
-    KindChoice,
-    UnreadableKind,
-    choose_kinds,
-    find_unread_injections,
-    find_unread_kinds,
-    find_unserved_version,
-    list_injected,
-    list_missing,
-    list_versions,
-    split_versions,
-)
-from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
-from fanout.kube.resource_discovery import ServedKinds
+from fanout.errors import Bug, Denied, ErrorLocation
+from fanout.kube.api_connection import NOT_SERVED_REMEDY, NotServed
+from fanout.kube.object_listing import ListedKind, ListedObjects, without_request
+from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
+from fanout.kube.watched_objects import WatchedObjects
 from fanout.selection.cluster_objects import (
     ClusterObjectIndex,
     GroupKind,
@@ -49,6 +37,111 @@ from fanout.selection.cluster_objects import (
 )
 from fanout.selection.variant_spec import Object
 from fanout.values import Value, replace
+
+
+class UnreadableKind(Value):
+    """A kind whose objects cannot be read in some version: why, and what to do."""
+
+    problem: str
+    remedy: str
+    is_version: bool = False  # True: the kind is served in other versions
+
+
+def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[VersionedKind]:
+    """Yield the kind in each of its groups, in the named version or else the preferred one.
+
+    The version of a kind that is not served is the named one, or "".
+    """
+    # A kind that names no group may be in several.
+    groups = (kind.group,) if kind.group is not None else served.groups(kind.kind)
+    if kind.group is None:
+        in_version = (it for it in groups if served.find(it, kind.kind, kind.version))
+        groups = tuple(in_version) or groups
+    for group in groups:
+        resource_type = served.find(group, kind.kind, kind.version)
+        yield group, kind.kind, resource_type.version if resource_type else kind.version
+
+
+def list_missing(required: Iterable[RequiredKind], served: ServedKinds) -> list[VersionedKind]:
+    """Return the kinds that are not served in the named version; of one of no group with ""."""
+    missing: dict[VersionedKind, None] = {}
+    for item in required:
+        keys = [*list_versions(item, served)] or [("", item.kind, item.version)]
+        missing |= {key: None for key in keys if served.find(*key) is None}
+    return [*missing]
+
+
+def list_injected(
+    declaration: UpstreamPolicy | PackageVariant, kinds: Iterable[GroupKind], served: ServedKinds
+) -> Iterator[RequiredKind]:
+    """Yield what the injectors without a kind need of the kinds that the package injects."""
+    versions = {version for _, version in find_open_injectors(declaration)}
+    for group, kind in sorted(kinds):
+        # The injection point of another kind may be the one with this version.
+        for version in sorted(versions & {"", *served.versions(group, kind)} or {""}):
+            yield RequiredKind(kind, group, version)
+
+
+def split_versions(
+    objects: Mapping[VersionedKind, ObjectsByName], served: ServedKinds
+) -> tuple[dict[GroupKind, ObjectsByName], dict[VersionedKind, ObjectsByName]]:
+    """Return the objects in the version that the server prefers among those read, and in others.
+
+    Who names no version reads the first, and requires the preferred one of all.
+    """
+    kinds: dict[GroupKind, ObjectsByName] = {}
+    other_versions: dict[VersionedKind, ObjectsByName] = {}
+    for group, kind in dict.fromkeys((group, kind) for group, kind, _ in objects):
+        versions = (it for it in served.versions(group, kind) if (group, kind, it) in objects)
+        first, *others = versions
+        kinds[group, kind] = objects[group, kind, first]
+        other_versions |= {(group, kind, it): objects[group, kind, it] for it in others}
+    return kinds, other_versions
+
+
+def find_unread_kinds(
+    references: Iterable[KindReference],
+    unread: Mapping[VersionedKind, UnreadableKind],
+    served: ServedKinds,
+) -> Iterator[tuple[VersionedKind, FieldError]]:
+    """Yield each referenced kind that cannot be read, with the error of the field that names it."""
+    for reference in references:
+        name, path = reference.kind.kind, (*reference.field[:-1], "kind")
+        keys = [*list_versions(reference.kind, served)]
+        for key in keys:
+            if (reason := unread.get(key)) is not None:
+                where = reference.field if reason.is_version else path
+                yield key, FieldError(where, reason.problem, reason.remedy)
+        if not keys:
+            problem = describe_unserved_kind(name, "")
+            yield ("", name, ""), FieldError(path, problem, NOT_SERVED_REMEDY)
+
+
+def find_unread_injections(
+    declaration: UpstreamPolicy | PackageVariant, unread: Mapping[VersionedKind, UnreadableKind]
+) -> Iterator[tuple[VersionedKind, FieldError]]:
+    """Yield the errors of injectors that name no kind.
+
+    `unread`: the kinds that the packages of the declaration inject and that cannot be read.
+    """
+    if declaration.is_being_deleted:
+        return
+    for path, _ in find_open_injectors(declaration):
+        for key, reason in unread.items():
+            yield key, FieldError(path, reason.problem, reason.remedy)
+
+
+def find_unserved_version(key: VersionedKind, served: ServedKinds) -> UnreadableKind:
+    """Return why a kind that is not served in this version cannot be read."""
+    group, kind, version = key
+    versions = served.versions(group, kind)
+    if not versions:
+        problem = describe_unserved_kind(kind, group)
+        return UnreadableKind(problem, NOT_SERVED_REMEDY)
+    name = f"kind {kind}" + (f" of group {group}" if group else "")
+    problem = f"the API server serves {name} as {' or '.join(versions)}, not as {version}"
+    return UnreadableKind(problem, "name a version that is served", is_version=True)
+
 
 _OWN_KINDS: tuple[type[KRMObject], ...] = (
     Repository,
@@ -89,6 +182,7 @@ class _Reading:
     broken: list[tuple[ObjectKey, ApiPosition]] = field(default_factory=list)
     unread: list[DeclarationFailure] = field(default_factory=list)
     unread_kinds: dict[VersionedKind, UnreadableKind] = field(default_factory=dict)
+    listed_kinds: list[ListedKind] = field(default_factory=list)
 
 
 class ApiInventory:
@@ -97,7 +191,7 @@ class ApiInventory:
     What did not change from one reading to the next stays the same object.
     """
 
-    def __init__(self, source: ObjectSource, namespace: str = "") -> None:
+    def __init__(self, source: ListedObjects | WatchedObjects, namespace: str = "") -> None:
         """Read nothing yet.
 
         `namespace`: the one that is read alone of each kind that must not be listed in all.
@@ -150,52 +244,51 @@ class ApiInventory:
         self._declared = None
         return True
 
-    def digest(self) -> str:
-        """Return "": nothing tells without a listing whether anything changed."""
-        return ""
-
-    def last_digest(self) -> str:
-        """Return "", as `digest` does."""
-        return ""
-
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading, self._served = _Reading(), served
-        own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
-        named = merge_references(self._list_references(reading))
-        injected = (*self._list_injected(served, reading),)
-        choices = choose_kinds((*named, *injected), served)
-        listed_kinds = [
-            self._read_kind(key, choices[key], served, reading) for key in sorted(choices)
+        for model in _OWN_KINDS:
+            self._read_own_kind(model, served, reading)
+        named = merge_references(
+            it for key in reading.own_objects for it in self._validated[key].references
+        )
+        # Of injectors without a kind, by the packages seen so far.
+        injected = [
+            it
+            for key, kinds in self._injected.items()
+            if key in reading.own_objects
+            and isinstance(own := reading.own_objects[key][0], (UpstreamPolicy, PackageVariant))
+            for it in list_injected(own, kinds, served)
         ]
+        with_status: dict[VersionedKind, bool] = {}
+        for item in (*named, *injected):
+            for key in list_versions(item, served):
+                with_status[key] = with_status.get(key, False) or item.reads_status
+        for key in sorted(with_status):
+            self._read_kind(key, with_status[key], served, reading)
         self._refuse_unread_kinds(served, reading)
-        self._read_kinds = frozenset(choices) - reading.unread_kinds.keys()
+        self._read_kinds = frozenset(with_status) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
         self._validated = {key: it for key, it in self._validated.items() if key in present}
         self._injected = {key: it for key, it in self._injected.items() if key in present}
-        self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
+        self._source.retain(reading.listed_kinds)
         self._source.expect(list_missing((*named, *injected), served))
         self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
+        # Kinds that could be read in none of the versions that are named. Where one could be read,
+        # only policies that name another one lack it, and they are left out.
+        in_some = {key[:2] for key in reading.objects.keys() - reading.unread_kinds.keys()}
+        unread = dict.fromkeys(key[:2] for key in reading.unread_kinds if key[:2] not in in_some)
         read = DeclaredObjects(
             objects=self._objects,
             served_scopes=served.scopes(),
             definition_times=served.definition_times,
             faults=tuple(reading.findings),
             broken=tuple(reading.broken),
-            unread=(*reading.unread, *_list_unread(reading)),
+            unread=(
+                *reading.unread,
+                *(DeclarationFailure(_source_of(kind), kind) for kind in unread),
+            ),
         )
         return assemble_declared(reading.own_objects, {}, read)
-
-    def _list_references(self, reading: _Reading) -> Iterator[KindReference]:
-        """Yield the references of all usable objects to kinds."""
-        for key in reading.own_objects:
-            yield from self._validated[key].references
-
-    def _list_injected(self, served: ServedKinds, reading: _Reading) -> Iterator[RequiredKind]:
-        """Yield the kinds that injectors without a kind read, by the packages seen so far."""
-        for key, kinds in self._injected.items():
-            item, _ = reading.own_objects.get(key, (None, None))
-            if isinstance(item, (UpstreamPolicy, PackageVariant)):
-                yield from list_injected(item, kinds, served)
 
     def _refuse_unread_kinds(self, served: ServedKinds, reading: _Reading) -> None:
         """Take out the objects that need a kind which cannot be read.
@@ -224,65 +317,46 @@ class ApiInventory:
 
     def _read_own_kind(
         self, model: type[KRMObject], served: ServedKinds, reading: _Reading
-    ) -> ListedKind:
-        """Read the objects of one of fanout's kinds, and return how it was listed."""
-        resource_type = served.find(GROUP, model.__name__)
-        if resource_type is None:
-            raise InvalidInput(
-                wording.describe_unserved_kind(model.__name__, GROUP),
-                reason="ClusterUnavailable",
-                remedy=wording.DEFINITIONS_REMEDY,
-            )
+    ) -> None:
         # What fanout wrote into a status is no input of fanout.
-        listed_kind = ListedKind(resource_type)
+        listed_kind = ListedKind(served.require_own(model.__name__))
         for data in self._list(listed_kind, reading).values():
-            self._add_own(data, reading)
-        return listed_kind
+            key, position = ObjectKey.of(data), ApiPosition(data)
+            validated = self._validate(key, data)
+            if validated.item is not None and not validated.errors:
+                reading.own_objects[key] = validated.item, position
+            else:
+                _add_broken(key, position, validated.errors, reading)
 
     def _read_kind(
-        self, key: VersionedKind, choice: KindChoice, served: ServedKinds, reading: _Reading
-    ) -> ListedKind | None:
-        """Read the objects of a kind in a version, and return how it was listed, if it was."""
+        self, key: VersionedKind, with_status: bool, served: ServedKinds, reading: _Reading
+    ) -> None:
+        resource_type = served.find(*key)
         if is_secret(*key[:2]):
-            reading.unread_kinds[key] = UnreadableKind(
-                wording.SECRETS_UNREAD, wording.SECRETS_REMEDY
-            )
-        elif choice.resource_type is None:
+            problem = "fanout reads no Secrets as targets, sources or checks"
+            reading.unread_kinds[key] = UnreadableKind(problem, "name another kind in the policy")
+        elif resource_type is None:
             reading.unread_kinds[key] = find_unserved_version(key, served)
         else:
-            listed_kind = ListedKind(choice.resource_type, choice.with_status)
-            reading.objects[key] = self._list(listed_kind, reading)
-            return listed_kind
-        return None
+            reading.objects[key] = self._list(ListedKind(resource_type, with_status), reading)
 
     def _list(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""
+        reading.listed_kinds.append(listed_kind)
         try:
             return self._source.objects(listed_kind)
         except (Denied, NotServed, Bug) as error:
             if isinstance(error, Denied) and self._namespace and listed_kind.can_be_narrowed:
-                return self._list_narrowed(listed_kind, reading)
+                resource_type = listed_kind.resource_type
+                if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
+                    # Those of other namespaces may allow this one to use them.
+                    subject = "Repository objects of other namespaces"
+                    reading.unread.append(DeclarationFailure(subject, kind, self._namespace))
+                return self._list(replace(listed_kind, namespace=self._namespace), reading)
             it = listed_kind.resource_type
             key = it.group, it.kind, it.version
             reading.unread_kinds[key] = UnreadableKind(error.problem, error.remedy)
             return {}
-
-    def _list_narrowed(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
-        """Return the objects of a kind in the namespace of the command."""
-        resource_type = listed_kind.resource_type
-        if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
-            # Those of other namespaces may allow this one to use them.
-            failure = DeclarationFailure(wording.OTHER_REPOSITORIES, kind, self._namespace)
-            reading.unread.append(failure)
-        return self._list(replace(listed_kind, namespace=self._namespace), reading)
-
-    def _add_own(self, data: Object, reading: _Reading) -> None:
-        key, position = ObjectKey.of(data), ApiPosition(data)
-        validated = self._validate(key, data)
-        if validated.item is not None and not validated.errors:
-            reading.own_objects[key] = validated.item, position
-        else:
-            _add_broken(key, position, validated.errors, reading)
 
     def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
         """Validate an object, or return the result of before.
@@ -296,16 +370,13 @@ class ApiInventory:
         if previous is not None and previous.item == item:
             item = previous.item
         errors = (*errors, *find_schedule_errors(item))
-        validated = _ValidatedObject(data, item, errors, _list_references(item))
+        references: tuple[KindReference, ...] = ()
+        if isinstance(item, (UpstreamPolicy, PackageVariant)):
+            # A deleted one has no targets.
+            references = () if item.metadata.deletion_timestamp else list_references(item)
+        validated = _ValidatedObject(data, item, errors, references)
         self._validated[key] = validated
         return validated
-
-
-def _list_references(item: KRMObject | None) -> tuple[KindReference, ...]:
-    if not isinstance(item, (UpstreamPolicy, PackageVariant)):
-        return ()
-    # A deleted one has no targets.
-    return () if item.metadata.deletion_timestamp else list_references(item)
 
 
 def _add_broken(
@@ -313,17 +384,6 @@ def _add_broken(
 ) -> None:
     reading.findings += (build_finding(key.identity, position, error) for error in errors)
     reading.broken.append((key, position))
-
-
-def _list_unread(reading: _Reading) -> Iterator[DeclarationFailure]:
-    """Yield the kinds that could be read in none of the versions that are named.
-
-    Where one could be read, only policies that name another one lack it, and they are left out.
-    """
-    read = {key[:2] for key in reading.objects.keys() - reading.unread_kinds.keys()}
-    for kind in dict.fromkeys(key[:2] for key in reading.unread_kinds):
-        if kind not in read:
-            yield DeclarationFailure(_source_of(kind), kind)
 
 
 def _source_of(kind: GroupKind) -> str:

@@ -17,8 +17,13 @@ from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
-from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import CONNECTIONS, MERGE_TYPE, ApiConnection, NotServed
+from fanout.kube.api_connection import (
+    CONNECTIONS,
+    MERGE_TYPE,
+    RETRY_REMEDY,
+    ApiConnection,
+    NotServed,
+)
 from fanout.retries import retry_conflicts
 from fanout.values import replace
 
@@ -87,9 +92,8 @@ class RemovalFinalizers:
     def _try_to_add(self, declaration: Declaration) -> None:
         meta = self._read_meta(declaration)
         if meta is None or meta.get("deletionTimestamp"):
-            raise InvalidInput(
-                wording.DELETED_MEANWHILE, reason="NotFound", remedy=wording.RETRY_REMEDY
-            )
+            problem = "it was deleted meanwhile"
+            raise InvalidInput(problem, reason="NotFound", remedy=RETRY_REMEDY)
         finalizers = meta.get("finalizers", [])
         if FINALIZER not in finalizers:
             self._write(declaration, meta, [*finalizers, FINALIZER])
@@ -150,7 +154,7 @@ def _leave_out(
     findings = (
         Finding(
             declared.where(it, "metadata.finalizers"),
-            wording.describe_missing_finalizer(FINALIZER, error),
+            f"the finalizer {FINALIZER} cannot be added, so nothing is written: {error.problem}",
             error.remedy,
         )
         for it in _list_present(declared)

@@ -15,7 +15,6 @@ import structlog
 
 from fanout.api.object_meta import GROUP
 from fanout.errors import FanoutError
-from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import APPLY_TYPE, FIELD_MANAGER, ApiConnection
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value
@@ -64,7 +63,12 @@ class InstallationLease:
         other = self._other
         if other is None:
             return ""
-        return wording.describe_other_installation(other.holder, other.location, self._holder)
+        return (
+            f"installation {other.holder} (Lease {other.location})"
+            " writes the statuses of this cluster and takes its records in,"
+            f" and installation {self._holder} does not; stop one of them, which counts as ended a"
+            " minute later"
+        )
 
     @contextmanager
     def renewed(self, notify: Callable[[], None]) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Objects of an API server as their authors wrote them, and their lists."""
 
 from collections.abc import Collection
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode
 
 from fanout.api.object_meta import Label
@@ -42,29 +42,6 @@ class ListedKind(Value):
         return self.resource_type.is_namespaced and not self.namespace
 
 
-class ObjectSource(Protocol):
-    """Objects of an API server, by kind: listed once, or watched."""
-
-    def version(self) -> int:
-        """Return a number that changes whenever objects or kinds change."""
-
-    def served(self) -> ServedKinds:
-        """Return the kinds that are served. Raises Denied and Unavailable."""
-
-    def objects(self, kind: ListedKind) -> ObjectsByName:
-        """Return the objects of a kind in order of namespace and name.
-
-        An unchanged kind is the same mapping. Raises Denied or NotServed if the kind cannot be
-        listed, Bug if an object cannot be read, Unavailable without a usable response.
-        """
-
-    def retain(self, kinds: Collection[ListedKind]) -> None:
-        """Forget all other kinds."""
-
-    def expect(self, kinds: Collection[VersionedKind]) -> None:
-        """Take note of all kinds that are needed and not served, and may be later."""
-
-
 class ListedObjects:
     """Source of a command: each kind is listed once, when it is asked for."""
 
@@ -80,7 +57,11 @@ class ListedObjects:
         return discover_kinds(self._connection)
 
     def objects(self, kind: ListedKind) -> ObjectsByName:
-        """List a kind consistently: the answer is not older than the request."""
+        """List a kind consistently: the answer is not older than the request.
+
+        In order of namespace and name. Raises Denied or NotServed if the kind cannot be listed,
+        Unavailable without a usable response.
+        """
         # Without `resourceVersion` a restriction that the API server has acknowledged is in it.
         items = self._connection.get(kind.path).get("items") or ()
         by_name = {read_name(item): build_declared(kind, item) for item in items}

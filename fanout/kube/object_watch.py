@@ -116,16 +116,31 @@ class ObjectWatch(Generic[Value]):
             # acknowledged before.
             document = self._connection.get(self._path)
         except (Denied, NotServed) as error:
-            self._fail(error)
+            with self._lock:
+                is_new = str(self._failure) != str(error)
+                self._failure, self._must_list = error, True
+                self._changes += is_new
+            if is_new:
+                self._notify()
             raise
-        version = _read_version(document)
-        values = self._convert_all(document)
+        # Resource versions of a kind are comparable numbers since Kubernetes 1.35.
+        version = int(document["metadata"]["resourceVersion"])
+        values = {
+            read_name(item): value
+            for item in document.get("items") or ()
+            if (value := self._convert(item)) is not None
+        }
         with self._lock:
             # A lower version than before tells of a storage that was restored. Otherwise events
             # that came during the call may have made the values newer than the list.
             if version_before <= version < self._version:
                 return
-            is_same = self._failure is None and _have_same_content(self._values, values)
+            is_same = self._failure is None and (
+                self._values.keys() == values.keys()
+                and all(
+                    has_same_content(self._values[name], value) for name, value in values.items()
+                )
+            )
             self._values, self._version = values, version
             self._written_versions.clear()  # a storage that was restored counts from another number
             self._failure, self._must_list = None, False
@@ -155,22 +170,6 @@ class ObjectWatch(Generic[Value]):
         """Count a change under the lock: who compares counts must not miss its value."""
         self._changes += 1
         self._snapshot = None
-
-    def _convert_all(self, document: Any) -> dict[tuple[str, str], Value]:
-        values: dict[tuple[str, str], Value] = {}
-        for item in document.get("items") or ():
-            value = self._convert(item)
-            if value is not None:
-                values[read_name(item)] = value
-        return values
-
-    def _fail(self, error: FanoutError) -> None:
-        with self._lock:
-            is_new = str(self._failure) != str(error)
-            self._failure, self._must_list = error, True
-            self._changes += is_new
-        if is_new:
-            self._notify()
 
     def _set_watch_failure(self, error: FanoutError | None) -> None:
         with self._lock:
@@ -202,7 +201,9 @@ class ObjectWatch(Generic[Value]):
                 # A storage that was restored may count its versions from another number.
                 self._must_list = True
             if failure is not None or not is_lasting:
-                self._retry.wait(_choose_pause(self._attempts))
+                # Full jitter: all watches end together when an API server restarts.
+                longest = min(FIRST_PAUSE * 2.0 ** min(self._attempts, 10), MAX_PAUSE)
+                self._retry.wait(choose_pause(0, longest))
 
     def _watch_once(self) -> FanoutError | None:
         """Watch the objects until it ends, listed before if necessary; return why it failed."""
@@ -265,24 +266,7 @@ class ObjectWatch(Generic[Value]):
             return True
 
 
-def _have_same_content(previous: Mapping[Any, object], present: Mapping[Any, object]) -> bool:
-    return previous.keys() == present.keys() and all(
-        has_same_content(previous[name], value) for name, value in present.items()
-    )
-
-
-def _choose_pause(attempts: int) -> float:
-    """Return the seconds before another attempt, after a number of failed ones in a row."""
-    # Full jitter: all watches end together when an API server restarts.
-    return choose_pause(0, min(FIRST_PAUSE * 2.0 ** min(attempts, 10), MAX_PAUSE))
-
-
 def read_name(item: Any) -> tuple[str, str]:
     """Return namespace and name of an object; a cluster-scoped one has the namespace ""."""
     meta = item["metadata"]
     return meta.get("namespace", ""), meta["name"]
-
-
-def _read_version(document: Any) -> int:
-    """Return the resource version of a list; versions are comparable numbers since 1.35."""
-    return int(document["metadata"]["resourceVersion"])

@@ -1,15 +1,19 @@
-"""Objects of records of an API server: their list, their status and their deletion."""
+"""Objects of records of an API server: creation, list, status and deletion."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fanout.api.object_meta import API_VERSION, Label
+from fanout.api.package_variant import PackageVariant
+from fanout.api.reasons import Reason
 from fanout.api.record_objects import RECORD_MODELS, Record
-from fanout.errors import Conflict, FanoutError, InvalidInput
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Stopped
 from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.api_connection import (
     CONNECTIONS,
@@ -17,11 +21,13 @@ from fanout.kube.api_connection import (
     PATCH_TYPE,
     ApiConnection,
     NotServed,
+    read_own_user,
 )
 from fanout.kube.object_watch import ObjectWatch
 from fanout.plan.records.record_listing import (
     RECORDED,
     STALLED,
+    ClusterUser,
     RecordListing,
     RecordObject,
     RecordState,
@@ -74,7 +80,7 @@ class ApiPendingRecords:
 
     def write_state(self, item: RecordObject, state: RecordState) -> None:
         """Write the status of an object. Raises what `ApiConnection.send` raises."""
-        status = _build_status(item, state)
+        status = with_generation(build_record_status(state, item.created_at), item.generation)
         write_record_status(self._connection, object_name(item), item.uid, status)
 
     def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
@@ -216,7 +222,86 @@ def read_state(status: Mapping[str, Any]) -> RecordState:
     )
 
 
-def _build_status(item: RecordObject, state: RecordState) -> dict[str, Any]:
-    status = build_record_status(state, item.created_at)
-    conditions = [{**it, "observedGeneration": item.generation} for it in status["conditions"]]
-    return {**status, "observedGeneration": item.generation, "conditions": conditions}
+def with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
+    """Return the status, and each of its conditions, with the generation that it is about."""
+    conditions = [{**it, "observedGeneration": generation} for it in status["conditions"]]
+    return {**status, "observedGeneration": generation, "conditions": conditions}
+
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class RecordCreation:
+    """Implementation of `fanout.ports.RecordCreator` on an API server."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        """Use the connection of the person who records."""
+        self._connection = connection
+        self._created: list[tuple[str, str, str]] = []  # kind, namespace, name
+
+    @cached_property
+    def user(self) -> ClusterUser:
+        """User of the connection; asked once. Raises Denied and Unavailable."""
+        return read_own_user(self._connection)
+
+    def create(self, record: Mapping[str, Any]) -> str:
+        """Create the object, and return its name.
+
+        Raises Denied with the right that is missing, and Stopped if the controller would refuse it.
+        """
+        kind, spec = record["kind"], record["spec"]
+        metadata = record["metadata"]
+        namespace = metadata["namespace"]
+        self._refuse_unproven(spec, namespace)
+        words = _CAPITAL.sub("-", spec.get("action", kind)).lower()
+        manifest = {
+            **record,
+            "metadata": {
+                "namespace": namespace,
+                "generateName": f"{words}-",
+                "annotations": {
+                    **metadata.get("annotations", {}),
+                    Label.BY.value: self.user.name,
+                },
+            },
+        }
+        path = f"{object_path(kind, namespace)}?fieldValidation=Strict"
+        created = self._connection.send("POST", path, manifest)
+        name: str = created["metadata"]["name"]
+        self._created.append((kind, namespace, name))
+        return name
+
+    def _refuse_unproven(self, spec: Mapping[str, Any], namespace: str) -> None:
+        """Raise Stopped if the controller reports that nothing proves who creates records.
+
+        It refuses for ever what is created meanwhile.
+        """
+        policy = spec.get("policy", "")
+        model = UpstreamPolicy if policy else PackageVariant
+        name = policy or spec["variants"][0]
+        path = f"/apis/{API_VERSION}/namespaces/{namespace}/{model.PLURAL}/{name}"
+        try:
+            item = self._connection.get(path)
+        except (Denied, NotServed):  # the request that creates the record says what is missing
+            return
+        conditions = item.get("status", {}).get("conditions", ())
+        for condition in conditions:
+            if condition["type"] == Reason.ADMISSION_MISSING and condition["status"] == "True":
+                raise Stopped(condition["message"], reason=condition["reason"])
+
+    def find_uid(self, kind: str, namespace: str, name: str) -> str:
+        """Return the uid of the object of a record; "" if there is none. Raises Denied."""
+        try:
+            item = self._connection.get(f"{object_path(kind, namespace)}/{quote(name, safe='')}")
+        except NotServed:
+            return ""
+        uid: str = item["metadata"]["uid"]
+        return uid
+
+    def read_states(self) -> Mapping[str, RecordState]:
+        """Return the state of each object that was created here, by kind and name."""
+        states: dict[str, RecordState] = {}
+        for kind, namespace, name in self._created:
+            item = self._connection.get(f"{object_path(kind, namespace)}/{name}")
+            states[f"{kind}/{name}"] = read_state(item.get("status") or {})
+        return states

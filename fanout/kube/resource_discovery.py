@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fanout.errors import Denied
-from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.api.object_meta import GROUP
+from fanout.errors import Denied, InvalidInput
+from fanout.kube.api_connection import DEFINITIONS_REMEDY, ApiConnection, NotServed
 from fanout.values import Value
 
 # Definitions are large, and often their names suffice.
@@ -81,6 +82,17 @@ class ServedKinds:
             return versions.get(version)
         return next(iter(versions.values()), None)
 
+    def require_own(self, kind: str) -> ResourceType:
+        """Return the type of one of fanout's kinds. Raises InvalidInput if it is not installed."""
+        resource_type = self.find(GROUP, kind)
+        if resource_type is None:
+            raise InvalidInput(
+                describe_unserved_kind(kind, GROUP),
+                reason="ClusterUnavailable",
+                remedy=DEFINITIONS_REMEDY,
+            )
+        return resource_type
+
     def versions(self, group: str, kind: str) -> tuple[str, ...]:
         """Return the versions of a kind, the one that the server prefers first."""
         return tuple(self._versions.get((group, kind), ()))
@@ -125,6 +137,11 @@ class ServedKinds:
             kind: next(iter(versions.values())).is_namespaced
             for kind, versions in self._versions.items()
         }
+
+
+def describe_unserved_kind(kind: str, group: str) -> str:
+    """Say that the API server has no resource of a kind."""
+    return f"the API server does not serve kind {kind}" + (f" of group {group}" if group else "")
 
 
 def discover_kinds(connection: ApiConnection) -> ServedKinds:

@@ -4,16 +4,16 @@ Server-side apply of one field manager, forced, and only where the digest differ
 API server has: an unchanged apply costs the server as much as a changed one.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanout.api.durations import format_instant
 from fanout.api.object_meta import API_VERSION, GROUP
-from fanout.errors import Conflict, FanoutError, InvalidInput
-from fanout.kube import kube_wording as wording
+from fanout.errors import Conflict, FanoutError
 from fanout.kube.api_connection import (
     APPLY_TYPE,
     CONNECTIONS,
@@ -22,18 +22,12 @@ from fanout.kube.api_connection import (
     ApiConnection,
     NotServed,
 )
-from fanout.kube.object_digest import (
-    ObjectDigest,
-    digest_object,
-    digest_record,
-    digest_value,
-    without_empty,
-)
 from fanout.kube.object_watch import ObjectWatch
-from fanout.kube.pending_records import write_record_status
-from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
+from fanout.kube.pending_records import with_generation, write_record_status
+from fanout.kube.resource_discovery import ResourceType, discover_kinds
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import (
+    ConditionState,
     ObjectName,
     PolicyEvent,
     WrittenObject,
@@ -42,6 +36,81 @@ from fanout.plan.written_objects import (
 )
 from fanout.ports import WriterResult
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_DIGEST_SIZE = 12  # bytes
+
+
+class ObjectDigest(NamedTuple):
+    """Digest of an object: of what people or fanout declare, and of its status.
+
+    The conditions of what people declare are kept for their instants.
+    """
+
+    generation: int
+    policy: str  # that makes the PackageVariant; "": none
+    content: bytes
+    status: bytes
+    conditions: tuple[tuple[str, ConditionState], ...] = ()  # by type; of records: none
+    uid: str = ""  # of the object of a record; "": of another kind
+    is_recorded: bool = False  # the object says that its record is in Git
+
+
+def digest_record(item: Any) -> ObjectDigest:
+    """Return the digest of the object of a record, which people declare."""
+    is_recorded = bool((item.get("status") or {}).get("record"))
+    digest = digest_object(item)
+    uid = item["metadata"]["uid"]
+    return digest._replace(uid=uid, is_recorded=is_recorded, conditions=())
+
+
+def digest_object(item: Any) -> ObjectDigest:
+    """Return the digest of an object as the API server sent it."""
+    meta, spec = item["metadata"], item.get("spec") or {}
+    policy = (spec.get("policyRef") or {}).get("name", "")
+    content, status = b"", item.get("status") or {}
+    conditions: tuple[tuple[str, ConditionState], ...] = ()
+    # What people declare is compared by others.
+    if not policy:
+        conditions = tuple(
+            (it["type"], ConditionState(it["status"], it.get("lastTransitionTime", "")))
+            for it in status.get("conditions") or ()
+        )
+    else:
+        annotations = meta.get("annotations") or {}
+        content = digest_value(
+            {
+                "labels": meta.get("labels"),
+                "annotations": {k: it for k, it in annotations.items() if k != _LAST_APPLIED},
+                "ownerReferences": meta.get("ownerReferences"),
+                "spec": spec,
+            }
+        )
+    return ObjectDigest(
+        meta.get("generation", 0), policy, content, digest_value(status), conditions
+    )
+
+
+def without_empty(value: Any) -> Any:
+    """Return plain data without empty maps and lists.
+
+    Server-side apply of an empty map over entries of its own stores null, which no schema takes;
+    and what is left of a list that is not sent any more is an empty one.
+    """
+    # Types of JSON alone: instance checks of abstract classes take most of the time here.
+    if isinstance(value, dict):
+        pairs = ((name, without_empty(it)) for name, it in value.items())
+        return {name: it for name, it in pairs if it is not None and it not in ({}, [])}
+    if isinstance(value, list):
+        return [without_empty(it) for it in value]
+    return value
+
+
+def digest_value(value: Any) -> bytes:
+    """Return a digest of plain data without what is empty, whatever the order of its keys."""
+    text = json.dumps(without_empty(value), sort_keys=True, separators=(",", ":"))
+    return blake2b(text.encode(), digest_size=_DIGEST_SIZE).digest()
+
 
 _KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
 _VARIANT = "PackageVariant"
@@ -78,7 +147,7 @@ class ApiStatusWriter:
         """
         served = discover_kinds(self._connection)
         for kind in (*_KINDS, *RECORD_KINDS):
-            resource_type = _find_type(served, kind)
+            resource_type = served.require_own(kind)
             digest = digest_record if kind in RECORD_KINDS else digest_object
             watch = ObjectWatch(self._connection, resource_type.path, digest, notify)
             self._types[kind], self._watches[kind] = resource_type, watch
@@ -123,7 +192,15 @@ class ApiStatusWriter:
                 self._forget(name)  # people deleted what they had declared
             elif present is None or (present.content, present.status) != written:
                 changed.append(name)
-        return [*changed, *_list_new_records(digests, dict(confirmed))]
+        names = {name for name, _ in confirmed}
+        recorded = (
+            ObjectName(kind, *name)
+            for kind in RECORD_KINDS
+            if not isinstance(of_kind := digests[kind], FanoutError)
+            for name, it in of_kind.items()
+            if it.is_recorded
+        )
+        return [*changed, *(name for name in recorded if name not in names)]
 
     def _forget(self, name: ObjectName) -> None:
         with self._lock:
@@ -192,16 +269,27 @@ class ApiStatusWriter:
             content = without_empty(item.content)
             digest = digest_value(content)
             if present is None or present.content != digest:
-                present = self._apply(item.name, _build_content(content))
+                metadata = {it: content[it] for it in _METADATA if it in content}
+                body = {"metadata": metadata, "spec": content["spec"]}
+                present = self._apply(item.name, body)
                 number += 1
                 # Fields of others are not taken away by server-side apply.
                 if present.content != digest:
-                    present = self._replace(item.name, "", _list_fields(content))
+                    fields = {
+                        f"/metadata/{it}": content.get(it, empty())
+                        for it, empty in _METADATA.items()
+                    }
+                    present = self._replace(item.name, "", {**fields, "/spec": content["spec"]})
                     number += 1
         elif present is None:
             return 0  # it was deleted meanwhile
+        status = item.status
+        if item.times is not None:
+            present_conditions = dict(present.conditions)
+            conditions = add_transition_times(status["conditions"], present_conditions, item.times)
+            status = {**status, "conditions": conditions}
         generation = present.generation if item.generation is None else item.generation
-        status = _with_generation(_with_times(item, present), generation)
+        status = with_generation(status, generation)
         if item.defaults is not None:
             return number + self._complete_status(item, status, present)
         return number + self._write_status(item, status, present)
@@ -316,18 +404,6 @@ class ApiStatusWriter:
         return self._types[name.kind].path_of(name.namespace, name.name)
 
 
-def _list_new_records(
-    digests: Mapping[str, Mapping[tuple[str, str], ObjectDigest] | FanoutError],
-    confirmed: Mapping[ObjectName, object],
-) -> Iterator[ObjectName]:
-    """Yield the objects whose record is in Git and of which nothing was written yet."""
-    for kind in RECORD_KINDS:
-        of_kind = digests[kind]
-        if not isinstance(of_kind, FanoutError):
-            names = (ObjectName(kind, *name) for name, it in of_kind.items() if it.is_recorded)
-            yield from (name for name in names if name not in confirmed)
-
-
 class _SharedIterator:
     """Iterator from which several threads take, one at a time."""
 
@@ -341,39 +417,3 @@ class _SharedIterator:
     def __next__(self) -> Any:
         with self._lock:
             return next(self._items)
-
-
-def _find_type(served: ServedKinds, kind: str) -> ResourceType:
-    resource_type = served.find(GROUP, kind)
-    if resource_type is None:
-        raise InvalidInput(
-            wording.describe_unserved_kind(kind, GROUP),
-            reason="ClusterUnavailable",
-            remedy=wording.DEFINITIONS_REMEDY,
-        )
-    return resource_type
-
-
-def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {field: content[field] for field in _METADATA if field in content}
-    return {"metadata": metadata, "spec": content["spec"]}
-
-
-def _list_fields(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object that a policy makes, by their paths."""
-    metadata = {f"/metadata/{it}": content.get(it, empty()) for it, empty in _METADATA.items()}
-    return {**metadata, "/spec": content["spec"]}
-
-
-def _with_times(item: WrittenObject, present: ObjectDigest) -> Mapping[str, Any]:
-    """Return the status of an object with instants that depend on its present conditions."""
-    if item.times is None:
-        return item.status
-    present_conditions = dict(present.conditions)
-    conditions = add_transition_times(item.status["conditions"], present_conditions, item.times)
-    return {**item.status, "conditions": conditions}
-
-
-def _with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
-    conditions = [{**it, "observedGeneration": generation} for it in status["conditions"]]
-    return {**status, "observedGeneration": generation, "conditions": conditions}

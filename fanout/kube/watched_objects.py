@@ -117,7 +117,12 @@ class WatchedObjects:
             self._discovery_changes += self._discovered is not previous
 
     def objects(self, kind: ListedKind) -> ObjectsByName:
-        """Return the objects of a kind, which is listed the first time and watched from then on."""
+        """Return the objects of a kind, which is listed the first time and watched from then on.
+
+        They are in order of namespace and name; an unchanged kind is the same mapping. Raises
+        Denied or NotServed if the kind cannot be listed, Bug if an object cannot be read,
+        Unavailable without a usable response.
+        """
         watch = self._watches.get(kind)
         if watch is None:
             watch = ObjectWatch(
@@ -170,7 +175,6 @@ class WatchedObjects:
 
 
 def _read_definition(item: Any) -> _CustomKind:
-    """Return the kind that a CustomResourceDefinition defines."""
     # A definition that was just created has no conditions, or null.
     spec, conditions = item["spec"], item.get("status", {}).get("conditions") or ()
     types = (

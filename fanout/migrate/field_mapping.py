@@ -294,12 +294,9 @@ def build_field_tables(origins: Sequence[KindMapping], group: str) -> str:
         own_mappings = (
             row for key, row in rows.items() if not all(key in other for other in mappings_by_kind)
         )
-        sections.append(_build_section(_section_title(origin, group), own_mappings))
+        title = f"{origin.kind} ({group}/{origin.version}) becomes {origin.target_kind}"
+        sections.append(_build_section(title, own_mappings))
     return "\n".join("\n".join(section) for section in sections)
-
-
-def _section_title(origin: KindMapping, group: str) -> str:
-    return f"{origin.kind} ({group}/{origin.version}) becomes {origin.target_kind}"
 
 
 def _build_section(title: str, rows: Iterable[FieldMapping]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Table of Kargo's fields; the conversion and its docs page are made from it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from fanout.migrate import kargo_stages, kargo_warehouse
 from fanout.migrate.field_mapping import (
@@ -33,12 +34,14 @@ def convert_elsewhere(_: SourceField) -> Iterator[TargetField | Remark]:
     return iter(())
 
 
-def _label_mappings() -> Iterator[FieldMapping]:
-    without_kargo_keys = copy_without_prefixes("kargo.akuity.io/")
+def _metadata_mappings() -> Iterator[FieldMapping]:
+    yield FieldMapping(
+        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
+    )
     yield FieldMapping(
         "metadata.labels",
         "metadata.labels",
-        without_kargo_keys,
+        copy_without_prefixes("kargo.akuity.io/"),
         "the same, without Kargo's own keys",
     )
     yield FieldMapping(
@@ -47,9 +50,6 @@ def _label_mappings() -> Iterator[FieldMapping]:
         copy_without_prefixes("kargo.akuity.io/", LAST_APPLIED_ANNOTATION),
         "the same, without keys of Kargo and kubectl",
     )
-
-
-def _common_mappings() -> Iterator[FieldMapping]:
     yield FieldMapping(
         "metadata.namespace", "metadata.namespace", copy_value, "a Project is a namespace"
     )
@@ -148,11 +148,7 @@ def _stage_spec_mappings() -> Iterator[FieldMapping]:
 
 
 def _warehouse_mappings() -> Iterator[FieldMapping]:
-    yield FieldMapping(
-        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
-    )
-    yield from _label_mappings()
-    yield from _common_mappings()
+    yield from _metadata_mappings()
     yield FieldMapping("spec.shard", "", ignore_field, "which of Kargo's controllers does the work")
     yield FieldMapping(
         "spec.interval",
@@ -186,6 +182,14 @@ def _warehouse_mappings() -> Iterator[FieldMapping]:
     yield from _git_mappings()
 
 
+def _unsupported_git_field(
+    field: str, description: str, *, ignored: Any, problem: str, remedy: str
+) -> FieldMapping:
+    convert = report_unsupported(ignored, problem=problem, remedy=remedy)
+    in_first = kargo_warehouse.for_first_subscription(convert)
+    return FieldMapping(f"spec.subscriptions[*].git.{field}", "", in_first, description)
+
+
 def _git_mappings() -> Iterator[FieldMapping]:
     git, upstream = "spec.subscriptions[*].git", "spec.upstream"
     yield FieldMapping(
@@ -215,31 +219,21 @@ def _git_mappings() -> Iterator[FieldMapping]:
         convert_elsewhere,
         "one plain path; others are reported, and a placeholder is written",
     )
-    yield FieldMapping(
-        f"{git}.excludePaths",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                [],
-                problem="a package is copied as a whole",
-                remedy="move other files out of its directory",
-            )
-        ),
+    yield _unsupported_git_field(
+        "excludePaths",
         "reported: a package is copied as a whole",
+        ignored=[],
+        problem="a package is copied as a whole",
+        remedy="move other files out of its directory",
     )
     yield from _tag_filter_mappings(git)
     yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are listed")
-    yield FieldMapping(
-        f"{git}.insecureSkipTLSVerify",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                False,
-                problem="certificates are always verified",
-                remedy="let Git trust the authority of the server",
-            )
-        ),
+    yield _unsupported_git_field(
+        "insecureSkipTLSVerify",
         "`true` is reported",
+        ignored=False,
+        problem="certificates are always verified",
+        remedy="let Git trust the authority of the server",
     )
 
 
@@ -254,24 +248,17 @@ def _tag_filter_mappings(git: str) -> Iterator[FieldMapping]:
     )
     expressions = kargo_warehouse.report_tag_filter("expressions about commits and tags")
     yield FieldMapping(f"{git}.expressionFilter", "", expressions, "named")
-    yield FieldMapping(
-        f"{git}.strictSemvers",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                True, problem="only tags like v1 and v1.2.3 count", remedy="use such tags"
-            )
-        ),
+    yield _unsupported_git_field(
+        "strictSemvers",
         "`true` needs no field; `false` is reported",
+        ignored=True,
+        problem="only tags like v1 and v1.2.3 count",
+        remedy="use such tags",
     )
 
 
 def _project_config_mappings() -> Iterator[FieldMapping]:
-    yield FieldMapping(
-        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
-    )
-    yield from _label_mappings()
-    yield from _common_mappings()
+    yield from _metadata_mappings()
     automatic, policies = "spec.autoPromotion.stages", "spec.promotionPolicies[*]"
     yield FieldMapping(f"{policies}.stage", automatic, convert_elsewhere, "where it is enabled")
     yield FieldMapping(

@@ -328,7 +328,6 @@ def _build_stage(
     passing_stages: frozenset[str],
     project: KargoProject,
 ) -> Iterator[ConvertedField]:
-    """Yield the fields of one stage of a policy, and of its target."""
     stage_data = request.stage_for_request(passing_stages)
 
     def resolve_stage_path(pattern: str, path: FieldPath) -> FieldPath:
@@ -340,7 +339,9 @@ def _build_stage(
 
     stage_path: FieldPath = ("spec", "stages", number)
     yield from convert_object(STAGE_MAPPING, stage_data, resolve_stage_path)
-    if not request.is_direct and not request.upstream_stages and request.has_valid_stages:
+    # Other values than lists are reported elsewhere.
+    has_valid_stages = isinstance(request.sources.get("stages"), list | tuple | None)
+    if not request.is_direct and not request.upstream_stages and has_valid_stages:
         problem = "it is neither direct nor after a stage, so Kargo lets nothing pass"
         sources_path: FieldPath = ("spec", REQUESTS_FIELD, 0, "sources")
         yield Remark(
@@ -375,20 +376,15 @@ def _build_target(
     if not branch_by_repository:
         problem = f"their target is not clear; {PLACEHOLDER} stands for the Repository"
         yield Remark(STEPS_PATH, problem, "name the targets of the stage")
-    for name, branch in branch_by_repository.items():
-        yield _invented_package_remark(name, branch, project.repositories.branch_of(name), package)
-
-
-def _invented_package_remark(
-    name: str, step_branch: str | None, branch: str, package: str
-) -> Remark:
-    """Return the remark that the package's path or the Stage's branch is invented."""
-    remedy = f"correct {package} in spec.targets"
-    if step_branch in (None, branch):
+    for name, step_branch in branch_by_repository.items():
+        branch, remedy = project.repositories.branch_of(name), f"correct {package} in spec.targets"
         problem = f"they write to {name}; without the path of the package"
-        return Remark(STEPS_PATH, problem, remedy)
-    problem = f"they write to branch {step_branch} of {name}, but fanout publishes to {branch}"
-    return Remark(STEPS_PATH, problem, f"let the cluster read that branch, and {remedy}")
+        if step_branch not in (None, branch):
+            problem = (
+                f"they write to branch {step_branch} of {name}, but fanout publishes to {branch}"
+            )
+            remedy = f"let the cluster read that branch, and {remedy}"
+        yield Remark(STEPS_PATH, problem, remedy)
 
 
 def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator) -> ImportResult:
@@ -405,16 +401,16 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
 
 
 def _import_project(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
-    """Import one namespace: its Repositories, policies and PromotionPolicies."""
     policy_result = build_policies(project, validate_data)
-    stage_names = _stage_names(policy_result.objects)
     namespace = next(
         (as_mapping(it["metadata"]).get("namespace") for it in policy_result.objects), None
     )
-    repository_names = {
-        name for policy in policy_result.objects for name in _repository_names(policy)
-    }
+    specs = [policy["spec"] for policy in policy_result.objects]
+    repository_names = {spec["upstream"]["repository"] for spec in specs}
+    for target in (it for spec in specs for it in spec["targets"]):
+        repository_names |= {entry["name"] for entry in target["repositories"]}
     repositories = tuple(project.repositories.build_objects(repository_names, namespace))
+    stage_names = frozenset(stage["name"] for spec in specs for stage in spec["stages"])
     promotions = [
         _build_promotion_policy(config, project, stage_names, validate_data)
         for config in project.configs
@@ -459,13 +455,3 @@ def _build_promotion_policy(
         PROMOTION_UNITS,
         config.index,
     )
-
-
-def _stage_names(policies: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    return frozenset(stage["name"] for policy in policies for stage in policy["spec"]["stages"])
-
-
-def _repository_names(policy: Mapping[str, Any]) -> Iterator[str]:
-    yield policy["spec"]["upstream"]["repository"]
-    for target in policy["spec"]["targets"]:
-        yield from (entry["name"] for entry in target["repositories"])

@@ -25,11 +25,6 @@ class StageSelector(Value):
     exact_name: str | None = None
 
 
-def match_every_stage(_: KargoObject) -> bool:
-    """Match every Stage."""
-    return True
-
-
 def parse_name_selector(name: Any) -> StageSelector:
     """Parse a name, or a pattern after `glob:` or `regex:`. Raises InvalidValue."""
     if not isinstance(name, str) or not name:
@@ -74,7 +69,7 @@ def parse_stage_selector(value: Any) -> StageSelector:
     name_selector = (
         parse_name_selector(selector_fields["name"])
         if selector_fields.get("name")
-        else StageSelector(match_every_stage)
+        else StageSelector(lambda _: True)
     )
     if not tests:
         return name_selector

@@ -79,11 +79,6 @@ class FreightRequest(Value):
         names = () if self.is_direct else as_list(self.sources.get("stages"))
         return tuple(name for name in names if isinstance(name, str))
 
-    @property
-    def has_valid_stages(self) -> bool:
-        """The upstream Stages are a list or absent. Other values are reported elsewhere."""
-        return isinstance(self.sources.get("stages"), list | tuple | None)
-
     def stage_for_request(self, passing_stages: frozenset[str]) -> Mapping[str, Any]:
         """Return the Stage with this request alone, without stages that let all pass."""
         data, spec = self.stage.data, self.stage.spec

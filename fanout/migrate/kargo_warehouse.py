@@ -120,7 +120,11 @@ def convert_subscription(
     git = as_mapping(
         as_mapping(as_list(warehouse.spec.get("subscriptions"))[subscription_index]).get("git")
     )
-    yield from _convert_repository(git, path, repositories)
+    name, problem = repositories.name_repository(git.get("repoURL"), git.get("branch") or None)
+    source = (*path, "repoURL") if "repoURL" in git else path
+    yield TargetField((*_UPSTREAM_PATH, "repository"), name, source)
+    if problem:
+        yield Remark(source, problem, f"correct the Repository {name}")
     yield from _convert_package(replace_dots(warehouse.name), git, path)
     yield from _convert_revision_rule(git, path)
 
@@ -165,17 +169,6 @@ def _first_git_subscription(warehouse: Mapping[str, Any]) -> int | None:
     return next(
         (index for index, entry in enumerate(subscriptions) if as_mapping(entry).get("git")), None
     )
-
-
-def _convert_repository(
-    git: Mapping[str, Any], path: FieldPath, repositories: RepositoryNames
-) -> Iterator[TargetField | Remark]:
-    branch = git.get("branch") or None
-    name, problem = repositories.name_repository(git.get("repoURL"), branch)
-    source = (*path, "repoURL") if "repoURL" in git else path
-    yield TargetField((*_UPSTREAM_PATH, "repository"), name, source)
-    if problem:
-        yield Remark(source, problem, f"correct the Repository {name}")
 
 
 def _convert_package(

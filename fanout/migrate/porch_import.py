@@ -12,7 +12,9 @@ from fanout.api.object_meta import API_VERSION, KRMObject
 from fanout.api.validators.object_validation import cross_check, validate_object
 from fanout.migrate import porch_conversion
 from fanout.migrate.field_mapping import (
+    UNCHANGED,
     AssembledObject,
+    FieldConverter,
     FieldMapping,
     ImportResult,
     KindMapping,
@@ -42,18 +44,28 @@ from fanout.migrate.porch_conversion import convert_expression
 
 _ADOPTION_POLICIES = {"adoptNone": "AdoptNone", "adoptExisting": "AdoptExisting"}
 _DELETION_POLICIES = {"delete": "Delete", "orphan": "Orphan"}
-_EXPRESSION_DESCRIPTION = "about whole objects: see [Expressions](#expressions)"
 _LABELS_DESCRIPTION = (
     "the same; in Porch they are labels of the PackageRevision, here of the Kptfile and the variant"
 )
 
 
+def _same_field(
+    path: str, convert: FieldConverter = copy_text, description: str = UNCHANGED
+) -> FieldMapping:
+    """Return the row of a field that has the same path in fanout's object."""
+    return FieldMapping(path, path, convert, description)
+
+
+def _expression_field(source: str, target: str) -> FieldMapping:
+    description = "about whole objects: see [Expressions](#expressions)"
+    return FieldMapping(source, target, convert_expression, description)
+
+
 def _metadata_mappings() -> Iterator[FieldMapping]:
-    yield FieldMapping("metadata.name", "metadata.name", copy_value)
-    yield FieldMapping("metadata.namespace", "metadata.namespace", copy_text)
-    yield FieldMapping("metadata.labels", "metadata.labels", copy_value)
-    yield FieldMapping(
-        "metadata.annotations",
+    yield _same_field("metadata.name", copy_value)
+    yield _same_field("metadata.namespace")
+    yield _same_field("metadata.labels", copy_value)
+    yield _same_field(
         "metadata.annotations",
         porch_conversion.convert_annotations,
         "the same, without kubectl's keys",
@@ -63,7 +75,7 @@ def _metadata_mappings() -> Iterator[FieldMapping]:
 
 def _upstream_mappings() -> Iterator[FieldMapping]:
     yield FieldMapping("spec.upstream.repo", "spec.upstream.repository", copy_text)
-    yield FieldMapping("spec.upstream.package", "spec.upstream.package", copy_text)
+    yield _same_field("spec.upstream.package")
     yield FieldMapping(
         "spec.upstream.revision",
         "spec.upstream.revision.tag",
@@ -80,50 +92,36 @@ def _upstream_mappings() -> Iterator[FieldMapping]:
     )
 
 
-def _function_mappings(source: str, target: str, pipeline: str) -> Iterator[FieldMapping]:
-    for kind in ("mutators", "validators"):
-        for field in ("image", "exec", "tag", "name", "configPath"):
-            path = f"{pipeline}.{kind}[*].{field}"
-            yield FieldMapping(f"{source}.{path}", f"{target}.{path}", copy_text)
-        for field in ("configMap", "selectors", "exclude"):
-            path = f"{pipeline}.{kind}[*].{field}"
-            yield FieldMapping(f"{source}.{path}", f"{target}.{path}", copy_value)
-
-
 def _template_mappings(base: str) -> Iterator[FieldMapping]:
     """Yield the fields that PackageVariants and templates of sets share, below a path."""
     for field in ("labels", "annotations"):
         converter = copy_value if field == "labels" else porch_conversion.convert_annotations
-        yield FieldMapping(
-            f"{base}.{field}",
-            f"{base}.{field}",
-            converter,
-            _LABELS_DESCRIPTION.replace("labels", field),
-        )
-    context = f"{base}.packageContext"
-    yield FieldMapping(f"{context}.data", f"{context}.data", copy_value)
-    yield FieldMapping(f"{context}.removeKeys", f"{context}.removeKeys", copy_distinct)
-    yield from _function_mappings(base, base, "pipeline")
-    for field in ("group", "version", "kind"):
-        path = f"{base}.injectors[*].{field}"
+        description = _LABELS_DESCRIPTION.replace("labels", field)
+        yield _same_field(f"{base}.{field}", converter, description)
+    yield _same_field(f"{base}.packageContext.data", copy_value)
+    yield _same_field(f"{base}.packageContext.removeKeys", copy_distinct)
+    for kind in ("mutators", "validators"):
+        for field in ("image", "exec", "tag", "name", "configPath"):
+            yield _same_field(f"{base}.pipeline.{kind}[*].{field}")
+        for field in ("configMap", "selectors", "exclude"):
+            yield _same_field(f"{base}.pipeline.{kind}[*].{field}", copy_value)
+    for field in ("group", "version", "kind", "name"):
         # an empty group is the core group, which is not the same as any
-        yield FieldMapping(path, path, copy_value if field == "group" else copy_text)
-    yield FieldMapping(f"{base}.injectors[*].name", f"{base}.injectors[*].name", copy_text)
+        convert = copy_value if field == "group" else copy_text
+        yield _same_field(f"{base}.injectors[*].{field}", convert)
 
 
 def _package_variant_mappings() -> Iterator[FieldMapping]:
     yield from _metadata_mappings()
     yield from _upstream_mappings()
     yield FieldMapping("spec.downstream.repo", "spec.downstream.repository", copy_text)
-    yield FieldMapping("spec.downstream.package", "spec.downstream.package", copy_text)
-    yield FieldMapping(
-        "spec.adoptionPolicy",
+    yield _same_field("spec.downstream.package")
+    yield _same_field(
         "spec.adoptionPolicy",
         porch_conversion.convert_word(_ADOPTION_POLICIES),
         "`adoptNone` becomes `AdoptNone`, `adoptExisting` becomes `AdoptExisting`",
     )
-    yield FieldMapping(
-        "spec.deletionPolicy",
+    yield _same_field(
         "spec.deletionPolicy",
         porch_conversion.convert_word(_DELETION_POLICIES),
         "`delete` becomes `Delete`, `orphan` becomes `Orphan`",
@@ -135,50 +133,33 @@ def _expression_mappings(template: str) -> Iterator[FieldMapping]:
     maps = ["labelExprs", "annotationExprs", "packageContext.dataExprs"]
     maps += [f"pipeline.{kind}[*].configMapExprs" for kind in ("mutators", "validators")]
     for name in maps:
-        path = f"{template}.{name}[*]"
         for field in ("key", "value"):
-            yield FieldMapping(f"{path}.{field}", f"{path}.{field}", copy_value)
-            expr = f"{path}.{field}Expr"
-            yield FieldMapping(
-                expr, expr, porch_conversion.convert_expression, _EXPRESSION_DESCRIPTION
-            )
+            path = f"{template}.{name}[*].{field}"
+            yield _same_field(path, copy_value)
+            yield _expression_field(f"{path}Expr", f"{path}Expr")
     for name in ("packageContext.removeKeyExprs[*]", "injectors[*].nameExpr"):
-        path = f"{template}.{name}"
-        yield FieldMapping(path, path, porch_conversion.convert_expression, _EXPRESSION_DESCRIPTION)
+        yield _expression_field(f"{template}.{name}", f"{template}.{name}")
 
 
 def _package_variant_set_mappings() -> Iterator[FieldMapping]:
     yield from _metadata_mappings()
     yield from _upstream_mappings()
     target, template = "spec.targets[*]", "spec.targets[*].template"
-    for field, converter in (("name", copy_text), ("packageNames", copy_distinct)):
-        path = f"{target}.repositories[*].{field}"
-        yield FieldMapping(path, path, converter)
-    path = f"{target}.repositorySelector"
+    yield _same_field(f"{target}.repositories[*].name")
+    yield _same_field(f"{target}.repositories[*].packageNames", copy_distinct)
     # Copied also if empty, because that selects everything.
-    yield FieldMapping(path, path, copy_value, "the same; it selects fanout's Repositories")
-    path = f"{target}.objectSelector"
-    yield FieldMapping(
-        path,
-        path,
+    path = f"{target}.repositorySelector"
+    yield _same_field(path, copy_value, "the same; it selects fanout's Repositories")
+    yield _same_field(
+        f"{target}.objectSelector",
         porch_conversion.convert_object_selector,
         "the same; a `name`, which Porch ignores, counts here",
     )
     downstream = f"{template}.downstream"
     yield FieldMapping(f"{downstream}.repo", f"{downstream}.repository", copy_text)
-    yield FieldMapping(
-        f"{downstream}.repoExpr",
-        f"{downstream}.repositoryExpr",
-        porch_conversion.convert_expression,
-        _EXPRESSION_DESCRIPTION,
-    )
-    yield FieldMapping(f"{downstream}.package", f"{downstream}.package", copy_text)
-    yield FieldMapping(
-        f"{downstream}.packageExpr",
-        f"{downstream}.packageExpr",
-        porch_conversion.convert_expression,
-        _EXPRESSION_DESCRIPTION,
-    )
+    yield _expression_field(f"{downstream}.repoExpr", f"{downstream}.repositoryExpr")
+    yield _same_field(f"{downstream}.package")
+    yield _expression_field(f"{downstream}.packageExpr", f"{downstream}.packageExpr")
     for field, words, cautious in (
         ("adoptionPolicy", _ADOPTION_POLICIES, "adoptNone"),
         ("deletionPolicy", _DELETION_POLICIES, "orphan"),

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
+from typing import Self
 
 import structlog
 
@@ -28,37 +29,30 @@ _log = structlog.get_logger()
 class HookOutcome(StrEnum):
     """Outcome of a hook, as the metrics count it."""
 
-    QUEUED = "queued"
-    UNUSED = "unused"  # no policy uses the repository
-    UNREADABLE = "unreadable"  # signed, and names no repository
-    UNSIGNED = "unsigned"
-    WRONGLY_SIGNED = "wrongly-signed"
-    UNKNOWN_HOST = "unknown-host"  # not in forges, or without webhookSecretRef
-    TOO_LONG = "too-long"
-    COMPRESSED = "compressed"
-    CUT = "cut"  # the client left, or was too slow
-    FAILED = "failed"  # an unusable secret, or an error of fanout's own
+    status: int  # of the response
+    problem: str  # for the log; "": none, or that of the error
 
+    def __new__(cls, value: str, status: int, problem: str = "") -> Self:
+        """Build an outcome from its name, its status and its problem."""
+        outcome = str.__new__(cls, value)
+        outcome._value_, outcome.status, outcome.problem = value, status, problem
+        return outcome
 
-STATUS_BY_OUTCOME: Mapping[HookOutcome, int] = {
-    HookOutcome.QUEUED: 204,
-    HookOutcome.UNUSED: 204,
-    HookOutcome.UNREADABLE: 204,
-    HookOutcome.UNSIGNED: 401,
-    HookOutcome.WRONGLY_SIGNED: 401,
-    HookOutcome.UNKNOWN_HOST: 404,
-    HookOutcome.CUT: 408,
-    HookOutcome.TOO_LONG: 413,
-    HookOutcome.COMPRESSED: 415,
-    HookOutcome.FAILED: 500,
-}
-_PROBLEMS: Mapping[HookOutcome, str] = {
-    HookOutcome.UNREADABLE: "its body is not the JSON of an event of a repository",
-    HookOutcome.UNSIGNED: "it has no signature; set the secret of the webhook on the host",
-    HookOutcome.WRONGLY_SIGNED: "it is signed with another secret than the one in webhookSecretRef",
-    HookOutcome.TOO_LONG: "its body is longer than 1 MiB",
-    HookOutcome.COMPRESSED: "its body is compressed",
-}
+    QUEUED = "queued", 204
+    UNUSED = "unused", 204  # no policy uses the repository
+    # Signed, and names no repository.
+    UNREADABLE = "unreadable", 204, "its body is not the JSON of an event of a repository"
+    UNSIGNED = "unsigned", 401, "it has no signature; set the secret of the webhook on the host"
+    WRONGLY_SIGNED = (
+        "wrongly-signed",
+        401,
+        "it is signed with another secret than the one in webhookSecretRef",
+    )
+    UNKNOWN_HOST = "unknown-host", 404  # not in forges, or without webhookSecretRef
+    TOO_LONG = "too-long", 413, "its body is longer than 1 MiB"
+    COMPRESSED = "compressed", 415, "its body is compressed"
+    CUT = "cut", 408  # the client left, or was too slow
+    FAILED = "failed", 500  # an unusable secret, or an error of fanout's own
 
 
 class Hook(Value):
@@ -97,9 +91,12 @@ class HookReceiver:
         result = run_isolated(partial(self._judge, hook))
         outcome = HookOutcome.FAILED if isinstance(result, FanoutError) else result
         self.count(outcome)
-        problem = str(result) if isinstance(result, FanoutError) else _PROBLEMS.get(result)
+        problem = str(result) if isinstance(result, FanoutError) else result.problem
         if hook.host in self._secret_names and problem:
-            self._report(hook.host, problem)
+            # Warned of once: anybody can send hooks, as many as they like.
+            log = _log.debug if (hook.host, problem) in self._reported else _log.warning
+            self._reported.add((hook.host, problem))
+            log("A hook is refused or of no use", host=hook.host, problem=problem)
         return outcome
 
     def count(self, outcome: HookOutcome) -> None:
@@ -136,12 +133,6 @@ class HookReceiver:
                 remedy=f"store the secret of the webhooks of {host} in it",
             )
         return secret
-
-    def _report(self, host: str, problem: str) -> None:
-        """Log a problem of a host once; anybody can send hooks, as many as they like."""
-        log = _log.debug if (host, problem) in self._reported else _log.warning
-        self._reported.add((host, problem))
-        log("A hook is refused or of no use", host=host, problem=problem)
 
 
 def parse_repository(body: bytes) -> RepositoryName | None:

@@ -5,13 +5,14 @@ many of them. Each carries one request.
 """
 
 import asyncio
+import re
 import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from ipaddress import IPv6Network
+from ipaddress import IPv6Network, ip_address
 from threading import Thread
 from typing import cast
 
@@ -24,15 +25,8 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fanout.controller.loop_health import LoopHealth
-from fanout.errors import FanoutError
-from fanout.serve.hook_receiver import (
-    MAX_BODY,
-    STATUS_BY_OUTCOME,
-    Hook,
-    HookOutcome,
-    HookReceiver,
-)
-from fanout.serve.listen_address import format_address, open_socket
+from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.serve.hook_receiver import MAX_BODY, Hook, HookOutcome, HookReceiver
 from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.error_isolation import run_isolated
 
@@ -58,7 +52,11 @@ class LimitedProtocol(H11Protocol):
         """
         super().connection_made(transport)
         self._deadline = self.loop.call_later(DEADLINE, transport.abort)
-        self._network = _network_of(self.client[0] if self.client else "")
+        # The address of one client: of IPv6 the network, which has addresses without end.
+        self._network = self.client[0] if self.client else ""
+        if ":" in self._network:
+            address = self._network.partition("%")[0]
+            self._network = str(IPv6Network((address, 64), strict=False))
         connections = cast("set[LimitedProtocol]", self.connections)
         # One that was just closed is in the set until the loop turns.
         open_connections = [it for it in connections if not it.transport.is_closing()]
@@ -90,11 +88,6 @@ class LimitedProtocol(H11Protocol):
         super().send_400_response(msg)
         if error is not None:  # its frames hold the error and the connection
             error.__traceback__ = None
-
-
-def _network_of(host: str) -> str:
-    """Return the address of one client: of IPv6 the network, which has addresses without end."""
-    return str(IPv6Network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 @contextmanager
@@ -142,9 +135,9 @@ def route_hooks(receiver: HookReceiver) -> list[Route]:
             body = await _read_body(request)
         except ClientDisconnect:
             receiver.count(HookOutcome.CUT)
-            return Response(status_code=STATUS_BY_OUTCOME[HookOutcome.CUT])
+            return Response(status_code=HookOutcome.CUT.status)
         hook = Hook(request.path_params["host"], request.headers.items(), body)
-        return Response(status_code=STATUS_BY_OUTCOME[receiver.receive(hook)])
+        return Response(status_code=receiver.receive(hook).status)
 
     return [Route("/hooks/{host}", receive_hook, methods=["POST"])]
 
@@ -204,3 +197,46 @@ def _run(server: Server, listening: socket.socket, address: str) -> None:
     # Hooks are a saving of time: without them the loop still looks at each interval.
     if isinstance(result, FanoutError):
         _log.error("Nothing is served any more", address=address, problem=str(result))
+
+
+_PATTERN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")
+_REMEDY = "write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080"
+
+
+def open_socket(address: str, option: str) -> socket.socket:
+    """Return a listening socket of `HOST:PORT`; port 0 is any free one.
+
+    Raises InvalidInput, which names the option, if the text is no address, or nothing can listen
+    there.
+    """
+    match = _PATTERN.fullmatch(address)
+    if match is None or int(match["port"]) > 65535:
+        raise _invalid(f"{address!r} is not an address", _REMEDY, option)
+    host = match["host"].strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(match["port"])), family=family)
+    # A name that no DNS can have is a UnicodeError.
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a host name"
+        raise _invalid(
+            f"cannot listen on {address}: {reason}",
+            "name a free port of an address of this machine",
+            option,
+        ) from error
+
+
+def format_address(listening: socket.socket) -> str:
+    """Return `HOST:PORT` as the system has it."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only programs of this machine reach an address of `format_address`."""
+    return ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
+
+
+def _invalid(problem: str, remedy: str, option: str) -> InvalidInput:
+    where = ErrorLocation(field=option)
+    return InvalidInput(problem, reason="InvalidSetting", remedy=remedy, where=where)

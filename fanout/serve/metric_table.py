@@ -180,33 +180,4 @@ NOTIFICATIONS: Final = Metric(
 NOTIFICATIONS_WAITING: Final = Metric(
     "fanout_notifications_waiting", _GAUGE, "Notifications that wait for delivery.", ("name",)
 )
-METRICS: Final = (
-    BUILD,
-    RECONCILES,
-    RECONCILE_ERRORS,
-    RECONCILE_SECONDS,
-    PHASE_SECONDS,
-    LAST_SUCCESS,
-    ACTIONS,
-    POLICIES,
-    STAGES,
-    VARIANTS,
-    HOLDS,
-    PROBLEMS,
-    GATE_DECISIONS,
-    QUEUE_DEPTH,
-    QUEUE_ADDS,
-    QUEUE_RETRIES,
-    QUEUE_SECONDS,
-    WORK_SECONDS,
-    UNFINISHED_SECONDS,
-    GIT_OPERATIONS,
-    GIT_SECONDS,
-    FORGE_CALLS,
-    FORGE_SECONDS,
-    FORGE_REMAINING,
-    HOOKS,
-    SANDBOX_KILLED,
-    NOTIFICATIONS,
-    NOTIFICATIONS_WAITING,
-)
+METRICS: Final = tuple(it for it in vars().values() if isinstance(it, Metric))  # all of these

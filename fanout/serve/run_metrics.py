@@ -1,6 +1,8 @@
 """Metrics of `fanout run` for Prometheus: counted as the loop runs, or read at each scrape."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
 from time import monotonic, time
 from typing import Any
 
@@ -11,31 +13,26 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    SummaryMetricFamily,
-)
-from prometheus_client.core import (
-    Metric as Family,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
+from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder
 
 from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.plan.actions import ActionResult
-from fanout.present.policy_counts import count_gate_decisions
+from fanout.present.policy_counts import Labels, PolicyCounts, count_gate_decisions, count_policy
 from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassSubject
 from fanout.sandbox.worker_limits import ExceededLimit
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType
-from fanout.serve.state_counts import StateCounts
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.telemetry.event_counters import EventName, Labels
+from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import PHASES, Counters
 
+# As `PolicyCounts` has them.
+_STATE_METRICS = (table.POLICIES, table.STAGES, table.VARIANTS, table.HOLDS, table.PROBLEMS)
 QUEUE = "fanout"  # name of the queue in the metrics
 _BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 _RESULTS = ("success", "failed", "error")
@@ -60,7 +57,9 @@ class RunMetrics:
         self._health = health
         self._remaining_calls = remaining_calls
         self._waiting_notifications = waiting_notifications
-        self._states = StateCounts()
+        # From the last pass over each policy. Replaced and never changed, so that readers need no
+        # lock.
+        self._states: Mapping[PassSubject, PolicyCounts] = {}
         self._registry = CollectorRegistry()
         self._reconciles = self._counter(table.RECONCILES)
         self._errors = self._counter(table.RECONCILE_ERRORS)
@@ -101,7 +100,7 @@ class RunMetrics:
             self._reconciles.labels(result).inc()
             self._last_success = time()
             self._count_results(made_pass.report)
-            self._states.update(made_pass)
+            self._count_states(made_pass)
         else:
             return
         self._durations.observe(seconds)
@@ -114,9 +113,24 @@ class RunMetrics:
                 self._decisions.labels(*labels).inc(number)
         failed = {id(it) for it in report.failed_outcomes}
         for outcome in report.outcomes:
-            self._actions.labels(str(outcome.action.kind), _result_of(outcome, failed)).inc()
+            result = "done" if outcome.is_done else "deferred"
             if id(outcome) in failed:
+                result = "failed"
                 self._errors.labels(outcome.reason).inc()
+            self._actions.labels(str(outcome.action.kind), result).inc()
+
+    def _count_states(self, made_pass: ScheduledPass) -> None:
+        """Take over the policies of a pass; forget those that are not declared any more."""
+        counted: dict[PassSubject, PolicyCounts] = {}
+        for item in made_pass.report.pass_plan.policies:
+            subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+            counts = count_policy(item)
+            # A policy and a variant that is written by hand may share a name.
+            if subject in counted:
+                counts = PolicyCounts(*map(add, counted[subject], counts))
+            counted[subject] = counts
+        merged = {**self._states, **counted}
+        self._states = {it: merged[it] for it in merged if it in made_pass.declared}
 
     def _read_phases(self) -> dict[str, float]:
         # On the thread of the loop: it alone may read the times of phases.
@@ -136,8 +150,13 @@ class RunMetrics:
         yield _family(table.LAST_SUCCESS, {(): self._last_success})
         yield _family(table.QUEUE_DEPTH, {(QUEUE,): health.waiting})
         yield _family(table.UNFINISHED_SECONDS, {(QUEUE,): health.seconds_without_pass})
-        for metric, counts in self._states.read().items():
-            yield _family(metric, counts)
+        totals = {it: defaultdict[Labels, float](float) for it in _STATE_METRICS}
+        for counts in self._states.values():
+            for metric, numbers in zip(_STATE_METRICS, counts, strict=True):
+                for labels, number in numbers.items():
+                    totals[metric][labels] += number
+        for metric, total in totals.items():
+            yield _family(metric, total)
         operations = read(EventName.GIT_OPERATION)
         yield _family(table.GIT_OPERATIONS, operations)
         yield _summary(table.GIT_SECONDS, operations, read(EventName.GIT_SECONDS))
@@ -163,12 +182,6 @@ class RunMetrics:
         return Histogram(
             metric.name, metric.meaning, metric.labels, registry=self._registry, buckets=_BUCKETS
         )
-
-
-def _result_of(outcome: ActionResult, failed: set[int]) -> str:
-    if outcome.is_done:
-        return "done"
-    return "failed" if id(outcome) in failed else "deferred"
 
 
 def _family(metric: Metric, counts: Mapping[Any, float]) -> Family:

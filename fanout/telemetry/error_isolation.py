@@ -85,21 +85,16 @@ def build_internal_error(error: Exception) -> Bug:
     if len(text) > _MAX_EXCEPTION_TEXT:
         text = f"{text[:_MAX_EXCEPTION_TEXT]}…"
     quote = f" ({text})" if text else ""
-    return Bug(
-        f"InternalError: {type(error).__name__} at {_find_origin(error)}{quote}",
-        reason=str(Reason.INTERNAL_ERROR),
-        remedy="this is a bug in fanout; report it with the trace that -v shows",
-    )
-
-
-def _find_origin(error: Exception) -> str:
-    """Return `module:line` of the innermost frame of fanout's own code."""
-    origin = "an unknown place"
+    origin = "an unknown place"  # `module:line` of the innermost frame of fanout's own code
     for frame, line in walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
         if module == "fanout" or module.startswith("fanout."):
             origin = f"{module}:{line}"
-    return origin
+    return Bug(
+        f"InternalError: {type(error).__name__} at {origin}{quote}",
+        reason=str(Reason.INTERNAL_ERROR),
+        remedy="this is a bug in fanout; report it with the trace that -v shows",
+    )
 
 
 def run_isolated(work: Callable[[], _Result]) -> _Result | FanoutError:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanout.cli.main import run_arguments
-from fanout.cli.verbs.package_merge import KptUpdateStrategy
+from fanout.cli.verbs.package import KptUpdateStrategy
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fanout.cli.output.jsonpath_template import JsonPathTemplate
+from fanout.cli.output.object_path import JsonPathTemplate
 from fanout.cli.output.printer import TableColumn, parse_columns, print_objects, sort_objects
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.errors import InvalidInput

@@ -7,8 +7,8 @@ from kube_server import KubeServer
 
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import Denied
+from fanout.kube.api_cluster import ApiSecrets
 from fanout.kube.api_connection import open_connection
-from fanout.kube.api_secrets import ApiSecrets
 from fanout.telemetry.redaction import Redactor
 
 pytestmark = pytest.mark.kube

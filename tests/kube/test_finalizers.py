@@ -10,7 +10,7 @@ from kube_server import CONTROLLER, KubeServer
 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
-from fanout.controller.finalized_inventory import FinalizedInventory
+from fanout.controller.cluster_operation import FinalizedInventory
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection

@@ -15,8 +15,7 @@ from pages import parts, run_line, write
 from fanout.errors import Denied, InvalidInput
 from fanout.kube import api_connection
 from fanout.kube.admission_check import AdmissionCheck
-from fanout.kube.api_connection import ApiConnection, open_pod_connection
-from fanout.kube.api_identity import read_own_user
+from fanout.kube.api_connection import ApiConnection, open_pod_connection, read_own_user
 
 pytestmark = pytest.mark.kube
 

@@ -15,7 +15,7 @@ from kube_server import KubeServer
 
 from fanout.api.durations import format_instant
 from fanout.errors import Denied, Unavailable
-from fanout.kube.object_digest import digest_object
+from fanout.kube.status_writer import digest_object
 
 pytestmark = pytest.mark.kube
 

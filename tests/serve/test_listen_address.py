@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.serve.listen_address import format_address, is_loopback, open_socket
+from fanout.serve.http_server import format_address, is_loopback, open_socket
 
 REFUSED = [
     "",

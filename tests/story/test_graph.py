@@ -8,11 +8,15 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
-from fanout.cli.output.graph.dot_drawing import draw_dot
-from fanout.cli.output.graph.mermaid_drawing import draw_mermaid
-from fanout.cli.output.graph.stage_graph import StageEdge, StageGraph, StageNode
-from fanout.cli.output.graph.svg_drawing import draw_svg
-from fanout.cli.output.graph.text_drawing import draw_text
+from fanout.cli.output.stage_graph import (
+    StageEdge,
+    StageGraph,
+    StageNode,
+    draw_dot,
+    draw_mermaid,
+    draw_svg,
+    draw_text,
+)
 from fanout.cli.output.table_layout import cell_width
 
 ROOT = Path(__file__).parents[2]

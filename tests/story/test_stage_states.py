@@ -7,7 +7,7 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
-from fanout.cli.output.graph.state_color import STATE_COLORS
+from fanout.cli.output.stage_graph import STATE_COLORS
 from fanout.gates.evaluation_results import StageState, VariantState
 from fanout.reconcile.pass_results import STOPPED
 

@@ -40,15 +40,10 @@ def short_names(variant: RenderedVariant) -> tuple[str, ...]:
     Among them are `POLICY/TARGET` and `POLICY/STAGE/TARGET`.
     """
     spec = variant.spec
-    target = label_target(spec.target)
+    target = spec.target.rpartition("/")[2]
     in_policy = (f"{spec.policy}/{target}", f"{spec.policy}/{spec.stage}/{target}")
     qualified = in_policy if spec.policy else ()
     return (spec.path, *target_names(spec.target, spec.repository), *qualified)
-
-
-def label_target(key: str) -> str:
-    """Return the name by which people call the target: the last part of its key."""
-    return key.rpartition("/")[2]
 
 
 def target_names(key: str, repository: str = "") -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from fanout.cli.lazy_import import load_module
-from fanout.cli.settings import OutputFormat, Settings, resolve_settings
+from fanout.cli.settings import OutputFormat, resolve_settings
 from fanout.cli.terminal import Color, set_commands, set_quiet
 from fanout.message_commands import MessageCommands
 from fanout.values import replace
@@ -260,13 +260,16 @@ def with_settings(
     verbs, so commands in messages do not get it.
     `formats`: accepted values of `-o`, the default first; without any there is no `-o`.
     """
-    options: dict[str, Option] = {
-        **{name: _SHARED_OPTIONS[name] for name in shared},
-        **({"namespace": namespace} if namespace else {}),
-        **({"output": _output_option(formats)} if formats else {}),
-        **(_RECORD_OPTIONS if records else {}),
-        **(_LIST_OPTIONS if OutputFormat.CUSTOM_COLUMNS in formats else {}),
-    }
+    options = {name: _SHARED_OPTIONS[name] for name in shared}
+    if namespace:
+        options["namespace"] = namespace
+    if formats:
+        help_text = f"Output format.  [default: {formats[0]}]  [FANOUT_OUTPUT]"
+        options["output"] = click.option("-o", "--output", type=OutputType(formats), help=help_text)
+    if records:
+        options |= _RECORD_OPTIONS
+    if OutputFormat.CUSTOM_COLUMNS in formats:
+        options |= _LIST_OPTIONS
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -275,15 +278,20 @@ def with_settings(
             session.detailed_exitcode = bool(arguments.get("detailed"))
             flags = session.merge_flags({name: arguments.pop(name) for name in options})
             if "context" not in options:
-                flags = _without_cluster(flags, may_ignore="files" not in options)
+                given = next((name for name in _CLUSTER_OPTIONS if flags.get(name)), None)
+                if given and "files" in options:
+                    raise click.NoSuchOption(f"--{given}", ctx=click.get_current_context())
+                flags = {key: it for key, it in flags.items() if key not in _CLUSTER_OPTIONS}
             settings = resolve_settings(
                 flags,
                 os.environ,
                 formats or (OutputFormat.TABLE,),
                 accepts_cluster="context" in options,
             )
-            if "namespace" in options and not flags.get("all_namespaces"):
-                settings = _with_default_namespace(settings)
+            takes_namespace = "namespace" in options and not flags.get("all_namespaces")
+            if takes_namespace and settings.reads_cluster and not settings.namespace:
+                access = load_module("cli.cluster_access")
+                settings = replace(settings, namespace=access.find_default_namespace(settings))
             session.verbosity, session.color = settings.verbosity, settings.color
             set_quiet(quiet=settings.quiet)
             set_commands(MessageCommands() if reads_other_files else settings.commands)
@@ -294,34 +302,6 @@ def with_settings(
         return _apply_options(options, call_with_settings)
 
     return decorate
-
-
-def _without_cluster(flags: Mapping[str, Any], *, may_ignore: bool) -> Mapping[str, Any]:
-    """Return the flags without those of a cluster; unless it may, fail like click if one is set."""
-    for name in _CLUSTER_OPTIONS:
-        if flags.get(name) and not may_ignore:
-            raise click.NoSuchOption(f"--{name}", ctx=click.get_current_context())
-    return {name: value for name, value in flags.items() if name not in _CLUSTER_OPTIONS}
-
-
-def _with_default_namespace(settings: Settings) -> Settings:
-    """Return the settings with the namespace of the kubeconfig context if none is named.
-
-    Raises InvalidInput if the kubeconfig file cannot be used.
-    """
-    if not settings.reads_cluster or settings.namespace:
-        return settings
-    find_default_namespace = load_module("cli.cluster_access").find_default_namespace
-    return replace(settings, namespace=find_default_namespace(settings))
-
-
-def _output_option(formats: tuple[OutputFormat, ...]) -> Option:
-    return click.option(
-        "-o",
-        "--output",
-        type=OutputType(formats),
-        help=f"Output format.  [default: {formats[0]}]  [FANOUT_OUTPUT]",
-    )
 
 
 def _apply_options(options: Mapping[str, Option], function: Function) -> Function:

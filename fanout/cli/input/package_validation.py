@@ -12,7 +12,7 @@ from fanout.package.field_edits import MISSING, Path, format_path, get_value
 from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
-from fanout.package.manifest import Document, Manifest
+from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
 from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_limits import ValueCounter
@@ -106,7 +106,10 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings
         except InvalidInput as error:
             faults.append(error)
         else:
-            faults += map(_to_error, find_errors(results))
+            faults += (
+                _invalid_package(f"{it.message} ({it.function})", "correct the package", it.where)
+                for it in find_errors(results)
+            )
             warnings = tuple(result for result in results if result.severity == "warning")
     return PackageFindings(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
 
@@ -129,12 +132,6 @@ def _parse(
     return manifests
 
 
-def _to_error(result: FunctionResult) -> InvalidInput:
-    """Convert an error result of a function into an InvalidInput."""
-    problem = f"{result.message} ({result.function})"
-    return _invalid_package(problem, "correct the package", result.where)
-
-
 def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults:
     resources = {path: manifest for path, manifest in manifests.items() if not _is_kptfile(path)}
     for path, manifest in manifests.items():
@@ -154,7 +151,8 @@ def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults
             field = f"pipeline.{section}[{index}]"
             if not any(name == field or name.startswith(f"{field}.") for name in faulty_fields):
                 where = ErrorLocation(KPTFILE, field, path, document.line_of(entry_path))
-                single_entry = _with_value(document, {"pipeline": {section: [entry]}})
+                with_entry = replace(document, value={"pipeline": {section: [entry]}})
+                single_entry = Manifest(b"", "", document.file, [with_entry])
                 yield from _check_functions(
                     runtime.programs, {**resources, path: single_entry}, where
                 )
@@ -177,11 +175,6 @@ def _check_functions(
                 function.build_step(lambda _: {})
     except InvalidInput as error:
         yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
-
-
-def _with_value(document: Document, value: object) -> Manifest:
-    """Return a manifest of this document alone, with another value."""
-    return Manifest(b"", "", document.file, [replace(document, value=value)])
 
 
 def _check_points(manifests: _Manifests) -> _Faults:

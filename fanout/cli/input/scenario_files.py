@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fanout.api.kind_registry import KINDS
 from fanout.api.scenario import Scenario
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.file_cluster import FileCluster
@@ -76,11 +77,8 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Declar
     """
     sources = replace(settings, files=(*settings.files, *paths)).require_files()
     if STANDARD_INPUT in sources:
-        raise InvalidInput(
-            "scenarios and their policies cannot be read from standard input",
-            reason="InvalidSetting",
-            remedy="pass files or directories",
-        )
+        problem = "scenarios and their policies cannot be read from standard input"
+        raise invalid_setting(problem, "pass files or directories")
     # A scenario is a test: an error in one document must not hide what the others come to.
     declared = FileCluster(sources, keep_valid=True).read()
     with open_sandbox(settings) as sandbox:

@@ -12,8 +12,6 @@ from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import Files
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.rollback.earlier_publication import EarlierPublication
-from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote
@@ -177,8 +175,13 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
         return variant
     selected = variant.selected
     if selected.earlier_publication is not None:
-        kept = _keep_published(selected, selected.earlier_publication)
-        return RollbackSelector(program.world.git).load_content(kept)
+        earlier = selected.earlier_publication
+        # Of a rollback that is published already, with the downstream edits since.
+        if selected.is_in_force:
+            tree = selected.observed.package_state.tree or earlier.tree
+            published = replace(earlier, tree=tree, pristine_tree=earlier.pristine_tree or tree)
+            selected = replace(selected, earlier_publication=published)
+        return RollbackSelector(program.world.git).load_content(selected)
     assert selected.package is not None, "a candidate has its package"
     assert selected.inputs is not None, "a candidate has inputs"
     package, spec, inputs = selected.package, selected.spec, selected.inputs
@@ -190,18 +193,6 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
     if not variant.observed.needs_merge:
         return variant
     return _run_merger(program, lambda it: it.merge_edits(variant))
-
-
-def _keep_published(variant: SelectedVariant, earlier: EarlierPublication) -> SelectedVariant:
-    """Return the variant, aimed at the published package if its rollback is published already.
-
-    Downstream edits since the rollback then stay in the files.
-    """
-    if not variant.is_in_force:
-        return variant
-    tree = variant.observed.package_state.tree or earlier.tree
-    published = replace(earlier, tree=tree, pristine_tree=earlier.pristine_tree or tree)
-    return replace(variant, earlier_publication=published)
 
 
 def _run_merger(program: Program, work: Callable[[DraftMerger], Result]) -> Result:

@@ -5,10 +5,12 @@ and the result is validated before anybody sees it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from fanout.api.field_errors import FieldError, format_path
 from fanout.api.object_meta import API_VERSION
 from fanout.api.validators.object_validation import validate_object
+from fanout.cli.command_errors import invalid_setting
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.manifest import Manifest
@@ -212,3 +214,28 @@ def _format_object(
         *(f"  {line}" for line in spec_lines),
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def create_files(texts: Mapping[Path, str]) -> None:
+    """Create files, with their directories. Raises InvalidInput if one cannot be written."""
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Exclusive creation: a file that somebody wrote in between is not replaced either.
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise build_exists_error([path]) from None
+        except OSError as error:
+            raise invalid_setting(
+                f"{path} cannot be written: {error.strerror}", "choose another directory"
+            ) from error
+
+
+def build_exists_error(paths: list[Path]) -> InvalidInput:
+    """Build the error for files that exist already."""
+    verb = "exists" if len(paths) == 1 else "exist"
+    return invalid_setting(
+        f"{', '.join(map(str, paths))} {verb} already; nothing is overwritten",
+        "choose another directory or name, or move the file away",
+    )

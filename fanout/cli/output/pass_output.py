@@ -1,7 +1,7 @@
 """Output of a pass: plan or actions on stdout, problems on stderr."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.durations import format_instant
 from fanout.api.text_fields import pluralize
@@ -84,14 +84,16 @@ def _print_actions(observed: PassPlan, error_count: int) -> None:
     if not actions:
         write_stdout(f"{_format_nothing_done(observed, error_count)}\n")
         return
-    counts = Counter(action.kind for action in actions)
-    parts = [_format_planned(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
     write_stdout(_format_actions(actions, observed))
-    write_stdout(f"Plan: {', '.join(parts)}.\n")
+    write_stdout(f"Plan: {', '.join(_count_actions(actions, 'to be '))}.\n")
 
 
-def _format_planned(number: int, noun: str, participle: str) -> str:
-    return f"{pluralize(number, noun) if noun else number} to be {participle}"
+def _count_actions(actions: Iterable[PlanAction], auxiliary: str = "") -> Iterator[str]:
+    counts = Counter(action.kind for action in actions)
+    for kind in ActionKind:
+        if number := counts[kind]:
+            noun, participle = _ACTION_WORDS[kind]
+            yield f"{pluralize(number, noun) if noun else number} {auxiliary}{participle}"
 
 
 def _serialize_planned(observed: PassPlan) -> dict[str, object]:
@@ -154,7 +156,13 @@ def print_report(
         write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return
     if settings.output.is_data:
-        print_value(_serialize_report(report), settings.output)
+        view = {
+            "apiVersion": "fanout.dev/v1alpha1",
+            "kind": "SweepReport",
+            "outcomes": [_serialize_outcome(outcome) for outcome in report.outcomes],
+            **serialize_problems(report.pass_plan),
+        }
+        print_value(view, settings.output)
         return
     print_problems(report.pass_plan, settings)
     for warning in report.warnings:
@@ -168,18 +176,13 @@ def print_report(
     done_actions = [outcome.action for outcome in report.outcomes if outcome.is_done]
     if settings.verbosity:
         write_stdout(_format_actions(done_actions, report.pass_plan))
-    counts = Counter(action.kind for action in done_actions)
-    parts = [_format_count(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
+    counts = ", ".join(_count_actions(done_actions))
     if effect:
         write_stdout(f"{complete_text(effect)}\n")
-    if parts or not effect:
+    if counts or not effect:
         failed_count = len(report.failed_outcomes)
         nothing_done = _format_nothing_done(report.pass_plan, error_count, failed_count)
-        write_stdout(f"{', '.join(parts) or nothing_done}\n")
-
-
-def _format_count(number: int, noun: str, verb: str) -> str:
-    return f"{pluralize(number, noun) if noun else number} {verb}"
+        write_stdout(f"{counts or nothing_done}\n")
 
 
 def print_problems(observed: PassPlan, settings: Settings) -> None:
@@ -211,15 +214,6 @@ def _serialize_problem(problem: PassProblem) -> dict[str, str]:
         **subject,
         "reason": problem.reason,
         "message": problem.message,
-    }
-
-
-def _serialize_report(report: PassReport) -> dict[str, object]:
-    return {
-        "apiVersion": "fanout.dev/v1alpha1",
-        "kind": "SweepReport",
-        "outcomes": [_serialize_outcome(outcome) for outcome in report.outcomes],
-        **serialize_problems(report.pass_plan),
     }
 
 

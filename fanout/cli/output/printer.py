@@ -11,13 +11,18 @@ from typing import Any
 import click
 
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.output.jsonpath_template import JsonPathTemplate, format_selected
-from fanout.cli.output.object_path import ObjectPath, parse_relaxed
+from fanout.cli.output.object_path import (
+    JsonPathTemplate,
+    ObjectPath,
+    format_selected,
+    parse_relaxed,
+)
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
+from fanout.declared.finding import Finding
 from fanout.package.yaml_scalars import dump
-from fanout.values import Value
+from fanout.values import Value, asdict
 
 Object = Mapping[str, Any]
 
@@ -198,6 +203,16 @@ def write_stdout(text: str, *, is_colored: bool = False) -> None:
         click.echo(text, nl=False, color=is_colored or None)
     except BrokenPipeError:
         raise OutputClosed from None
+
+
+def serialize_finding(finding: Finding) -> Object:
+    """Return an error or warning as data, with its position."""
+    return {
+        **asdict(finding.where),
+        "problem": finding.problem,
+        "remedy": finding.remedy,
+        "severity": finding.severity,
+    }
 
 
 def build_list(items: Iterable[Object]) -> Object:

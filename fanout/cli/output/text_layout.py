@@ -27,11 +27,6 @@ def text_width() -> int | None:
     return max(shutil.get_terminal_size().columns, _MIN_WIDTH)
 
 
-def screen_height() -> int:
-    """Return the lines of the terminal, or of a common one in a pipe; LINES overrides both."""
-    return shutil.get_terminal_size().lines
-
-
 def wrap_text(
     text: str, width: int | None, first: str = "", rest: str = "", max_lines: int | None = None
 ) -> list[str]:

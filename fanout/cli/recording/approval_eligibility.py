@@ -86,15 +86,6 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
     return f"{condition}: {reasons}; {forecast_command} shows the earliest time"
 
 
-def find_reviewed(
-    item: PolicyResult, selected_variants: Sequence[RenderedVariant], trees: Collection[str]
-) -> list[VariantFacts]:
-    """Return the gates' facts of those variants whose drafts have these trees."""
-    names = {variant.spec.name for variant in selected_variants}
-    variants = item.facts.variants if item.facts else ()
-    return [it for it in variants if it.name in names and it.draft and it.draft.tree in trees]
-
-
 def format_not_counted(
     rule: ApprovalRule,
     author: CommitIdentity,

@@ -11,7 +11,7 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import select_variants
-from fanout.cli.recording.record_options import current_trees
+from fanout.cli.recording.record_session import current_trees
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalEffect
@@ -137,13 +137,20 @@ def refuse_unreachable(
     rule = next(rule for rule in item.rules if rule.name == stage)
     pin = find_pin(rule, ActiveDecisions(records.decisions, facts.now, facts.variants).rollbacks)
     if pin is not None:
-        raise _build_pinned_error(item, stage, revision, pin)
-    raise _build_older_error(item, stage, revision, published, stage_decision.candidate)
+        why, remedy = _explain_pin(item, stage, pin)
+    else:
+        why, remedy = _explain_order(item, stage, revision, published, stage_decision.candidate)
+    raise InvalidInput(
+        f"{revision} cannot be published in {label_stage(stage)}: {why}",
+        reason=Reason.WOULD_GO_BACK if pin is None else Reason.PINNED,
+        remedy=remedy,
+    )
 
 
-def _build_older_error(
+def _explain_order(
     item: PolicyResult, stage: str, revision: str, published: Set[str], candidate: str
-) -> InvalidInput:
+) -> tuple[str, str]:
+    """Return why an older revision cannot be published, and the remedy."""
     revisions = tuple(item.revisions)  # oldest first
     policy = item.resolved_policy.name
     remedy = f"set spec.upstream.revision so that {revision} is the newest allowed"
@@ -157,11 +164,7 @@ def _build_older_error(
         remedy = f"`{rollback_command}` returns to that publication; or {remedy}"
     else:
         why = f"{candidate} is newer and its gate is open"
-    return InvalidInput(
-        f"{revision} cannot be published in {label_stage(stage)}: {why}",
-        reason=Reason.WOULD_GO_BACK,
-        remedy=remedy,
-    )
+    return why, remedy
 
 
 def _describe_set_aside(
@@ -210,22 +213,15 @@ def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candi
     )
 
 
-def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin) -> InvalidInput:
+def _explain_pin(item: PolicyResult, stage: str, pin: Pin) -> tuple[str, str]:
+    """Return why a pin keeps another revision from being published, and the remedy."""
     decision = pin.decision
     if decision is None:
-        why = f"the policy pins it to {pin.revision}"
         remedy = f"remove or change the pin of stage {stage}"
-    else:
-        why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
-        remedy = (
-            "promote the whole stage, or run `fanout withdraw"
-            f" {item.resolved_policy.name} {decision.name} --reason WHY`"
-        )
-    return InvalidInput(
-        f"{revision} cannot be published in {label_stage(stage)}: {why}",
-        reason=Reason.PINNED,
-        remedy=remedy,
-    )
+        return f"the policy pins it to {pin.revision}", remedy
+    why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
+    command = f"fanout withdraw {item.resolved_policy.name} {decision.name} --reason WHY"
+    return why, f"promote the whole stage, or run `{command}`"
 
 
 def report_undrafted(
@@ -272,7 +268,11 @@ def report_unpublished(
             if variant.spec.name not in published and not is_in_force(variant, revision)
         ]
         if waiting:
-            head = _format_head(len(waiting), len(stage_variants), bool(published))
+            head = "nothing is published yet"
+            if published:
+                verb = "is" if len(waiting) == 1 else "are"
+                total = pluralize(len(stage_variants), "variant")
+                head = f"{len(waiting)} of {total} {verb} not published yet"
             yield from (
                 f"{head}: {line}" for line in _format_reasons(item, stage, waiting, revision)
             )
@@ -311,13 +311,6 @@ def is_in_force(variant: RenderedVariant, revision: str) -> bool:
     )
 
 
-def _format_head(waiting: int, total: int, has_published: bool) -> str:
-    if not has_published:
-        return "nothing is published yet"
-    verb = "is" if waiting == 1 else "are"
-    return f"{waiting} of {pluralize(total, 'variant')} {verb} not published yet"
-
-
 def _format_reasons(
     item: PolicyResult, stage: str, waiting: Sequence[RenderedVariant], revision: str
 ) -> Iterator[str]:
@@ -351,13 +344,9 @@ def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
     for hold in first.values():
         number = count[hold.reason, hold.who]
         of_them = f"for {number} of them " if number < len(holds_by_variant) else ""
-        yield f"{of_them}{_format_hold(hold)}"
-
-
-def _format_hold(hold: Hold) -> str:
-    until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
-    actor = f"; unblocked by {hold.who}" if hold.who else ""
-    return f"{hold.message}{until}{actor}"
+        until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
+        actor = f"; unblocked by {hold.who}" if hold.who else ""
+        yield f"{of_them}{hold.message}{until}{actor}"
 
 
 class DecisionEffect(Value):
@@ -368,16 +357,31 @@ class DecisionEffect(Value):
 
 
 def compare_evaluations(
-    before: PolicyResult, report: PassReport, stage: str, revision: str, names: Sequence[str]
+    item: PolicyResult,
+    earlier: RecordEntry | None,
+    report: PassReport,
+    stage: str,
+    revision: str,
+    names: Sequence[str],
 ) -> DecisionEffect:
-    """Compare variants and stage verdict with their state before the decision."""
-    item = _find_evaluated(report)
-    if item is None or item.decision is None or before.decision is None:
+    """Compare variants and stage verdict with their state before the decision.
+
+    `earlier`: its record if the verb is run again; the policy is then evaluated without it.
+    Conditions that need the sandbox are not evaluated here: they are held, like in a first pass.
+    """
+    result = _find_evaluated(report)
+    before = item.decision
+    if earlier is not None and item.facts is not None:
+        records = item.facts.records
+        others = tuple(it for it in records.decisions if it.name != earlier.name)
+        facts = replace(item.facts, records=replace(records, decisions=others))
+        before = evaluate_gates(facts)
+    if result is None or result.decision is None or before is None:
         return DecisionEffect()
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        state_before = before.decision.variants.get(name)
-        state_after = item.decision.variants.get(name)
+        state_before = before.variants.get(name)
+        state_after = result.decision.variants.get(name)
         if state_before is not None and state_after is not None:
             groups.setdefault((state_before.state.value, state_after.state.value), []).append(name)
     parts = [
@@ -385,7 +389,7 @@ def compare_evaluations(
     ]
     verdicts = [
         decision.stages[stage].verdicts.get(revision, Verdict.PENDING).value
-        for decision in (before.decision, item.decision)
+        for decision in (before, result.decision)
         if stage in decision.stages
     ]
     verdict_changed = len(set(verdicts)) > 1

@@ -4,43 +4,200 @@ A verb can be killed between the push of its record and the end of what follows 
 Run again, it must answer like the first run, and record nothing (design §3).
 """
 
+import functools
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import reduce
+from textwrap import indent
 from typing import Any
+
+import click
 
 from fanout.api.approver_names import format_group, format_user, parse_group
 from fanout.api.object_meta import API_VERSION, GROUP, Label
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.record_objects import RECORD_MODELS
 from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.input.completion import (
+    complete_policies,
+    complete_revisions,
+    complete_stages,
+    complete_variants,
+)
 from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     find_variant_of,
+    refuse_no_stage,
     refuse_unknown_stage,
 )
-from fanout.cli.output.pass_output import print_report
-from fanout.cli.recording.dry_run import (
-    describe_record,
-    list_new_records,
-    print_new_records,
-    print_recorded,
-)
-from fanout.cli.recording.record_options import RecordRequest, resolve_author
+from fanout.cli.input.options import READ_OPTIONS, with_settings
+from fanout.cli.output.pass_output import print_planned_actions, print_report
+from fanout.cli.output.printer import format_yaml, write_stdout
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
-from fanout.cli.terminal import print_message
+from fanout.cli.terminal import escape_control, print_message
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import ApprovalRule
+from fanout.git.git_identity import read_identity
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity, RecordTrace
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.trace_changes import find_due_traces
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import Value, replace
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
+reason_option: Option = click.option(
+    "--reason", required=True, help="Reason for the command. The reason is recorded."
+)
+_by_option: Option = click.option(
+    "--by",
+    metavar='"NAME <ADDRESS>"',
+    help="Author of the record.  [default: author of your Git commits]  [FANOUT_BY]",
+)
+
+
+class RecordRequest(Value):
+    """Subject, reason and author of a record, as options say them."""
+
+    policy: str = ""
+    stage: str = ""
+    variants: tuple[str, ...] = ()
+    reason: str = ""
+    by: str | None = None
+    wait_limit: timedelta | None = None  # of --wait; None: do not wait
+
+
+def with_request(*formats: OutputFormat) -> Option:
+    """Return a decorator that passes a verb its `settings` and the options here as its `request`.
+
+    It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
+    """
+
+    request_fields = RecordRequest.__struct_fields__
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call_with_request(**arguments: Any) -> Any:
+            fields = {name: arguments.pop(name) for name in request_fields if name in arguments}
+            return function(request=RecordRequest(**fields), **arguments)
+
+        with_options = with_settings(READ_OPTIONS, records=True, formats=formats)
+        return _by_option(with_options(call_with_request))
+
+    return decorate
+
+
+def revision_option(help_text: str) -> Option:
+    """Return the option --revision with this help."""
+    return click.option("--revision", default="", shell_complete=complete_revisions, help=help_text)
+
+
+def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add POLICY, --stage and --variant, the subject of a record, to a command."""
+    return policy_argument(scope_options(function))
+
+
+def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --stage and --variant, the recorded part of a policy, to a command."""
+    stage = click.option(
+        "--stage",
+        metavar="STAGE",
+        shell_complete=complete_stages,
+        default="",
+        help="Stage of the policy.",
+    )
+    variants = click.option(
+        "--variant",
+        "variants",
+        multiple=True,
+        metavar="VARIANT",
+        shell_complete=complete_variants,
+        help="Only the variant with this name; can be repeated.",
+    )
+    return stage(variants(function))
+
+
+def resolve_author(by: str | None) -> CommitIdentity:
+    """Return the author of a record: --by, else FANOUT_BY, else the author of Git commits.
+
+    Raises InvalidInput if none of them names a person.
+    """
+    author = by or os.environ.get("FANOUT_BY")
+    if author:
+        name, bracket, address = author.partition("<")
+        if not bracket or not address.endswith(">") or not name.strip() or not address[:-1].strip():
+            raise invalid_setting(
+                f"{author!r} is not a name with an address", 'write --by "Name <address>"'
+            )
+        return CommitIdentity(name.strip(), address[:-1].strip())
+    # Git would make up a name from account and machine, which is not acceptable for a record.
+    git_author = read_identity(os.environ)
+    if git_author is None:
+        raise invalid_setting(
+            "the author of the record is unknown",
+            'give --by "Name <address>", or configure user.name and user.email in Git',
+        )
+    return git_author
+
+
+def current_trees(
+    variants: Sequence[RenderedVariant], revision: str, *, written_only: bool
+) -> list[str]:
+    """Return the trees of the up-to-date drafts, which people can have reviewed.
+
+    Of a draft that is written only when it is released people have seen `fanout diff`; with
+    `written_only` it is left out.
+    """
+    trees = set()
+    for variant in variants:
+        draft = find_release_draft(variant)
+        if draft is None or draft.trailers.revision != revision or not draft.tree:
+            continue
+        is_written = bool(draft.commit)
+        if variant.selected.has_current_draft if is_written else not written_only:
+            trees.add(draft.tree)
+    return sorted(trees)
+
+
+def print_recorded(settings: Settings, line: str) -> None:
+    """Print the line that names a record; in a dry run with a mark, as kubectl has it."""
+    mark = " (dry run)" if settings.dry_run else ""
+    write_stdout(f"{line.rstrip()}{mark}\n")
+
+
+def describe_record(
+    settings: Settings,
+    name: str,
+    subject: str = "",
+    kind: str = "Decision",
+    *,
+    is_repeated: bool = False,
+) -> str:
+    """Return the line that names a record with what became of it; on a cluster it is an object."""
+    verb = "created" if settings.uses_cluster else "recorded"
+    result = "already recorded" if is_repeated else verb
+    return f"{kind.lower()}.fanout.dev/{name} {result}{subject}"
+
+
+def print_new_records(program: Program) -> None:
+    """Print the records that a dry run has not written; nothing if there are none."""
+    for manifest in list_new_records(program) if program.settings.dry_run else ():
+        write_stdout("would be recorded:\n")
+        write_stdout(indent(escape_control(format_yaml(manifest)), "  "))
+
+
+def list_new_records(program: Program) -> list[Mapping[str, Any]]:
+    """Return the records that a dry run has not written, or that are objects of a cluster."""
+    return [] if program.overlay is None else list(program.overlay.manifests)
+
 
 PolicyLookup = Callable[[Program, str], PolicyResult]
 
@@ -53,6 +210,11 @@ class RecordSession(Value):
     request: RecordRequest
     author: CommitIdentity
 
+    @property
+    def settings(self) -> Settings:
+        """Settings of the verb."""
+        return self.program.settings
+
     def find_groups(self, rule: ApprovalRule) -> frozenset[str]:
         """Return the groups of a cluster for which the author may approve by the rule.
 
@@ -63,12 +225,15 @@ class RecordSession(Value):
             return frozenset()
         return rule.subjects.intersection(map(format_group, creator.user.groups))
 
-    def build_subject(self) -> dict[str, Any]:
+    def build_subject(self, *, needs_stage: bool = False) -> dict[str, Any]:
         """Return the subject fields of a record: policy, stage and variants.
 
-        Raises InvalidInput for a stage or a variant that does not exist.
+        Raises InvalidInput for a stage or a variant that does not exist. `needs_stage`: and for a
+        policy without one of its stages.
         """
         item, stage = self.item, self.request.stage
+        if needs_stage:
+            refuse_no_stage(item, stage)
         refuse_unknown_stage(item, stage)
         requested = self.request.variants
         chosen = sorted({find_variant_of(item, name, stage).spec.name for name in requested})
@@ -120,7 +285,7 @@ class RecordSession(Value):
             "metadata": metadata,
             "spec": dict(spec),
         }
-        key, now = self.item.resolved_policy.records_key, self.program.settings.now()
+        key, now = self.item.resolved_policy.records_key, self.settings.now()
         return self.program.world.records.append(key, [manifest], self.author, now)[0]
 
     def record_and_run(self, spec: Mapping[str, Any], earlier: str = "") -> tuple[str, PassReport]:
@@ -141,14 +306,31 @@ class RecordSession(Value):
         only = frozenset([policy.name])
         return self.program.sweep(PassMode(sweep=False, only=only, namespace=policy.namespace))
 
-    def record_once(self, spec: Mapping[str, Any], subject: str = "") -> str:
-        """Record a Decision unless an equal one is active, print its name and return it."""
+    def record_once(self, spec: Mapping[str, Any], subject: str = "") -> None:
+        """Record a Decision unless an equal one is active, and print its name."""
         earlier = self.find_equal_decision(spec)
         name = earlier.name if earlier else self.append("Decision", spec)
-        settings = self.program.settings
-        recorded = format_recorded(settings, name, subject, is_repeated=earlier is not None)
-        print_recorded(settings, recorded)
-        return name
+        line = describe_record(self.settings, name, subject, is_repeated=earlier is not None)
+        print_recorded(self.settings, line)
+
+    def print_consequences(self) -> None:
+        """In a dry run, print the new records, and what the next sweep of the policy would do."""
+        if not self.settings.dry_run:
+            return
+        print_new_records(self.program)
+        policy = self.item.resolved_policy
+        mode = PassMode(only=frozenset([policy.name]), namespace=policy.namespace)
+        observed = self.program.observe(mode)
+        write_stdout("the next sweep would do:\n")
+        print_planned_actions(observed, self.settings)
+
+    def write_traces(self, name: str = "") -> None:
+        """Write the traces that are due after a record that stops something, or after earlier ones.
+
+        `name`: of the record; "" if nothing was recorded.
+        """
+        item = with_trace(self.item, name, self.settings.now())
+        write_record_traces(self.program, [item])
 
     def find_equal_decision(
         self,
@@ -159,7 +341,7 @@ class RecordSession(Value):
         earlier = self.find_equal_record("Decision", spec)
         if earlier is None:
             return None
-        status = self.item.decision_statuses(self.program.settings.now()).get(earlier.name)
+        status = self.item.decision_statuses(self.settings.now()).get(earlier.name)
         return earlier if status in statuses else None
 
     def find_equal_record(self, kind: str, spec: Mapping[str, Any]) -> RecordEntry | None:
@@ -176,7 +358,9 @@ class RecordSession(Value):
             if not _overlap(fields, spec):
                 continue
             is_own = normalize_person(record.by) == author
-            if record.kind == kind and is_own and _is_equal(fields, spec):
+            # The reason is one of the fields that a person typed.
+            is_same = _typed_fields(fields) == _typed_fields(spec) and _covers(fields, spec)
+            if record.kind == kind and is_own and is_same:
                 return record
             # A later answer of the same reporter to the same check overrules the earlier one.
             same_check = fields.get("check") == spec.get("check")
@@ -246,17 +430,12 @@ def open_recording(
         yield program, author
 
 
-def format_recorded(settings: Settings, name: str, subject: str = "", *, is_repeated: bool) -> str:
-    """Return the line that names a decision, whether new or recorded before."""
-    return f"{describe_record(settings, 'Decision', name, is_repeated=is_repeated)}{subject}\n"
-
-
 def print_decision(
     program: Program, recorded: str, report: PassReport, effect: str, notes: Iterable[str]
 ) -> None:
     """Print a decision, the report of the pass that acted on it, its effect, and notes.
 
-    `recorded`: line of `format_recorded`, for people only. Empty notes are left out.
+    `recorded`: line of `describe_record`, for people only. Empty notes are left out.
     """
     settings = program.settings
     if settings.output is OutputFormat.TABLE:
@@ -265,20 +444,6 @@ def print_decision(
     print_report(report, settings, effect, new_records=list_new_records(program))
     for note in filter(None, notes):
         print_message(note, settings.color)
-
-
-def evaluate_without(item: PolicyResult, decision: RecordEntry | None) -> PolicyResult:
-    """Return the policy evaluated without this decision, to compare with its state since.
-
-    Conditions that need the sandbox are not evaluated here: they are held, like in a first
-    pass.
-    """
-    if decision is None or item.facts is None:
-        return item
-    records = item.facts.records
-    other_decisions = tuple(it for it in records.decisions if it.name != decision.name)
-    facts = replace(item.facts, records=replace(records, decisions=other_decisions))
-    return replace(item, facts=facts, decision=evaluate_gates(facts))
 
 
 # Fields that a verb derives from the observed state. A killed run may have published or removed
@@ -298,11 +463,6 @@ def _overlap(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
         or not spec_variants
         or not set(recorded_variants).isdisjoint(spec_variants)
     )
-
-
-def _is_equal(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
-    """Return whether a record states all of what would be recorded. Its reason is part of that."""
-    return _typed_fields(recorded) == _typed_fields(spec) and _covers(recorded, spec)
 
 
 def _typed_fields(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,14 +63,16 @@ def _parse_limit(_ctx: click.Context, _param: click.Parameter, text: str) -> tim
         raise invalid_setting(str(error), "write --wait, or --wait=10m", "--wait") from error
 
 
-WAIT_UNTIL_PUBLISHED = (
+_UNTIL_PUBLISHED = (
     "Wait until the revision is published for all selected variants, until each "
     "remaining variant needs a person, or until the duration ends. Exits with code "
     "4 if the revision is still unpublished for any of these variants."
 )
 
 
-def wait_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def wait_option(
+    help_text: str = _UNTIL_PUBLISHED,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option --wait; `help_text` describes what ends the wait."""
     return click.option(
         "--wait",
@@ -116,7 +118,9 @@ def wait_for_rollout(
         if not pending:
             return WaitResult(report, is_reached=True)
         has_acted = any(it.is_done for it in latest.outcomes)
-        line = _format_pending(pending)
+        counts = Counter(it.state for it in pending)
+        states = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
+        line = f"waiting for {pluralize(len(pending), 'variant')}: {states}"
         if line != shown:
             print_message(line, settings.color)
             shown = line
@@ -131,12 +135,6 @@ def wait_for_rollout(
             time.sleep(max(min(_POLL_SECONDS, remaining), 0))
         latest = run_pass()
         outcomes = (*outcomes, *latest.outcomes)
-
-
-def _format_pending(pending: Sequence[PendingVariant]) -> str:
-    counts = Counter(it.state for it in pending)
-    states = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
-    return f"waiting for {pluralize(len(pending), 'variant')}: {states}"
 
 
 def list_unready(report: PassReport) -> list[PendingVariant]:

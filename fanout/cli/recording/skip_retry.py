@@ -8,23 +8,20 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.completion import complete_revisions
-from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.name_lookup import require_candidate, select_variants
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
-from fanout.cli.recording.record_options import (
-    RecordRequest,
-    reason_option,
-    subject_options,
-    with_request,
-)
 from fanout.cli.recording.record_session import (
+    RecordRequest,
     RecordSession,
-    evaluate_without,
-    format_recorded,
+    describe_record,
     open_record_session,
     print_decision,
+    reason_option,
+    revision_option,
+    subject_options,
+    with_request,
 )
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.errors import InvalidInput
@@ -52,20 +49,13 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
 
     @click.command(cls=VerbCommand, help=help_text)
     @subject_options
-    @click.option(
-        "--revision",
-        default="",
-        shell_complete=complete_revisions,
-        help="Revision to which the command applies.  [default: the candidate]",
-    )
+    @revision_option("Revision to which the command applies.  [default: the candidate]")
     @reason_option
-    @with_request
-    @with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
+    @with_request(*REPORT_FORMATS)
     def command(settings: Settings, request: RecordRequest, revision: str) -> ExitCode:
         with open_record_session(settings, request) as session:
             item, stage = session.item, request.stage
-            refuse_no_stage(item, stage)
-            spec = session.build_subject()
+            spec = session.build_subject(needs_stage=True)
             named_variants = tuple(spec.get("variants", ()))
             revision = _require_known(item, revision) or require_candidate(item, stage)
             spec |= {"action": action.value, "revision": revision, "reason": request.reason}
@@ -84,9 +74,8 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
             earlier_name = earlier.name if earlier else ""
             name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
         subject = f" for {pluralize(len(names), 'variant')} at {revision}"
-        recorded = format_recorded(settings, name, subject, is_repeated=earlier is not None)
-        before = evaluate_without(item, earlier)
-        effect = compare_evaluations(before, report, stage, revision, names)
+        recorded = describe_record(settings, name, subject, is_repeated=earlier is not None)
+        effect = compare_evaluations(item, earlier, report, stage, revision, names)
         print_decision(session.program, recorded, report, effect.message, notes)
         was_applied = (
             earlier is not None

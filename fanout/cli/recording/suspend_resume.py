@@ -11,20 +11,19 @@ from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import are_policies_unread
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.dry_run import print_consequences, print_new_records, print_recorded
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    RecordSession,
+    describe_record,
+    open_recording,
+    print_new_records,
+    print_recorded,
     reason_option,
     scope_options,
     with_request,
-)
-from fanout.cli.recording.record_session import (
-    RecordSession,
-    format_recorded,
-    open_recording,
     with_trace,
     write_record_traces,
 )
@@ -58,19 +57,22 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
         "this namespace.",
     )
     @reason_option
-    @with_request
-    @with_settings(READ_OPTIONS, records=True)
+    @with_request()
     def command(settings: Settings, request: RecordRequest, everything: bool) -> ExitCode:
-        _require_one_subject(request, everything=everything)
+        if everything and (request.policy or request.stage or request.variants):
+            other = request.policy or ("--stage" if request.stage else "--variant")
+            raise invalid_setting(f"--all and {other} exclude each other", "keep one of them")
+        if not everything and not request.policy:
+            raise invalid_setting("the policy is missing", "name a policy, or use --all")
         with open_recording(settings, request) as (program, author):
             if everything:
                 return exit_code_after(0, effect=_record_all(program, action, request, author))
             item = find_recordable_policy(program, request.policy)
-            recorded = _record_for_policy(RecordSession(program, item, request, author), action)
+            session = RecordSession(program, item, request, author)
+            recorded = _record_for_policy(session, action)
             _print_recorded(recorded, settings)
-            stop = recorded.name if action is Action.SUSPEND else ""
-            write_record_traces(program, [with_trace(item, stop, settings.now())])
-            print_consequences(program, item.resolved_policy)
+            session.write_traces(recorded.name if action is Action.SUSPEND else "")
+            session.print_consequences()
         return exit_code_after(0, effect=recorded.has_effect)
 
     return command
@@ -82,15 +84,6 @@ class _RecordedSuspension(Value):
     name: str = ""  # of the record; "": nothing was recorded
     note: str = ""  # why nothing was recorded, or why the subject stays suspended
     has_effect: bool = True
-
-
-def _require_one_subject(request: RecordRequest, *, everything: bool) -> None:
-    """Raise InvalidInput unless exactly one of a policy and `--all` is given."""
-    if everything and (request.policy or request.stage or request.variants):
-        subject = request.policy or ("--stage" if request.stage else "--variant")
-        raise invalid_setting(f"--all and {subject} exclude each other", "keep one of them")
-    if not everything and not request.policy:
-        raise invalid_setting("the policy is missing", "name a policy, or use --all")
 
 
 def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspension:
@@ -186,9 +179,7 @@ def _record_all(
 
 def _print_recorded(recorded: _RecordedSuspension, settings: Settings, subject: str = "") -> None:
     if recorded.name:
-        print_recorded(
-            settings, format_recorded(settings, recorded.name, subject, is_repeated=False)
-        )
+        print_recorded(settings, describe_record(settings, recorded.name, subject))
     if recorded.note:
         head = "still suspended" if recorded.name else "nothing to do"
         print_message(f"{head}{subject}: {recorded.note}", settings.color)

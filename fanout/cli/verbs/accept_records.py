@@ -5,25 +5,25 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.recording.record_options import (
+from fanout.cli.input.options import VerbCommand
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    describe_record,
+    open_record_session,
     policy_argument,
+    print_decision,
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
-from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.records.rewound_records import describe_missing_records
 
 
 @click.command(cls=VerbCommand)
 @policy_argument
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
@@ -44,21 +44,13 @@ def command(settings: Settings, request: RecordRequest) -> None:
         if item.error.reason != Reason.RECORDS_REWOUND:
             refuse_stopped(item)
         # Listed before the decision is recorded: after it, the older copy counts as complete.
-        missing = _format_missing(item)
-        spec = session.build_subject() | {
-            "action": Action.ACCEPT_RECORDS.value,
-            "reason": request.reason,
-        }
+        rewound = item.policy_state.rewound
+        if rewound is None or rewound.records is None:
+            unknown = "the missing records are unknown"
+            missing = [f"{unknown}; repeat the suspensions, approvals and reports that still apply"]
+        else:
+            missing = [f"missing from now on: {it}" for it in describe_missing_records(rewound)]
+        spec = session.build_subject()
+        spec |= {"action": Action.ACCEPT_RECORDS.value, "reason": request.reason}
         name, report = session.record_and_run(spec)
-    print_decision(
-        session.program, format_recorded(settings, name, is_repeated=False), report, "", missing
-    )
-
-
-def _format_missing(item: PolicyResult) -> list[str]:
-    """Return a line for each missing record, or one line if they are unknown."""
-    rewound = item.policy_state.rewound
-    if rewound is None or rewound.records is None:
-        unknown = "the missing records are unknown"
-        return [f"{unknown}; repeat the suspensions, approvals and reports that still apply"]
-    return [f"missing from now on: {line}" for line in describe_missing_records(rewound)]
+    print_decision(session.program, describe_record(settings, name), report, "", missing)

@@ -8,26 +8,27 @@ from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.completion import complete_checks, complete_revisions
+from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import select_variants
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
     find_approved,
     find_own_edits,
-    find_reviewed,
     format_not_counted,
     is_approver,
 )
-from fanout.cli.recording.dry_run import describe_record, print_consequences, print_recorded
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
     current_trees,
+    describe_record,
+    open_record_session,
+    print_recorded,
+    revision_option,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
@@ -39,20 +40,14 @@ from fanout.reconcile.pass_results import PolicyResult
 
 @click.command(cls=VerbCommand)
 @subject_options
-@click.option(
-    "--revision",
-    default="",
-    shell_complete=complete_revisions,
-    help="Revision of the drafts; required.",
-)
+@revision_option("Revision of the drafts; required.")
 @click.option(
     "--check",
     default="",
     shell_complete=complete_checks,
     help="Name of the approval check; required if the stage has several.",
 )
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Approve drafts of a stage.
 
@@ -77,14 +72,16 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         trees = spec["trees"] = current_trees(selected_variants, revision, written_only=True)
         if not trees:
             raise build_no_draft(item, stage, revision, selected_variants)
-        reviewed = find_reviewed(item, selected_variants, trees)
+        names = {variant.spec.name for variant in selected_variants}
+        variants = [it for it in (item.facts.variants if item.facts else ()) if it.name in names]
+        reviewed = [it for it in variants if it.draft and it.draft.tree in trees]
         approved = find_approved(item, rule, author, reviewed)
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
             name = session.append("Approval", spec, groups)
-            drafts = pluralize(len(trees), "draft")
-            print_recorded(settings, f"{describe_record(settings, 'Approval', name)} for {drafts}")
-            print_consequences(session.program, item.resolved_policy)
+            subject = f" for {pluralize(len(trees), 'draft')}"
+            print_recorded(settings, describe_record(settings, name, subject, "Approval"))
+            session.print_consequences()
     notes = (
         format_not_counted(rule, author, reviewed, groups),
         _format_repeated(rule, author, approved, is_complete=all_approved),

@@ -19,9 +19,8 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import OpenCluster, check_configuration, open_program
 from fanout.cli.terminal import set_commands
-from fanout.controller.cluster_operation import ClusterOperation
+from fanout.controller.cluster_operation import ClusterOperation, FinalizedInventory
 from fanout.controller.declaration_reader import SettlingTime
-from fanout.controller.finalized_inventory import FinalizedInventory
 from fanout.controller.loop_health import LoopObserver
 from fanout.message_commands import MessageCommands
 from fanout.values import replace
@@ -48,8 +47,13 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     """
     operation = parse_operation(settings, interval, hooks, listen)
     settings = replace(settings, is_controller=True, namespace="")
-    settings = replace(settings, commands=_choose_commands(settings))
-    set_commands(settings.commands)
+    # Messages advise commands of the machine on which it runs. In a pod without a kubeconfig the
+    # options are of no use to a reader, who is elsewhere.
+    given = () if settings.is_in_pod else settings.commands.options
+    options = (it for it in given if it[0] != "namespace")
+    commands = MessageCommands((("all_namespaces", ""), *options), in_cluster=True)
+    settings = replace(settings, commands=commands)
+    set_commands(commands)
     # Before anything is connected to: what is configured may be wrong.
     check_configuration(settings)
     cluster = open_watched_cluster(settings)
@@ -78,13 +82,3 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
                     on_loop=cluster_operation.connect,
                 )
     return ExitCode.OK
-
-
-def _choose_commands(settings: Settings) -> MessageCommands:
-    """Return the commands that messages advise: those of the machine on which it runs.
-
-    In a pod without a kubeconfig the options are of no use to a reader, who is elsewhere.
-    """
-    given = () if settings.is_in_pod else settings.commands.options
-    options = (it for it in given if it[0] != "namespace")
-    return MessageCommands((("all_namespaces", ""), *options), in_cluster=True)

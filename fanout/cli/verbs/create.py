@@ -1,23 +1,19 @@
 """`fanout create`: write new objects from flags, to a file or to stdout."""
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import (
-    ERROR_OPTIONS,
-    VerbCommand,
-    namespace_option,
-    with_settings,
-)
-from fanout.cli.output.manifest_files import build_exists_error, create_files
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
     PromotionTemplate,
     RepositoryTemplate,
+    build_exists_error,
     check_objects,
+    create_files,
 )
 from fanout.cli.output.printer import write_lines, write_stdout
 from fanout.cli.settings import STANDARD_INPUT, OutputFormat, Settings
@@ -63,28 +59,15 @@ def command() -> None:
 )
 @_dry_run_option
 @_with_file_settings
-def create_repository(  # noqa: PLR0913  # one argument for each option
-    settings: Settings,
-    *,
-    name: str,
-    url: str,
-    branch: str,
-    directory: str,
-    labels: tuple[str, ...],
-    forge: str,
-    secret: str,
-    dry_run: bool,
+def create_repository(
+    settings: Settings, *, name: str, labels: tuple[str, ...], dry_run: bool, **fields: Any
 ) -> None:
     """Create a Repository."""
     repository = RepositoryTemplate(
         name=name,
         namespace=settings.namespace or DEFAULT_NAMESPACE,
-        url=url,
-        branch=branch,
-        directory=directory,
         labels=dict(split_pair(it, "--label") for it in labels),
-        forge=forge,
-        secret=secret,
+        **fields,
     )
     _create("repository", name, str(repository), settings, dry_run=dry_run)
 
@@ -92,7 +75,10 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
 @command.command("policy", cls=VerbCommand)
 @click.argument("name")
 @click.option(
-    "--upstream", required=True, help="Name of the Repository object of the upstream repository."
+    "--upstream",
+    "repository",
+    required=True,
+    help="Name of the Repository object of the upstream repository.",
 )
 @click.option("--package", required=True, help="Path of the package in the upstream repository.")
 @click.option(
@@ -117,16 +103,14 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
 )
 @_dry_run_option
 @_with_file_settings
-def create_policy(  # noqa: PLR0913  # one argument for each option
+def create_policy(
     settings: Settings,
     *,
     name: str,
-    upstream: str,
-    package: str,
-    revision: str,
     downstream: tuple[str, ...],
     stages: str,
     dry_run: bool,
+    **fields: Any,
 ) -> None:
     """Create an UpstreamPolicy."""
     if bool(downstream) == bool(stages):
@@ -138,11 +122,9 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
     policy = PolicyTemplate(
         name=name,
         namespace=settings.namespace or DEFAULT_NAMESPACE,
-        repository=upstream,
-        package=package,
         stages=split_list(stages) or list(dict.fromkeys(stage for stage, _ in targets)),
-        revision=revision,
         downstream=targets,
+        **fields,
     )
     _create("policy", name, str(policy), settings, dry_run=dry_run)
 
@@ -170,16 +152,15 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
 )
 @_dry_run_option
 @_with_file_settings
-def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
+def create_promotion_policy(
     settings: Settings,
     *,
     name: str,
     policies: str,
     auto: str,
-    schedule: str,
-    time_zone: str,
     approvers: tuple[str, ...],
     dry_run: bool,
+    **fields: Any,
 ) -> None:
     """Create a PromotionPolicy."""
     members: dict[str, list[str]] = {}
@@ -190,9 +171,8 @@ def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
         namespace=settings.namespace or DEFAULT_NAMESPACE,
         policies=split_list(policies),
         automatic_stages=split_list(auto),
-        schedule=schedule,
-        time_zone=time_zone,
         approvers=members,
+        **fields,
     )
     _create("promotion-policy", name, str(promotion), settings, dry_run=dry_run)
 
@@ -211,9 +191,13 @@ def split_pair(text: str, flag: str) -> tuple[str, str]:
 
 
 def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: bool) -> None:
-    """Write the object to a new file, or print it."""
     check_objects(text)
-    path = _find_path(noun, name, settings)
+    files = [path for path in settings.files if path != STANDARD_INPUT]
+    if len(files) > 1:
+        raise invalid_setting("several files or directories are set", "give one", "-f")
+    path = files[0] if files else None
+    if path is not None and path.suffix not in (".yaml", ".yml"):
+        path /= f"{noun}-{name}.yaml"
     if path is not None and path.exists():
         raise build_exists_error([path])
     if path is None or dry_run:
@@ -224,13 +208,3 @@ def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: boo
         write_stdout(text)
     else:
         write_lines([f"created {path}"])
-
-
-def _find_path(noun: str, name: str, settings: Settings) -> Path | None:
-    """Return the file to write; None without `-f`."""
-    files = [path for path in settings.files if path != STANDARD_INPUT]
-    if len(files) > 1:
-        raise invalid_setting("several files or directories are set", "give one", "-f")
-    if not files:
-        return None
-    return files[0] if files[0].suffix in (".yaml", ".yml") else files[0] / f"{noun}-{name}.yaml"

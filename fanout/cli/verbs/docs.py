@@ -1,5 +1,6 @@
 """`fanout docs`: print the documentation and the examples that are installed with fanout."""
 
+from importlib import resources
 from pathlib import Path
 
 import click
@@ -7,10 +8,31 @@ from click.shell_completion import CompletionItem
 
 from fanout.api.field_errors import suggest_name
 from fanout.cli.command_errors import not_found
-from fanout.cli.documentation import find_directory, find_pages
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, write_stdout
 from fanout.cli.settings import Settings
+
+_PACKAGE = Path(str(resources.files("fanout")))
+SUFFIXES = (".md", ".yaml")
+
+
+def find_directory() -> Path:
+    """Return the directory with `docs/` and `policies/`: in the package, or in its source tree."""
+    installed = _PACKAGE / "pages"
+    return installed if installed.is_dir() else _PACKAGE.parent
+
+
+def find_pages() -> dict[str, Path]:
+    """Return the pages by topic, such as `concepts/gates` or `policies/clusters.yaml`, sorted."""
+    root = find_directory()
+    paths = [*(root / "docs").rglob("*.md"), *(root / "policies").glob("*")]
+    topics = {_build_topic(path.relative_to(root)): path for path in paths}
+    return {topic: topics[topic] for topic in sorted(topics) if topics[topic].suffix in SUFFIXES}
+
+
+def _build_topic(path: Path) -> str:
+    below = path.relative_to("docs") if path.parts[0] == "docs" else path
+    return str(below.with_suffix("") if below.suffix == ".md" else below)
 
 
 def _complete_topic(

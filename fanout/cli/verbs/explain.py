@@ -20,11 +20,7 @@ from fanout.cli.input.name_lookup import (
 )
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.input.variant_files import open_variant_files
-from fanout.cli.output.explanation_text import (
-    ExplanationLayout,
-    format_explanation,
-    format_fleet,
-)
+from fanout.cli.output.explanation_text import ExplanationLayout, format_explanation, format_fleet
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.text_layout import text_width

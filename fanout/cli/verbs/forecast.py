@@ -69,8 +69,16 @@ def command(
     with open_program(settings, check=False) as program:
         faults = report_input_errors(program.check_input(), settings.namespace)
         item = _find_policy(program, policy)
-        target = _choose_revision(item, revision)
-        forecasts = _forecast_stages(program.read_declared(), item, target, takes)
+        facts = item.facts
+        revisions = facts.revisions if facts is not None else ()
+        target = revision or next(reversed(revisions), "")
+        if target not in revisions:
+            raise build_not_found("revision", [target or "at all"], revisions)
+        assert facts is not None, "a policy without a problem was judged"
+        subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+        durations = _parse_durations(takes, facts)
+        next_sweep = _find_next_sweep(program.read_declared(), subject)
+        forecasts = forecast_stages(facts, target, next_sweep, durations)
     views = [_serialize_forecast(item, stage, target, it) for stage, it in forecasts.items()]
     print_objects(views, _COLUMNS, settings)
     if faults:
@@ -93,25 +101,6 @@ def _find_policy(program: Program, policy: str) -> PolicyResult:
     if policies[0].error is not None:
         raise policies[0].error
     return policies[0]
-
-
-def _choose_revision(item: PolicyResult, revision: str | None) -> str:
-    """Return the revision, by default the newest. Raises InvalidInput for an unknown one."""
-    revisions = item.facts.revisions if item.facts is not None else ()
-    chosen = revision or next(reversed(revisions), "")
-    if chosen not in revisions:
-        raise build_not_found("revision", [chosen or "at all"], revisions)
-    return chosen
-
-
-def _forecast_stages(
-    declared: DeclaredObjects, item: PolicyResult, revision: str, takes: Sequence[str]
-) -> Mapping[str, ForecastResult]:
-    facts = item.facts
-    assert facts is not None, "a policy without a problem was judged"
-    subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
-    durations = _parse_durations(takes, facts)
-    return forecast_stages(facts, revision, _find_next_sweep(declared, subject), durations)
 
 
 def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:

@@ -8,13 +8,9 @@ from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_policy
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.graph.dot_drawing import draw_dot
-from fanout.cli.output.graph.mermaid_drawing import draw_mermaid
-from fanout.cli.output.graph.stage_graph import StageGraph, build_graph
-from fanout.cli.output.graph.svg_drawing import draw_svg
-from fanout.cli.output.graph.text_drawing import draw_text
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import write_stdout
+from fanout.cli.output.stage_graph import build_graph, draw_dot, draw_mermaid, draw_svg, draw_text
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
@@ -51,11 +47,9 @@ def command(settings: Settings, policy: str, language: str) -> ExitCode:
         item = find_policy(program, policy)
     if item.error is not None:
         print_message(f"{item.title}: {item.error}", settings.color, fg="red")
-    write_stdout(_draw(build_graph(item), language))
-    return ExitCode.SOME_FAILED if faults or item.error is not None else ExitCode.OK
-
-
-def _draw(graph: StageGraph, language: str) -> str:
+    graph = build_graph(item)
     if language == "text":
-        return draw_text(graph, terminal_width(sys.stdout) or _PIPE_WIDTH)
-    return _DRAWERS[language](graph)
+        write_stdout(draw_text(graph, terminal_width(sys.stdout) or _PIPE_WIDTH))
+    else:
+        write_stdout(_DRAWERS[language](graph))
+    return ExitCode.SOME_FAILED if faults or item.error is not None else ExitCode.OK

@@ -20,7 +20,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.plan.history.history_entry import HistoryEntry, StageRevision, group_by_stage
+from fanout.plan.history.history_entry import HistoryEntry, group_by_stage
 from fanout.present.history_views import HistoryViews
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.pass_results import PolicyResult
@@ -42,23 +42,10 @@ def _format_passed(item: Object) -> str:
     return f"after {format_duration(elapsed)}"
 
 
-def _format_stage_admissions(item: Object) -> str:
-    return "; ".join(it["message"] for it in item["status"]["admissions"])
-
-
-def _format_tag(item: Object) -> str:
-    """Return the tag without the path, which the variant has in common."""
-    return str(item["status"]["tag"]).rpartition("/")[2]
-
-
 def _format_evidence(item: Object) -> str:
     """Return the last answer of each check."""
     results = {it["check"]: it["result"] for it in item["status"]["evidence"]}
     return ",".join(f"{check}={result}" for check, result in results.items())
-
-
-def _format_approvals(item: Object) -> str:
-    return ",".join(dict.fromkeys(it["by"] for it in item["status"]["approvals"]))
 
 
 _STAGE_COLUMNS = (
@@ -73,7 +60,11 @@ _STAGE_COLUMNS = (
     TableColumn("PASSED", _format_passed, priority=2),
     TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
     TableColumn("DROPPED", lambda item: item["status"]["dropped"], wide=True),
-    TableColumn("RELEASED BY", _format_stage_admissions, cut_width=22),
+    TableColumn(
+        "RELEASED BY",
+        lambda item: "; ".join(it["message"] for it in item["status"]["admissions"]),
+        cut_width=22,
+    ),
 )
 _PUBLICATION_COLUMNS = (
     TableColumn(
@@ -81,12 +72,17 @@ _PUBLICATION_COLUMNS = (
         lambda item: _format_time(item["metadata"]["creationTimestamp"]),
         priority=0,
     ),
-    TableColumn("TAG", _format_tag, priority=0),
+    # Without the path, which the publications of a variant have in common.
+    TableColumn("TAG", lambda item: item["status"]["tag"].rpartition("/")[2], priority=0),
     TableColumn("REVISION", lambda item: item["spec"]["revision"], priority=0),
     TableColumn("COMMIT", lambda item: item["status"]["commit"][:_SHORT_DIGITS], priority=3),
     TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
     TableColumn("EVIDENCE", _format_evidence, priority=2),
-    TableColumn("APPROVED BY", _format_approvals, wide=True),
+    TableColumn(
+        "APPROVED BY",
+        lambda item: ",".join(dict.fromkeys(it["by"] for it in item["status"]["approvals"])),
+        wide=True,
+    ),
     TableColumn("DROPPED", lambda item: len(item["status"]["dropped"]), priority=3),
     TableColumn("RELEASED BY", lambda item: item["status"]["admission"]["message"], cut_width=22),
     TableColumn("REPOSITORY", lambda item: item["spec"]["repository"], wide=True),
@@ -144,9 +140,11 @@ def command(
         shown = [views.publication(it) for it in entries if start is None or it.at >= start]
         objects = dump_views(shown)
     else:
-        groups = _select_groups(history, stage)
+        groups = group_by_stage(history.entries, history.verdicts)
         objects = dump_views(
-            views.stage_revision(it) for it in groups if start is None or it.began >= start
+            views.stage_revision(it)
+            for it in groups
+            if stage in ("", it.stage) and (start is None or it.began >= start)
         )
     newest_first = objects[::-1][:limit]
     if newest_first or not settings.output.is_table:
@@ -174,11 +172,6 @@ def _list_stages(item: PolicyResult, history: PolicyHistory) -> list[str]:
     declared = [rule.name for rule in item.rules]
     past = sorted({entry.recorded.stage for entry in history.entries} - set(declared) - {""})
     return [*declared, *past]
-
-
-def _select_groups(history: PolicyHistory, stage: str) -> list[StageRevision]:
-    groups = group_by_stage(history.entries, history.verdicts)
-    return [group for group in groups if stage in ("", group.stage)]
 
 
 def _select_entries(

@@ -50,10 +50,6 @@ class _Item(NamedTuple):
         meta = as_mapping(as_mapping(self.value).get("metadata"))
         return not namespace or (meta.get("namespace") or DEFAULT_NAMESPACE) == namespace
 
-    def find_line(self, path: FieldPath) -> int:
-        """Return the line of a field, or of its nearest ancestor in the file."""
-        return self.document.line_of((*self.prefix, *path))
-
     def __str__(self) -> str:
         """Return `Kind/name`, as far as the object has them."""
         name = as_mapping(as_mapping(self.value).get("metadata")).get("name")
@@ -100,17 +96,24 @@ def _import_objects(
     settings: Settings, translate: Callable[[Sequence[Any]], ImportResult]
 ) -> ExitCode:
     """Translate the objects of -f, print the result, and report what has no translation."""
-    items = [
-        item for item in _read_items(settings.require_files()) if item.is_in(settings.namespace)
-    ]
-    imported = translate([item.value for item in items])
-    remarks = [(index, items[index].find_line(it.path), it) for index, it in imported.remarks]
+    items = [it for it in _read_items(settings.require_files()) if it.is_in(settings.namespace)]
+    imported = translate([it.value for it in items])
+    remarks: list[tuple[int, int, Remark]] = []
+    for index, remark in imported.remarks:
+        path = (*items[index].prefix, *remark.path)
+        remarks.append((index, items[index].document.line_of(path), remark))
     for index, line, remark in sorted(remarks, key=lambda entry: entry[:2]):
-        _report_remark(items[index], line, remark, settings)
+        item = items[index]
+        where = ErrorLocation(str(item), format_path(remark.path), item.file, line)
+        sentence = str(Finding(where, remark.problem, remark.remedy))
+        if remark.is_lost:
+            print_message(sentence, settings.color, fg="yellow")
+        else:
+            print_message(f"note: {sentence}", settings.color)
     if settings.output is OutputFormat.JSON:
         print_value(build_list(imported.objects), OutputFormat.JSON)
     else:
-        write_stdout(dump_all([dict(item) for item in imported.objects]))
+        write_stdout(dump_all([dict(it) for it in imported.objects]))
     return ExitCode.OK if imported.is_complete else ExitCode.SOME_FAILED
 
 
@@ -146,15 +149,6 @@ def _build_validator(sandbox: Sandbox) -> ObjectValidator:
         ]
 
     return validate_expressions
-
-
-def _report_remark(item: _Item, line: int, remark: Remark, settings: Settings) -> None:
-    where = ErrorLocation(str(item), format_path(remark.path), item.file, line)
-    sentence = str(Finding(where, remark.problem, remark.remedy))
-    if remark.is_lost:
-        print_message(sentence, settings.color, fg="yellow")
-    else:
-        print_message(f"note: {sentence}", settings.color)
 
 
 def _read_items(paths: Iterable[Path]) -> Iterator[_Item]:

@@ -9,18 +9,14 @@ import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import (
-    ERROR_OPTIONS,
-    VerbCommand,
-    namespace_option,
-    with_settings,
-)
-from fanout.cli.output.manifest_files import build_exists_error, create_files
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
     PromotionTemplate,
     RepositoryTemplate,
+    build_exists_error,
     check_objects,
+    create_files,
     format_clusters,
     join_documents,
 )
@@ -170,7 +166,12 @@ def _build_files(
         repositories.append(
             RepositoryTemplate(names.add(wanted), namespace, _absolute(url), comment=comment)
         )
-    pairs = _pair_stages(stages, [it.name for it in repositories[1:]])
+    targets = [it.name for it in repositories[1:]]
+    # In their order; surplus ones go with the last of the other.
+    pairs = [
+        (stages[min(index, len(stages) - 1)], targets[min(index, len(targets) - 1)])
+        for index in range(max(len(stages), len(targets)))
+    ]
     policy = PolicyTemplate(
         name=name,
         namespace=namespace,
@@ -191,15 +192,6 @@ def _build_files(
     if with_clusters:
         texts[policies / "clusters.yaml"] = format_clusters(namespace, pairs)
     return texts
-
-
-def _pair_stages(stages: Sequence[str], repositories: Sequence[str]) -> list[tuple[str, str]]:
-    """Pair stages and repositories in their order; surplus ones go with the last of the other."""
-    count = max(len(stages), len(repositories))
-    return [
-        (stages[min(index, len(stages) - 1)], repositories[min(index, len(repositories) - 1)])
-        for index in range(count)
-    ]
 
 
 class _UniqueNames:

@@ -14,7 +14,6 @@ from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import open_program
 from fanout.errors import InvalidInput
-from fanout.plan.actions import Plan
 from fanout.reconcile.pass_scope import PassMode
 
 
@@ -54,21 +53,16 @@ def command(
             observed = program.observe(mode)
         estimate = program.estimate_calls(observed)
     if out is not None:
-        _save_plan(observed.plan, out)
+        plan = json.dumps(observed.plan.as_json(), indent=2, sort_keys=True)
+        try:
+            out.write_text(f"{plan}\n", encoding="utf-8")
+        except OSError as error:
+            raise _build_unwritable(out, str(error.strerror)) from error
     print_plan(observed, estimate, settings, faults)
     code = ExitCode.SOME_FAILED if faults or observed.fix_count else ExitCode.OK
     return (
         detailed_exit_code(code, changes=bool(observed.printed_plan)) if how["detailed"] else code
     )
-
-
-def _save_plan(plan: Plan, out: Path) -> None:
-    try:
-        out.write_text(
-            json.dumps(plan.as_json(), indent=2, sort_keys=True) + "\n", encoding="utf-8"
-        )
-    except OSError as error:
-        raise _build_unwritable(out, str(error.strerror)) from error
 
 
 def _build_unwritable(out: Path, why: str) -> InvalidInput:

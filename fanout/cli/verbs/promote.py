@@ -8,9 +8,7 @@ import click
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.completion import complete_revisions
-from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
-from fanout.cli.input.options import READ_OPTIONS, with_settings
+from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import (
@@ -22,20 +20,17 @@ from fanout.cli.recording.decision_effect import (
     report_unpublished,
     select_drafts,
 )
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    describe_record,
+    open_record_session,
+    print_decision,
     reason_option,
+    revision_option,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import (
-    evaluate_without,
-    format_recorded,
-    open_record_session,
-    print_decision,
-)
 from fanout.cli.recording.rollout_waiting import (
-    WAIT_UNTIL_PUBLISHED,
     WaitCommand,
     refuse_with_wait,
     wait_option,
@@ -51,12 +46,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 @click.command(cls=WaitCommand)
 @subject_options
-@click.option(
-    "--revision",
-    default="",
-    shell_complete=complete_revisions,
-    help="Revision to publish.  [default: the candidate]",
-)
+@revision_option("Revision to publish.  [default: the candidate]")
 @click.option(
     "--override",
     "overrides",
@@ -70,11 +60,10 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
     help="Publish the variants of --variant even if they have undecided merge "
     "conflicts. The values in their drafts are published.",
 )
-@wait_option(WAIT_UNTIL_PUBLISHED)
+@wait_option()
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
-@with_request
-@with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
+@with_request(*REPORT_FORMATS)
 def command(
     settings: Settings,
     request: RecordRequest,
@@ -100,8 +89,7 @@ def command(
     overrides_verification = OverridableGate.VERIFICATION.value in overrides
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage
-        refuse_no_stage(item, stage)
-        spec = session.build_subject()
+        spec = session.build_subject(needs_stage=True)
         candidate = _require_known(item, revision) or require_candidate(item, stage)
         if accept_conflicts:
             refuse_unnamed(item, request.variants)
@@ -132,13 +120,12 @@ def command(
         name, report = session.record_and_run(spec, earlier.name if earlier else "")
         covered = _names_of(selection.variants)
         report, is_reached = wait_until_published(session, report, covered, candidate)
-    recorded = format_recorded(settings, name, f" for {candidate}", is_repeated=earlier is not None)
+    recorded = describe_record(settings, name, f" for {candidate}", is_repeated=earlier is not None)
     covered_trees = () if covers_others else trees
     if trees or not overrides_verification:
         effect = promotion_effect(report, stage, names, candidate, covered_trees, earlier)
     else:
-        before = evaluate_without(item, earlier)
-        effect = compare_evaluations(before, report, stage, candidate, covered)
+        effect = compare_evaluations(item, earlier, report, stage, candidate, covered)
     notes = (
         *report_undrafted(item, selection.variants, covered_trees, candidate),
         *report_unpublished(report, stage, covered, candidate),

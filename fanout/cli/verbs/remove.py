@@ -10,7 +10,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.results import Hold
-from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.command_errors import invalid_setting, not_found, nothing_to_do
 from fanout.cli.input.completion import complete_policies, complete_variants
 from fanout.cli.input.name_lookup import (
     find_named_variants,
@@ -18,16 +18,19 @@ from fanout.cli.input.name_lookup import (
     find_policy,
     match_orphaned,
 )
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.recording.dry_run import print_new_records, print_recorded
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    RecordSession,
+    describe_record,
+    open_record_session,
+    print_new_records,
+    print_recorded,
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import RecordSession, format_recorded, open_record_session
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
@@ -57,8 +60,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.option("--all-gone", is_flag=True, help="Remove all variants whose targets no longer exist.")
 @click.option("--edited", is_flag=True, help="Remove the package even if it has downstream edits.")
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(
     settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
 ) -> ExitCode:
@@ -103,7 +105,7 @@ def command(
             earlier = _find_earlier_removal(session, variant)
             if earlier is None:
                 raise
-            recorded = format_recorded(settings, earlier.name, "; it is applied", is_repeated=True)
+            recorded = describe_record(settings, earlier.name, "; it is applied", is_repeated=True)
             print_recorded(settings, recorded)
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
@@ -167,21 +169,15 @@ def _select_names(
     *,
     all_orphaned: bool,
 ) -> list[str]:
-    """Return the names of the variants to remove. Raises InvalidInput if there is none."""
-    if all_orphaned:
-        return _select_orphaned(item, variant, declared, now)
-    if item.resolved_policy.upstream_policy is None and variant is None:
-        return [item.resolved_policy.name]
-    return [_resolve_name(item, variant or "", declared)]
+    """Return the names of the variants to remove.
 
-
-def _select_orphaned(
-    item: PolicyResult, variant: str | None, declared: DeclaredObjects, now: datetime
-) -> list[str]:
-    """Return all orphaned variants.
-
-    Raises InvalidInput if the files leave it uncertain which these are.
+    Raises InvalidInput if there is none, and for all orphaned ones if the files leave it uncertain
+    which these are.
     """
+    if not all_orphaned:
+        if item.resolved_policy.upstream_policy is None and variant is None:
+            return [item.resolved_policy.name]
+        return [_resolve_name(item, variant or "", declared)]
     if variant is not None:
         raise invalid_setting("VARIANT and --all-gone exclude each other", "keep one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
@@ -194,11 +190,8 @@ def _select_orphaned(
             remedy="run `fanout validate` and correct the error, or name a variant",
         )
     if not item.orphans:
-        raise InvalidInput(
-            f"{item.title} has no variant without a target",
-            reason="NothingToDo",
-            remedy="run `fanout get targets`",
-        )
+        problem = f"{item.title} has no variant without a target"
+        raise nothing_to_do(problem, "run `fanout get targets`")
     return [orphan.name for orphan in item.orphans]
 
 
@@ -218,11 +211,10 @@ def _find_closed_window(
     is_declared = policy.upstream_policy is not None or policy.is_being_deleted
     is_swept = is_declared and orphaned.issuperset(names)
     if settings.uses_cluster and not is_swept:
-        raise InvalidInput(
+        raise nothing_to_do(
             "the controller removes only variants of a policy whose target no longer exists, not"
             f" {format_names(names)}",
-            reason="NothingToDo",
-            remedy="delete the PackageVariant, or wait until the variant is ready at its new path",
+            "delete the PackageVariant, or wait until the variant is ready at its new path",
         )
     if window_hold is not None and not is_swept:
         problem, reason = describe_hold(window_hold), window_hold.reason

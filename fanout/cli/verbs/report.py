@@ -10,12 +10,19 @@ import click
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.input.completion import complete_checks, complete_revisions
-from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.recording.dry_run import describe_record, print_consequences, print_recorded
-from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
-from fanout.cli.recording.record_session import RecordSession, open_record_session
+from fanout.cli.input.completion import complete_checks
+from fanout.cli.input.name_lookup import find_recordable_policy, select_variants
+from fanout.cli.input.options import VerbCommand
+from fanout.cli.recording.record_session import (
+    RecordRequest,
+    RecordSession,
+    describe_record,
+    open_record_session,
+    print_recorded,
+    revision_option,
+    subject_options,
+    with_request,
+)
 from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import CheckRule
@@ -48,7 +55,12 @@ def resolve_commit(
     """
     place = label_stage(stage)
     commit = _expand_prefix(commit_id.lower(), place, variants)
-    states = _repository_states(variants)
+    states_by_identity = {
+        it.observed.repository_state.identity: it.observed.repository_state
+        for it in variants
+        if it.observed.repository_state.failure is None
+    }
+    states = [states_by_identity[key] for key in sorted(states_by_identity)]
     if not drafted and not any(_branch_contains(state, commit, git) for state in states):
         searched = ", ".join(state.remote.url for state in states) or "none"
         raise not_found(
@@ -102,15 +114,6 @@ def _known_commits(variants: Sequence[RenderedVariant]) -> Iterable[str]:
             yield newest
 
 
-def _repository_states(variants: Sequence[RenderedVariant]) -> list[RepositoryState]:
-    states = {
-        variant.observed.repository_state.identity: variant.observed.repository_state
-        for variant in variants
-        if variant.observed.repository_state.failure is None
-    }
-    return [states[key] for key in sorted(states)]
-
-
 def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
     with git.reader(view.remote) as reader:
         return bool(view.head) and reader.has(commit) and reader.contains(view.head, commit)
@@ -125,13 +128,10 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
     type=click.Choice(["passed", "failed", "pending"]),
     help="Result of the check.",
 )
-@click.option(
-    "--revision", default="", shell_complete=complete_revisions, help="Revision that was checked."
-)
+@revision_option("Revision that was checked.")
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details of the result.")
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
@@ -147,11 +147,16 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         )
     # Checked before the program is opened: evidence is never changed, so a wrong link would
     # stay in it.
-    _require_link(options["link"])
+    link = options["link"]
+    if not re.fullmatch(LINK, link):
+        raise invalid_setting(
+            f"{link} is not a valid web address",
+            "write one that begins with https:// or http://",
+            "--link",
+        )
     with open_record_session(settings, request, find_recordable_policy) as session:
         item, stage = session.item, request.stage
-        refuse_no_stage(item, stage)
-        spec = session.build_subject()
+        spec = session.build_subject(needs_stage=True)
         drafted = _is_draft_check(item, stage, options["check"])
         stage_variants = select_variants(item, stage, spec.get("variants", ()))
         if options["commit"]:
@@ -163,9 +168,9 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
         name = earlier or session.append("Evidence", spec)
-        line = describe_record(settings, "Evidence", name, is_repeated=bool(earlier))
+        line = describe_record(settings, name, kind="Evidence", is_repeated=bool(earlier))
         print_recorded(settings, line)
-        print_consequences(session.program, item.resolved_policy)
+        session.print_consequences()
 
 
 def _find_equal_report(
@@ -203,15 +208,6 @@ def _find_equal_report(
         if since >= earlier.at or is_later:
             return ""
     return earlier.name
-
-
-def _require_link(link: str) -> None:
-    if not re.fullmatch(LINK, link):
-        raise invalid_setting(
-            f"{link} is not a valid web address",
-            "write one that begins with https:// or http://",
-            "--link",
-        )
 
 
 def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:

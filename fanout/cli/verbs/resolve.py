@@ -1,24 +1,22 @@
 """`fanout resolve`: decide merge conflicts of drafts by recorded Decisions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.recording.dry_run import print_consequences
-from fanout.cli.recording.record_options import (
+from fanout.cli.command_errors import invalid_setting, nothing_to_do
+from fanout.cli.input.options import VerbCommand
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    open_record_session,
     reason_option,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
-from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes
@@ -37,8 +35,7 @@ from fanout.reconcile.pass_results import PolicyResult
     "conflicts, and KEY=SIDE decides the conflict with this key; can be repeated.",
 )
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 
@@ -62,20 +59,15 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
             # Nothing is left to decide, perhaps because an earlier run of this command decided it.
             decisions = build_decisions(include_decided=True)
             if not decisions or not all(map(session.find_equal_decision, decisions)):
-                raise _build_nothing_to_decide(item, by_key)
+                conflict = "such a conflict" if by_key else "an undecided conflict"
+                raise nothing_to_do(
+                    f"no selected draft of {item.title} has {conflict}",
+                    "run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
+                )
         for decision in decisions:
             drafts = pluralize(len(decision["variants"]), "draft")
             session.record_once(decision, f" for {drafts} at {decision['revision']}")
-        print_consequences(session.program, item.resolved_policy)
-
-
-def _build_nothing_to_decide(item: PolicyResult, by_key: Winners) -> InvalidInput:
-    conflict = "such a conflict" if by_key else "an undecided conflict"
-    return InvalidInput(
-        f"no selected draft of {item.title} has {conflict}",
-        reason="NothingToDo",
-        remedy="run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
-    )
+        session.print_consequences()
 
 
 def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners]:
@@ -137,7 +129,9 @@ def _group_choices(
     for variant, conflicts in drafts:
         draft = find_release_draft(variant)
         assert draft is not None, "only a draft has conflicts"
-        choices = _choose_sides(conflicts, default_side, by_key)
+        choices = {it.key: by_key.get(it.key, default_side or it.winner) for it in conflicts}
+        if by_key and default_side is None:
+            choices = {key: side for key, side in choices.items() if key in by_key}
         if choices:
             key = (draft.trailers.revision, frozenset(choices.items()))
             groups.setdefault(key, []).append(variant.spec.name)
@@ -149,11 +143,3 @@ def _group_choices(
         }
         for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1])
     ]
-
-
-def _choose_sides(
-    conflicts: Sequence[MergeDispute], default_side: MergeSide | None, by_key: Winners
-) -> Mapping[str, MergeSide]:
-    if by_key and default_side is None:
-        return {it.key: by_key[it.key] for it in conflicts if it.key in by_key}
-    return {it.key: by_key.get(it.key, default_side or it.winner) for it in conflicts}

@@ -2,8 +2,8 @@
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
+from fanout.cli.command_errors import nothing_to_do
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
-from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.plan.rendered_variant import RenderedVariant
@@ -45,11 +45,8 @@ def _choose_failed(
     if not retried:
         subject = format_names(names) if names else label_stage(stage)
         detail = f": {notes[0]}" if notes else ""
-        raise InvalidInput(
-            f"no variant of {subject} has failed at {revision}{detail}",
-            reason="NothingToDo",
-            remedy="run `fanout explain`",
-        )
+        problem = f"no variant of {subject} has failed at {revision}{detail}"
+        raise nothing_to_do(problem, "run `fanout explain`")
     return retried, notes
 
 

@@ -5,29 +5,25 @@ import click
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.record_objects import ApprovalSpec
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
-from fanout.cli.recording.dry_run import print_consequences, print_recorded
-from fanout.cli.recording.record_options import RecordRequest, policy_argument, with_request
 from fanout.cli.recording.record_session import (
+    RecordRequest,
     open_record_session,
-    with_trace,
-    write_record_traces,
+    policy_argument,
+    print_recorded,
+    with_request,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.gates.approval_index import find_revoked
-from fanout.gates.gate_rules import ApprovalRule
-from fanout.plan.records.policy_records import RecordEntry
-from fanout.reconcile.pass_results import PolicyResult
 
 
 @click.command(cls=VerbCommand)
 @policy_argument
 @click.argument("approval")
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
     """Revoke an approval.
 
@@ -53,15 +49,19 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         facts = item.facts
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
             print_message(f"nothing to do: {name} is already revoked", settings.color)
-            write_record_traces(session.program, [item])
+            session.write_traces()
             return ExitCode.OK
-        rule = _find_rule(item, revoked_approval)
+        assert isinstance(revoked_approval.spec, ApprovalSpec), "it is an approval"
+        check_key = (revoked_approval.spec.stage, revoked_approval.spec.check)
+        stages = facts.stages if facts else ()
+        rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.approvals}
+        rule = rules.get(check_key)  # None if no stage requires it any more
         groups = session.find_groups(rule) if rule is not None else frozenset()
         spec = {**revoked_approval.fields, "revokes": name}
         revoked = session.append("Approval", spec, groups)
         print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
-        write_record_traces(session.program, [with_trace(item, revoked, settings.now())])
-        print_consequences(session.program, item.resolved_policy)
+        session.write_traces(revoked)
+        session.print_consequences()
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
     is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(
         revoked_approval.by
@@ -74,15 +74,3 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         )
         return ExitCode.NO_EFFECT
     return ExitCode.OK
-
-
-def _find_rule(item: PolicyResult, approval: RecordEntry) -> ApprovalRule | None:
-    """Return the approval check that the approval was for.
-
-    None if no stage requires it any more.
-    """
-    assert isinstance(approval.spec, ApprovalSpec), "it is an approval"
-    check_key = (approval.spec.stage, approval.spec.check)
-    rules = item.facts.stages if item.facts else ()
-    rules_by_check = {(stage.name, rule.name): rule for stage in rules for rule in stage.approvals}
-    return rules_by_check.get(check_key)

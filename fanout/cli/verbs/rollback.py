@@ -1,26 +1,27 @@
 """`fanout rollback`: return a stage or variants to an earlier revision."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
-from fanout.cli.input.completion import complete_revisions
-from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
-from fanout.cli.input.options import READ_OPTIONS, with_settings
+from fanout.cli.command_errors import invalid_setting, nothing_to_do
+from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.confirmation import confirm, require_terminal
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    describe_record,
+    open_record_session,
+    print_decision,
     reason_option,
+    revision_option,
     subject_options,
     with_request,
 )
-from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
 from fanout.cli.recording.rollout_waiting import (
-    WAIT_UNTIL_PUBLISHED,
     WaitCommand,
     refuse_with_wait,
     wait_option,
@@ -28,6 +29,7 @@ from fanout.cli.recording.rollout_waiting import (
 )
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program
+from fanout.cli.terminal import escape_control
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_wording import format_names, label_stage
@@ -36,7 +38,7 @@ from fanout.gates.rollback_pins import Pin
 from fanout.plan.actions import ActionKind
 from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.rollback.rollback_selection import list_published_revisions
 from fanout.values import replace
 
@@ -56,9 +58,7 @@ def find_rollback_revision(
     """
     subject = _format_subject(item, stage)
     if not variants:
-        raise InvalidInput(
-            f"{subject} has no variants", reason="NothingToDo", remedy="run `fanout get variants`"
-        )
+        raise nothing_to_do(f"{subject} has no variants", "run `fanout get variants`")
     active = _active_rollbacks(item, stage, [variant.spec.name for variant in variants])
     # Running the verb again continues an active rollback instead of going back one revision
     # further.
@@ -175,12 +175,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 
 @click.command(cls=WaitCommand)
 @subject_options
-@click.option(
-    "--revision",
-    default="",
-    shell_complete=complete_revisions,
-    help="Revision to return to.  [default: the revision published before the current one]",
-)
+@revision_option("Revision to return to.  [default: the revision published before the current one]")
 @click.option(
     "--override",
     "overrides",
@@ -191,10 +186,9 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 @click.option(
     "-y", "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
 )
-@wait_option(WAIT_UNTIL_PUBLISHED)
+@wait_option()
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
+@with_request(*REPORT_FORMATS)
 def command(
     settings: Settings,
     request: RecordRequest,
@@ -214,12 +208,15 @@ def command(
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run
-    if not is_confirmed:
-        require_terminal()
+    if not is_confirmed and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise invalid_setting(
+            "confirmation is required, and there is no terminal",
+            "add --yes, or use --dry-run to see the effect",
+            "--yes",
+        )
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage
-        refuse_no_stage(item, stage)
-        spec = session.build_subject()
+        spec = session.build_subject(needs_stage=True)
         names = spec.get("variants", ())
         variants = select_variants(item, stage, names)
         revision = find_rollback_revision(session.program, item, stage, variants, revision)
@@ -237,16 +234,17 @@ def command(
         name, report = session.record_and_run(spec, earlier)
         # A draft is published in the pass after the one that wrote it. No review is needed in
         # between, because the package was published before.
-        has_drafted = _has_drafted(report)
+        has_drafted = any(
+            it.is_done and it.action.kind is ActionKind.WRITE_DRAFT for it in report.outcomes
+        )
         if has_drafted and not settings.plans_only:
             second = session.run_pass()
             report = replace(second, outcomes=(*report.outcomes, *second.outcomes))
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    recorded = format_recorded(
-        settings, name, f": back to {revision}{hint}", is_repeated=bool(earlier)
-    )
+    subject = f": back to {revision}{hint}"
+    recorded = describe_record(settings, name, subject, is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted
@@ -257,5 +255,12 @@ def command(
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
 
 
-def _has_drafted(report: PassReport) -> bool:
-    return any(it.is_done and it.action.kind is ActionKind.WRITE_DRAFT for it in report.outcomes)
+def confirm(lines: Sequence[str], question: str) -> None:
+    """Show the lines and ask the question. Raises InvalidInput if the answer is no.
+
+    Shown in spite of --quiet, because a person is to answer.
+    """
+    for line in lines:
+        click.echo(escape_control(line), err=True)
+    if not click.confirm(question, default=False, err=True):
+        raise InvalidInput("not confirmed; nothing was recorded", reason="NothingToDo")

@@ -1,6 +1,6 @@
 """`fanout schedule`: print the meaning of cron lines and windows."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -24,49 +24,34 @@ from fanout.calendar.time_zone import parse_zone
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
-from fanout.cli.input.options import (
-    ERROR_OPTIONS,
-    VerbCommand,
-    namespace_option,
-    with_settings,
-)
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.gates.policy_windows import build_calendars
-from fanout.values import Value
 
 UTC_NAME = "UTC"
 Result = TypeVar("Result")
 
 
-class WindowFlags(Value):
-    """Windows given as flags; all of them have the same duration or end."""
+def parse_window_flags(
+    flags: Mapping[str, Any],
+) -> tuple[tuple[PublicationCalendar, ...], ZoneInfo]:
+    """Return the calendar of the flags, and its time zone. Raises InvalidInput naming the flag.
 
-    allow: Sequence[str]
-    deny: Sequence[str]
-    duration: str
-    until: str
-    zone: str
-
-    def __bool__(self) -> bool:
-        """Return whether any window flag is given; a time zone alone is none."""
-        return bool(self.allow or self.deny or self.duration or self.until)
-
-
-def parse_window_flags(flags: WindowFlags) -> tuple[tuple[PublicationCalendar, ...], ZoneInfo]:
-    """Return the calendar of the flags, and its time zone. Raises InvalidInput naming the flag."""
-    if not (flags.allow or flags.deny):
+    All windows of the flags have the same duration or end.
+    """
+    if not (flags["allow"] or flags["deny"]):
         remedy = "add --allow or --deny with a cron line in quotes, or name a PromotionPolicy"
         raise invalid_setting("no window is given", remedy)
-    if bool(flags.duration) == bool(flags.until):
+    if bool(flags["duration"]) == bool(flags["until"]):
         problem = "a window needs a duration or an end"
         raise invalid_setting(problem, "set either --duration or --until")
-    zone = flags.zone or UTC_NAME
-    allow = tuple(_parse_period(flags, "--allow", line, zone) for line in flags.allow)
-    deny = tuple(_parse_period(flags, "--deny", line, zone) for line in flags.deny)
+    zone = flags["time_zone"] or UTC_NAME
+    allow = tuple(_parse_period(flags, "--allow", line, zone) for line in flags["allow"])
+    deny = tuple(_parse_period(flags, "--deny", line, zone) for line in flags["deny"])
     return (PublicationCalendar("", allow, deny),), parse_zone(zone)
 
 
@@ -110,12 +95,12 @@ def _find_promotion(name: str, declared: DeclaredObjects, namespace: str) -> Pro
     return matches[0]
 
 
-def _parse_period(flags: WindowFlags, flag: str, line: str, zone: str) -> RecurringWindow:
+def _parse_period(flags: Mapping[str, Any], flag: str, line: str, zone: str) -> RecurringWindow:
     _read_flag(flag, lambda: parse_schedule(line))
-    if flags.until:
-        _read_flag("--until", lambda: parse_schedule(flags.until))
-        return _read_flag("--until", lambda: build_window(line, zone, until=flags.until))
-    duration = _read_flag("--duration", lambda: _parse_window_duration(flags.duration))
+    if until := flags["until"]:
+        _read_flag("--until", lambda: parse_schedule(until))
+        return _read_flag("--until", lambda: build_window(line, zone, until=until))
+    duration = _read_flag("--duration", lambda: _parse_window_duration(flags["duration"]))
     return _read_flag("--duration", lambda: build_window(line, zone, duration=duration))
 
 
@@ -157,6 +142,16 @@ _AT_COLUMNS = (
 )
 
 
+_count_option = click.option(
+    "-n",
+    "--count",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Number of entries to print.",
+)
+
+
 @click.group()
 def command() -> None:
     """Print the times of a schedule or of windows."""
@@ -168,14 +163,7 @@ def command() -> None:
     "--time-zone", default="UTC", show_default=True, metavar="ZONE", help="IANA time zone."
 )
 @click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1, 1000),
-    default=5,
-    show_default=True,
-    help="Number of entries to print.",
-)
+@_count_option
 @with_settings(("now", *ERROR_OPTIONS), formats=tuple(OutputFormat))
 def next_(
     settings: Settings, words: tuple[str, ...], time_zone: str, after: str | None, count: int
@@ -189,7 +177,12 @@ def next_(
     """
     zone = parse_zone(time_zone)
     start = parse_instant_option(after, "--after") if after else settings.now()
-    instants = list_fires(parse_schedule(_single_argument(words)), zone, start, count)
+    # Joining the words would hide that the shell has replaced `*` with names of files.
+    if len(words) != 1:
+        problem = f"the schedule has {len(words)} arguments" if words else "no schedule is given"
+        remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
+        raise invalid_setting(problem, remedy)
+    instants = list_fires(parse_schedule(words[0]), zone, start, count)
     print_objects(
         [_serialize_instant(at, zone) for at in instants],
         _INSTANT_COLUMNS,
@@ -230,14 +223,7 @@ def next_(
     metavar="TIME",
     help="Print only whether the windows are open at this time, and until when.",
 )
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1, 1000),
-    default=5,
-    show_default=True,
-    help="Number of entries to print.",
-)
+@_count_option
 @with_settings(
     ("files", "namespace", "quiet", "now", *ERROR_OPTIONS),
     # -n is the number of entries, as in `schedule next`.
@@ -253,10 +239,14 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """
     if flags["at"] and flags["after"]:
         raise invalid_setting("--at and --after exclude each other", "keep one of them")
-    window_flags = WindowFlags(
-        *(flags[name] for name in ("allow", "deny", "duration", "until", "time_zone"))
-    )
-    calendars, zone = _find_calendars(settings, names, window_flags)
+    has_windows = any(flags[it] for it in ("allow", "deny", "duration", "until"))
+    if names and has_windows:
+        raise invalid_setting("NAMES and flags for windows exclude each other", "keep one of them")
+    if names:
+        declared, zone_name = open_files(settings).read(), flags["time_zone"]
+        calendars, zone = find_declared_calendars(names, declared, settings.namespace, zone_name)
+    else:
+        calendars, zone = parse_window_flags(flags)
     if flags["at"]:
         at = parse_instant_option(flags["at"], "--at")
         view = _serialize_opening(at, compute_window_state(calendars, at), zone)
@@ -278,30 +268,7 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
         )
 
 
-def _find_calendars(
-    settings: Settings, names: Sequence[str], window_flags: WindowFlags
-) -> tuple[Sequence[PublicationCalendar], ZoneInfo]:
-    """Return the calendars of NAMES or of flags, and the time zone to show times in."""
-    if names and window_flags:
-        raise invalid_setting("NAMES and flags for windows exclude each other", "keep one of them")
-    if not names:
-        return parse_window_flags(window_flags)
-    declared = open_files(settings).read()
-    return find_declared_calendars(names, declared, settings.namespace, window_flags.zone)
-
-
-def _single_argument(words: Sequence[str]) -> str:
-    """Return the schedule as one argument. Raises InvalidInput if it is not quoted."""
-    # Joining the words would hide that the shell has replaced `*` with names of files.
-    if len(words) != 1:
-        problem = f"the schedule has {len(words)} arguments" if words else "no schedule is given"
-        remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
-        raise invalid_setting(problem, remedy)
-    return words[0]
-
-
 def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:
-    """Return an InstantView of this time."""
     local = at.astimezone(zone)
     return {
         "apiVersion": "fanout.dev/v1alpha1",

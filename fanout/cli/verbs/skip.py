@@ -1,9 +1,8 @@
 """`fanout skip`: take variants out of the rollout of one revision."""
 
 from fanout.api.gate_vocabulary import Action
-from fanout.cli.command_errors import not_found
+from fanout.cli.command_errors import not_found, nothing_to_do
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
-from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
@@ -47,11 +46,7 @@ def _choose_unskipped(
         for why, names in excluded.items()
     ]
     if not skippable:
-        raise InvalidInput(
-            f"nothing to skip: {'; '.join(notes)}",
-            reason="NothingToDo",
-            remedy="run `fanout get variants`",
-        )
+        raise nothing_to_do(f"nothing to skip: {'; '.join(notes)}", "run `fanout get variants`")
     return skippable, [f"{note} and not included" for note in notes]
 
 

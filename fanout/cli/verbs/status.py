@@ -1,5 +1,6 @@
 """`fanout status`: print the state of the whole fleet on one screen."""
 
+import shutil
 import sys
 import time
 
@@ -10,7 +11,7 @@ from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import print_value, write_stdout
-from fanout.cli.output.text_layout import screen_height, text_width
+from fanout.cli.output.text_layout import text_width
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
@@ -62,7 +63,9 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
             print_value(view, settings.output)
         return view, fleet_status.fix_count
     layout = ExplanationLayout(observed.now, text_width(), is_colored(settings.color, sys.stdout))
-    height = None if settings.output is OutputFormat.WIDE else screen_height()
+    is_wide = settings.output is OutputFormat.WIDE
+    # Of the terminal, or of a common one in a pipe; LINES overrides both.
+    height = None if is_wide else shutil.get_terminal_size().lines
     lines = format_fleet_status(fleet_status, layout, height)
     text = "".join(f"{line}\n" for line in lines)
     if text != before:

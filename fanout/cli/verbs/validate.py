@@ -9,16 +9,15 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.printer import print_value, write_lines
+from fanout.cli.output.printer import print_value, serialize_finding, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
-from fanout.cluster.file_cluster import FileCluster, read_located_configuration
+from fanout.cluster.file_cluster import read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.declared.declared_objects import DeclaredObjects, locate_broken
+from fanout.declared.declared_objects import locate_broken
 from fanout.declared.finding import Finding, group_findings
 from fanout.declared.object_key import ObjectKey
-from fanout.errors import InvalidInput
 from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_dependencies,
     find_unmatched_repositories,
@@ -32,7 +31,6 @@ from fanout.reconcile.validation.configuration_findings import (
     find_unknown_policies,
 )
 from fanout.reconcile.validation.declaration_findings import (
-    Locate,
     find_closed_windows,
     find_function_findings,
     find_target_findings,
@@ -88,71 +86,30 @@ def command(settings: Settings, *, strict: bool) -> ExitCode:
         findings += secret_findings
         # Last, with the findings so far: a field that has an error already is not reported a second
         # time.
-        findings += find_target_findings(declared, sandbox, _build_locator(files), findings)
+        locate_object = cache(lambda *key: files.locate_object(ObjectKey(*key)))
+        findings += find_target_findings(declared, sandbox, locate_object, findings)
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.own_count
     errors = sum(finding.severity == "error" for finding in findings)
     refused = sum(it not in secret_findings for it in findings) - errors if strict else 0
     if settings.output.is_data:
-        print_value([_serialize_finding(finding) for finding in findings], settings.output)
+        print_value([serialize_finding(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
         write_lines(f"{warned[it.severity]}{line}" for it, line in group_findings(findings))
         if not errors and refused:
             write_lines([f"{pluralize(refused, 'warning')} refused by --strict"])
         elif not errors and not empty:
-            write_lines([_format_summary(declared, len(findings))])
+            count = declared.own_count + len(declared.objects)
+            verb = "is" if count == 1 else "are"
+            remark = f", with {pluralize(len(findings), 'warning')}" if findings else ""
+            write_lines([f"{pluralize(count, 'object')} {verb} valid{remark}"])
+    # A mistyped directory must not look valid.
     if empty:
-        raise _build_nothing_found(declared, settings)
+        where, foreign_count = ", ".join(map(str, settings.files)), len(declared.objects)
+        content = "no objects"
+        if foreign_count:
+            content = f"{pluralize(foreign_count, 'object')}, none of fanout's kinds"
+        problem = f"{where}: nothing to validate: {content}"
+        raise not_found(problem, "check -f; files end in .yaml, .yml or .json")
     return ExitCode.INVALID if errors or refused else ExitCode.OK
-
-
-def _format_summary(declared: DeclaredObjects, warnings: int) -> str:
-    count = declared.own_count + len(declared.objects)
-    verb = "is" if count == 1 else "are"
-    warned = f", with {pluralize(warnings, 'warning')}" if warnings else ""
-    return f"{pluralize(count, 'object')} {verb} valid{warned}"
-
-
-def _build_locator(files: FileCluster) -> Locate:
-    """Return the function that locates objects in the files.
-
-    One without namespace is a Repository.
-    """
-
-    @cache
-    def place(group: str, kind: str, namespace: str, name: str) -> str:
-        return files.locate_object(ObjectKey(group, kind, namespace, name))
-
-    return place
-
-
-def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> InvalidInput:
-    """Build the error for files without fanout objects.
-
-    A mistyped directory must not look valid.
-    """
-    where = ", ".join(map(str, settings.files))
-    foreign_count = len(declared.objects)
-    content = (
-        f"{pluralize(foreign_count, 'object')}, none of fanout's kinds"
-        if foreign_count
-        else "no objects"
-    )
-    return not_found(
-        f"{where}: nothing to validate: {content}",
-        "check -f; files end in .yaml, .yml or .json",
-    )
-
-
-def _serialize_finding(finding: Finding) -> dict[str, object]:
-    where = finding.where
-    return {
-        "file": where.file,
-        "line": where.line,
-        "object": where.object,
-        "field": where.field,
-        "problem": finding.problem,
-        "remedy": finding.remedy,
-        "severity": finding.severity,
-    }

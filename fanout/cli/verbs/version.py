@@ -4,12 +4,12 @@ import os
 import platform
 import re
 import subprocess
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 import click
 
-from fanout.cli.documentation import read_commit
 from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
@@ -35,19 +35,17 @@ def _read_versions() -> dict[str, Any]:
         if "extra ==" not in requirement
     ]
     fanout_version = _read_version(DISTRIBUTION)
+    # Of the build of an installed package. An editable install notes it in its version.
+    build = resources.files("fanout").joinpath("commit.txt")
+    commit = build.read_text(encoding="utf-8").strip() if build.is_file() else ""
+    noted = re.search(r"\+g([0-9a-f]{7,40})", fanout_version)
     return {
         "fanout": fanout_version,
-        "commit": _find_commit(fanout_version),
+        "commit": commit or (noted[1] if noted else "unknown"),
         "python": platform.python_version(),
         "git": _read_git_version(),
         "libraries": {name: _read_version(name) for name in sorted(names)},
     }
-
-
-def _find_commit(fanout_version: str) -> str:
-    """Return the commit of the build, or as an editable install noted it in its version."""
-    noted = re.search(r"\+g([0-9a-f]{7,40})", fanout_version)
-    return read_commit() or (noted[1] if noted else "unknown")
 
 
 def _read_version(name: str) -> str:

@@ -6,19 +6,15 @@ import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.dry_run import print_consequences, print_recorded
-from fanout.cli.recording.record_options import (
+from fanout.cli.recording.record_session import (
     RecordRequest,
+    open_record_session,
     policy_argument,
+    print_recorded,
     reason_option,
     with_request,
-)
-from fanout.cli.recording.record_session import (
-    open_record_session,
-    with_trace,
-    write_record_traces,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
@@ -39,8 +35,7 @@ _INACTIVE_SENTENCES = {
 @policy_argument
 @click.argument("record_name", metavar="RECORD")
 @reason_option
-@with_request
-@with_settings(READ_OPTIONS, records=True)
+@with_request()
 def command(settings: Settings, request: RecordRequest, record_name: str) -> ExitCode:
     """Withdraw an active decision, or evidence.
 
@@ -60,7 +55,7 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
         status = _find_status(item, name, settings.now())
         if inactive_sentence := _INACTIVE_SENTENCES.get(status):
             print_message(f"nothing to do: {name} {inactive_sentence}", settings.color)
-            write_record_traces(session.program, [item])
+            session.write_traces()
             return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
         spec = {
             key: value
@@ -70,13 +65,12 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
         spec |= {"action": Action.WITHDRAW.value, "withdraws": name, "reason": request.reason}
         withdrawal = session.append("Decision", spec)
         print_recorded(settings, f"decision.fanout.dev/{withdrawal} withdraws {name}")
-        write_record_traces(session.program, [with_trace(item, withdrawal, settings.now())])
-        print_consequences(session.program, item.resolved_policy)
+        session.write_traces(withdrawal)
+        session.print_consequences()
     return ExitCode.OK
 
 
 def _find_status(item: PolicyResult, name: str, now: datetime) -> DecisionStatus:
-    """Return the status of the decision or the evidence."""
     if any(it.withdrawn for it in active_records(item.records) if it.name == name):
         return DecisionStatus.WITHDRAWN
     return item.decision_statuses(now).get(name, DecisionStatus.ACTIVE)

@@ -1,1 +1,0 @@
-"""Drawings of the stages of a policy: text, Mermaid, Graphviz and SVG."""
