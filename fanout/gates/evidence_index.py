@@ -18,6 +18,7 @@ from fanout.api.reasons import Reason
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Publication
+from fanout.gates.gate_wording import ANY_PROMOTER_RETRY, MAY_WITHDRAW
 from fanout.gates.record_facts import EvidenceFacts
 from fanout.gates.timestamps import is_from_the_future
 from fanout.values import Value, replace
@@ -269,7 +270,12 @@ class EvidenceIndex:
         statements = _collect_statements(subject, variant_statements, check_evidence)
         # Shortcut for the common case of one passed report; sorting and following it changes
         # nothing.
-        if len(statements) == 1 and self._suffices(subject, statements[0]):
+        if (
+            len(statements) == 1
+            and statements[0].spec.status is Verdict.PASSED
+            and subject.accepts(statements[0])
+            and statements[0].at <= self._now
+        ):
             return _passed_result(subject, statements[0].at, statements[0])
         statements.sort(key=lambda statement: statement.order)
         timely_statements = [statement for statement in statements if subject.accepts(statement)]
@@ -312,13 +318,13 @@ class EvidenceIndex:
         check_result = _fold_reports(subject, reported)
         if reported.latest:
             return check_result
-        return _explain_missing(
-            check_result,
-            subject,
+        latest = [*variant_statements, *filter(None, [check_evidence.latest])]
+        statement = (
             statements[-1]
             if statements
-            else _latest_statement(variant_statements, check_evidence.latest),
+            else max(latest, key=lambda statement: statement.order, default=None)
         )
+        return _explain_missing(check_result, subject, statement)
 
     def _is_ahead(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement does not count before its own, future instant.
@@ -343,19 +349,15 @@ class EvidenceIndex:
             return _future_result(subject, first)
         if passes_at is None:
             return replace(check_result, until=first.at)
+        check = subject.check
         return CheckResult(
-            subject.check,
+            check,
             Verdict.PENDING,
-            gate_wording.describe_upcoming_report(subject.check, first.by),
+            f"check {check}: the report by {first.by} is dated ahead and counts from then on",
             reason=Reason.VERIFICATION_PENDING,
             who=gate_wording.TIME_ALONE,
             until=first.at,
         )
-
-    def _suffices(self, subject: _CheckSubject, statement: EvidenceFacts) -> bool:
-        """Return whether this single statement decides the check. That holds for most variants."""
-        passed = statement.spec.status is Verdict.PASSED
-        return passed and subject.accepts(statement) and statement.at <= self._now
 
 
 def _collect_statements(
@@ -378,7 +380,7 @@ def _passed_result(
     subject: _CheckSubject, since: datetime, statement: EvidenceFacts
 ) -> CheckResult:
     """Build the result of a check passed since then; `statement` is the latest that says so."""
-    sentence = gate_wording.describe_passed_check(subject.check, statement.by)
+    sentence = f"check {subject.check} passed: reported by {statement.by}"
     return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=statement.at)
 
 
@@ -394,13 +396,6 @@ def _is_about(evidence: EvidenceFacts, publication: Publication) -> bool:
     return (not revision or revision == publication.revision) and (
         not commit or commit in publication.commits
     )
-
-
-def _latest_statement(
-    variant_statements: Iterable[EvidenceFacts], statement: EvidenceFacts | None
-) -> EvidenceFacts | None:
-    candidates = [*variant_statements, *([statement] if statement else [])]
-    return max(candidates, key=lambda statement: statement.order, default=None)
 
 
 def _passes_at(
@@ -442,38 +437,38 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     actor = gate_wording.format_reporter(check, stage)
     # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
-        failure = failed[-1]
-        sentence = gate_wording.describe_contradiction(
-            check, passed[-1].by, failure.by, failure.spec.link
+        failure, passed_by = failed[-1], passed[-1].by
+        link = f" ({failure.spec.link})" if failure.spec.link else ""
+        sentence = (
+            f"check {check} is contradictory: passed by {passed_by}, failed by {failure.by}{link}"
         )
-        at, actor = max(passed[-1].at, failed[-1].at), gate_wording.format_contradictor(failure.by)
+        at = max(passed[-1].at, failure.at)
+        actor = f"{failure.by} (fanout report, when it has run again) or {MAY_WITHDRAW}"
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.CONTRADICTION, actor)
     if failed:
-        failure = failed[-1]
-        sentence = gate_wording.describe_failed_check(check, failure.by, failure.spec.link)
-        at, actor = failed[-1].at, gate_wording.format_repeated_reporter(failure.by)
+        at, by = failed[-1].at, failed[-1].by
+        sentence = gate_wording.describe_failed_check(check, by, failed[-1].spec.link)
+        actor = f"{by} (fanout report, when it has run again) or {ANY_PROMOTER_RETRY}"
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
     if pending:
-        sentence = gate_wording.describe_pending_check(check, pending[-1].by)
         # Whoever else reports that it passed changes nothing.
         at, by = pending[-1].at, pending[-1].by
-        actor = gate_wording.format_awaited_reporter(by)
+        sentence = f"check {check} is pending: reported by {by}"
+        actor = f"{by} (fanout report, when it has a result) or {MAY_WITHDRAW}"
         return CheckResult(check, Verdict.PENDING, sentence, at, Reason.VERIFICATION_PENDING, actor)
-    sentence = gate_wording.describe_unreported_check(check, publication.revision)
+    sentence = f"check {check} is not reported for {publication.revision} yet"
     return CheckResult(
         check, Verdict.PENDING, sentence, publication.at, Reason.VERIFICATION_PENDING, actor
     )
 
 
 def _future_result(subject: _CheckSubject, statement: EvidenceFacts) -> CheckResult:
-    by, reporter = (
-        statement.by,
-        gate_wording.format_reporter(subject.check, subject.stage),
-    )
+    by, check = statement.by, subject.check
+    reporter = gate_wording.format_reporter(check, subject.stage)
     return CheckResult(
-        subject.check,
+        check,
         Verdict.PENDING,
-        gate_wording.describe_future_report(subject.check, by),
+        f"check {check}: the report by {by} is dated in the future and does not count yet",
         reason=Reason.FROM_THE_FUTURE,
         who=gate_wording.format_clock_owner(by, reporter),
         until=statement.at,
@@ -494,13 +489,18 @@ def _explain_missing(
         # It answered for an earlier publication; naming it would only distract.
         if statement.at < publication.at:
             return check_result
-        problem = gate_wording.describe_other_subject(revision, commit)
+        problem = (
+            f"is about {revision}"
+            if revision
+            else f"is about commit {commit[:12]}, where the package differs from the published one"
+        )
     else:
         step = "drafted" if subject.drafted else "published"
         step = "retried" if subject.accepts(statement) else step
-        problem = gate_wording.describe_early_evidence(publication.revision, step)
-    sentence = gate_wording.describe_ignored_evidence(
-        check_result.message, statement.name, statement.by, problem
+        problem = f"was recorded before {publication.revision} was {step}"
+    sentence = (
+        f"{check_result.message}; evidence {statement.name} by {statement.by} does not count: it"
+        f" {problem}"
     )
     return replace(check_result, message=sentence)
 

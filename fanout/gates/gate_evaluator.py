@@ -148,7 +148,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     )
     choice = evaluation.choices[stage_rule.name]
     verdict, halted = verdicts.verdict(choice.revision), release_evaluator.halted is not None
-    aggregates = release_evaluator.initial_aggregates
+    aggregates, counter = release_evaluator.initial_aggregates, Counter(it.state for it in variants)
     stage = StageResult(
         name=stage_rule.name,
         candidate=choice.revision,
@@ -157,7 +157,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
         verdicts=dict(sorted(verdicts.by_revision.items())),
         gate=release_evaluator.gate.verdict,
         holds=holds,
-        counts=_count_states(variants),
+        counts={state: counter[state] for state in VariantState if state in counter},
         queued=choice.queued,
         others=others,
         eligible=choice.eligible,
@@ -176,26 +176,20 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     )
 
 
-def _count_states(variants: list[VariantEvaluation]) -> dict[str, int]:
-    counter = Counter(item.state for item in variants)
-    return {state: counter[state] for state in VariantState if state in counter}
-
-
 def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantEvaluation:
     """Evaluate a variant in no stage, which is held and blocks no stage.
 
     (Design §6, "What counts".)
     """
-    stage_names = [
-        stage_rule.name for stage_rule in policy_facts.stages if not stage_rule.control_flow
-    ]
-    is_control_flow = any(
-        stage_rule.name == variant_facts.stage and stage_rule.control_flow
-        for stage_rule in policy_facts.stages
-    )
-    sentence = gate_wording.describe_unknown_stage(
-        variant_facts.target, variant_facts.stage, stage_names, is_control_flow=is_control_flow
-    )
+    stage, stage_rules = variant_facts.stage, policy_facts.stages
+    if not stage:
+        problem = "is in no stage"
+    elif any(it.name == stage and it.control_flow for it in stage_rules):
+        problem = f"is in stage {stage}, which is a control-flow stage"
+    else:
+        problem = f"is in stage {stage}, which the policy does not declare"
+    choices = ", ".join(it.name for it in stage_rules if not it.control_flow)
+    sentence = f"target {variant_facts.target} {problem}; choose one of: {choices}"
     hold = Hold(Reason.NOT_IN_STAGE, sentence, gate_wording.AUTHOR_OF_STAGE_EXPR)
     return VariantEvaluation(
         variant_facts.name, variant_facts.stage, "", VariantState.HELD, holds=(hold,)

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, OtherRevision, StageResult
+from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
@@ -23,6 +25,7 @@ from fanout.gates.evaluation_results import (
 )
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally
 from fanout.gates.timestamps import find_next
@@ -48,15 +51,11 @@ class _HoldGroup:
             self.until = hold.until
 
     def to_hold(self) -> Hold:
-        sentence = gate_wording.describe_group(len(self.names), self.first_name, self.hold.message)
-        if len(self.names) == 1:
-            return replace(self.hold, message=sentence)
-        return replace(
-            self.hold,
-            message=sentence,
-            since=self.since,
-            until=self.until,
-        )
+        hold, number = self.hold, len(self.names)
+        if number == 1:
+            return replace(hold, message=f"{self.first_name}: {hold.message}")
+        sentence = f"{pluralize(number, 'variant')}, {self.first_name} first: {hold.message}"
+        return replace(hold, message=sentence, since=self.since, until=self.until)
 
 
 def list_stage_holds(
@@ -79,7 +78,8 @@ def list_stage_holds(
     if candidate and not is_everywhere:
         holds += release_evaluator.gate.holds
     holds += [release_evaluator.halted] if release_evaluator.halted is not None else []
-    holds += group_holds(sorted(variant_evaluations, key=_is_failed_or_skipped), holds)
+    last = (VariantState.FAILED, VariantState.SKIPPED)
+    holds += group_holds(sorted(variant_evaluations, key=lambda it: it.state in last), holds)
     holds += _waiting_decision_holds(evaluation, tally, candidate)
     return tuple(holds)
 
@@ -96,7 +96,9 @@ def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | N
     reachable = reachable_revisions(tally, evaluation.verdicts[stage_rule.name], evaluation.ages)
     if pin is not None:
         reachable = tuple(filter(None, [pin.until]))
-    awaited = (name for name in reachable if name != candidate or not _is_everywhere(tally, name))
+    published = tally.published.get(candidate)
+    is_everywhere = published is not None and published.total == len(tally.variants)
+    awaited = (name for name in reachable if name != candidate or not is_everywhere)
     return find_next(
         (evaluation.stage_gate(stage_rule, revision).next for revision in awaited), evaluation.now
     )
@@ -124,21 +126,20 @@ def group_holds(
     return [group.to_hold() for group in groups.values()]
 
 
-def _is_failed_or_skipped(variant_evaluation: VariantEvaluation) -> bool:
-    return variant_evaluation.state in (VariantState.FAILED, VariantState.SKIPPED)
-
-
 def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
     stage = tally.stage_rule.name
     if tally.stage_rule.control_flow:
         return []
     if not tally.variants:
-        sentence = gate_wording.describe_empty_stage(stage)
+        sentence = f"no target is in {label_stage(stage)}; the stage cannot pass"
         return [Hold(Reason.NO_TARGETS, sentence, gate_wording.AUTHOR_OF_TARGETS)]
     if not candidate:
         return [Hold(Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION)]
     if tally.count_for(candidate) == 0:
-        sentence = gate_wording.describe_nothing_counts(stage, candidate)
+        sentence = (
+            f"no variant of {label_stage(stage)} counts for {candidate}: all are suspended, offline"
+            " or skipped"
+        )
         return [Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME)]
     return []
 
@@ -160,26 +161,14 @@ def _waiting_decision_holds(
         # The stage has moved since, so the decision was carried out or overtaken.
         if latest is not None and latest >= decision.at:
             continue
-        sentence = gate_wording.describe_waiting_decision(
-            decision.name,
-            revision,
-            candidate,
-            is_allowed=evaluation.ages.is_allowed(revision),
+        cause = (
+            f"the candidate is {candidate}"
+            if evaluation.ages.is_allowed(revision)
+            else f"spec.upstream does not allow {revision}"
         )
-        holds.append(
-            Hold(
-                Reason.DECISION_WAITS,
-                sentence,
-                decision.by,
-                decision.at,
-            )
-        )
+        sentence = f"decision {decision.name} to publish {revision} waits: {cause}"
+        holds.append(Hold(Reason.DECISION_WAITS, sentence, decision.by, decision.at))
     return holds
-
-
-def _is_everywhere(tally: StageTally, revision: str) -> bool:
-    revision_tally = tally.published.get(revision)
-    return revision_tally is not None and revision_tally.total == len(tally.variants)
 
 
 _IN_FLIGHT = (VariantState.RELEASED, VariantState.PROPOSED, VariantState.VERIFYING)
@@ -205,26 +194,35 @@ def stuck_hold(
 
     Names the first gate.
     """
-    if timer is not None or _has_suspension(evaluation):
+    tallies = evaluation.tallies.values()
+    suspensions = [
+        evaluation.suspended,
+        *(tally.suspended for tally in tallies),
+        *(variant.suspended for tally in tallies for variant in tally.variants),
+    ]
+    if timer is not None or any(it is not None for it in suspensions):
         return None
     # The clock of a soak starts when a sweep records it, so the policy moves although no timer runs
     # yet.
-    if any(_awaits_soak_record(evaluation, stage_rule) for stage_rule in evaluation.stages):
+    if any(
+        evaluation.candidate(stage_rule.name) in evaluation.verdicts[upstream].unrecorded
+        for stage_rule in evaluation.stages
+        if stage_rule.after is not None and stage_rule.after.soak_time
+        for upstream in stage_rule.after.stages
+    ):
         return None
     unready = [item for item in variant_evaluations if not _is_settled(item)]
     if not unready or any(_can_move(item) for item in unready):
         return None
-    if any(
-        variant.state is VariantState.VERIFYING
-        for tally in evaluation.tallies.values()
-        for variant in tally.variants
-    ):
+    if any(it.state is VariantState.VERIFYING for tally in tallies for it in tally.variants):
         return None
     for stage_rule in evaluation.stages:
         holds = stages[stage_rule.name].holds
         if holds:
-            sentence = gate_wording.describe_stuck(stage_rule.name, holds[0].message)
-            return Hold(Reason.STUCK, sentence, holds[0].who, holds[0].since)
+            first, label = holds[0], label_stage(stage_rule.name)
+            is_labeled = first.message.startswith(label)
+            cause = first.message if is_labeled else f"{label}: {first.message}"
+            return Hold(Reason.STUCK, f"rollout is stuck; {cause}", first.who, first.since)
     return None
 
 
@@ -242,7 +240,11 @@ def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | N
     if len(cut_holds) < _TOO_MANY:
         return None
     soak = stage_rule.after.soak_time
-    sentence = gate_wording.describe_starvation(stage_rule.name, cut_holds, soak)
+    sentence = (
+        f"{label_stage(stage_rule.name)} starves: {pluralize(len(cut_holds), 'revision')}"
+        f" ({format_names(cut_holds)}) left upstream stages before the soak of"
+        f" {format_duration(soak)}"
+    )
     return Hold(Reason.STARVING, sentence, gate_wording.AUTHOR_OF_SOAK)
 
 
@@ -265,21 +267,6 @@ def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[st
             if cut_hold is not None:
                 cut_holds[name] = cut_hold
     return cut_holds
-
-
-def _awaits_soak_record(evaluation: GateEvaluation, stage_rule: StageRule) -> bool:
-    """Return whether the stage waits for a soak whose clock the next sweep starts."""
-    after, candidate = stage_rule.after, evaluation.candidate(stage_rule.name)
-    if after is None or not after.soak_time:
-        return False
-    return any(candidate in evaluation.verdicts[name].unrecorded for name in after.stages)
-
-
-def _has_suspension(evaluation: GateEvaluation) -> bool:
-    return evaluation.suspended is not None or any(
-        tally.suspended is not None or any(it.suspended is not None for it in tally.variants)
-        for tally in evaluation.tallies.values()
-    )
 
 
 def _is_settled(variant_evaluation: VariantEvaluation) -> bool:
@@ -330,10 +317,13 @@ def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRev
 def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
     stage, decision = stage_rule.name, pin.decision
     if decision is None:
-        sentence = gate_wording.describe_policy_pin(revision, stage, pin.revision)
+        sentence = (
+            f"{revision} waits: {label_stage(stage)} is pinned to {pin.revision} by the policy"
+        )
         return Hold(Reason.PINNED, sentence, gate_wording.AUTHOR)
-    sentence = gate_wording.describe_decided_pin(
-        revision, stage, pin.revision, decision.name, decision.by
+    sentence = (
+        f"{revision} waits: {label_stage(stage)} is rolled back to {pin.revision} by {decision.by}"
+        f" ({decision.name})"
     )
     return Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at)
 
