@@ -1,7 +1,7 @@
-"""The sentences of the gates, as people read them."""
+"""Sentences and actors of the gates that several places say, as people read them."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from operator import itemgetter
 
 import pytest
@@ -14,7 +14,6 @@ from fanout.gates import gate_wording as wording
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.plan import plan_wording
 
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 SIGNED = ApprovalRule("signed-off", 2, frozenset({"ann", "bob"}), ("sre",))
 LONE = ApprovalRule("signed-off", 2, frozenset({"ann"}))
 NOBODY = ApprovalRule("signed-off", 1, frozenset(), ("sre",))
@@ -32,18 +31,12 @@ SENTENCES = [
     (wording.label_stage("prod"), "stage prod"),
     (wording.label_stage(""), "the variant"),
     (wording.format_names(NAMES), "a, b, c and 2 more"),
-    # Suspensions and decisions.
     (wording.describe_spec_suspension("stage prod"), "stage prod is suspended by its spec"),
-    # Upstream stages and soak.
-    # Candidates and their order.
-    # Automation, windows and expressions.
     (wording.describe_automation_off("stage prod"), "automatic promotion is off for stage prod"),
     (wording.describe_automation_off("stage prod", ["base"]),
      "automatic promotion is off for stage prod in PromotionPolicy base"),
-    # Checks.
     (wording.describe_failed_check("e2e", "ci"), "check e2e failed: reported by ci"),
     (wording.describe_failed_check("e2e", "ci", "U"), "check e2e failed: reported by ci (U)"),
-    # Approvals.
     (wording.describe_missing_approvals(SIGNED, []), "signed-off: 0 of 2 approvals"),
     (wording.describe_missing_approvals(SIGNED, ["ann"]), "signed-off: 1 of 2 approvals (by ann)"),
     (wording.describe_missing_approvals(LONE, []),
@@ -52,9 +45,6 @@ SENTENCES = [
      "ok: bob requested changes (U1), cid requested changes (U2)"),
     (wording.describe_requested_changes("ok", [(it, "U") for it in NAMES]),
      "ok: a requested changes (U), b requested changes (U), c requested changes (U) and 2 more"),
-    # Stages and their rollout.
-    # Removal.
-    # Forecasts.
 ]  # fmt: skip
 
 ACTORS = [
