@@ -13,9 +13,9 @@ from enum import IntEnum
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import USER_PREFIX
 from fanout.api.reasons import Reason
+from fanout.api.results import CheckResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_approvers, format_names

@@ -9,14 +9,13 @@ not `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`.
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.gate_wording import label_stage, label_stages
 from fanout.gates.next_changes import expected_completion

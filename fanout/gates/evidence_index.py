@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import CheckResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Publication
 from fanout.gates.gate_wording import ANY_PROMOTER_RETRY, MAY_WITHDRAW
 from fanout.gates.record_facts import EvidenceFacts

@@ -13,14 +13,13 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from fanout.api.durations import format_duration
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import ForecastResult, Hold
 from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import compute_quorum
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
+from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
@@ -34,7 +34,6 @@ from fanout.gates.candidate_promotion import (
     find_promoted,
 )
 from fanout.gates.control_flow import forward_verdicts
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import StageRule

@@ -9,16 +9,11 @@ returned history and evaluating again at the same instant changes nothing.
 from collections import Counter
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, StageState, VariantState, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold, StageResult
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    VariantEvaluation,
-    VariantState,
-    find_stage_state,
-)
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
@@ -38,7 +33,7 @@ from fanout.values import Value
 
 class _EvaluatedStage(Value):
     stage: StageResult
-    variants: list[VariantEvaluation]
+    variants: list[VariantResult]
     timers: frozenset[datetime]  # instants at which its variants must be evaluated again
     unanswered: tuple[ExpressionRequest, ...]
 
@@ -152,7 +147,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     stage = StageResult(
         name=stage_rule.name,
         candidate=choice.revision,
-        state=find_stage_state(verdict, halted=halted, suspended=tally.suspended is not None),
+        state=_find_state(verdict, halted=halted, suspended=tally.suspended is not None),
         verdict=verdict,
         verdicts=dict(sorted(verdicts.by_revision.items())),
         gate=release_evaluator.gate.verdict,
@@ -176,7 +171,18 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     )
 
 
-def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantEvaluation:
+def _find_state(verdict: Verdict, *, halted: bool, suspended: bool) -> StageState:
+    """Return the state of a stage; `suspended`: itself or its policy."""
+    applies = {
+        StageState.HALTED: halted,
+        StageState.FAILED: verdict is Verdict.FAILED,
+        StageState.SUSPENDED: suspended,
+        StageState.PASSED: verdict is Verdict.PASSED,
+    }
+    return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
+
+
+def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantResult:
     """Evaluate a variant in no stage, which is held and blocks no stage.
 
     (Design §6, "What counts".)
@@ -191,21 +197,21 @@ def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -
     choices = ", ".join(it.name for it in stage_rules if not it.control_flow)
     sentence = f"target {variant_facts.target} {problem}; choose one of: {choices}"
     hold = Hold(Reason.NOT_IN_STAGE, sentence, gate_wording.AUTHOR_OF_STAGE_EXPR)
-    return VariantEvaluation(
-        variant_facts.name, variant_facts.stage, "", VariantState.HELD, holds=(hold,)
+    return VariantResult(
+        name=variant_facts.name, stage=stage, state=VariantState.HELD, holds=(hold,)
     )
 
 
 def _policy_holds(
     evaluation: GateEvaluation,
     stages: dict[str, StageResult],
-    variant_evaluations: list[VariantEvaluation],
-    unstaged: list[VariantEvaluation],
+    variant_results: list[VariantResult],
+    unstaged: list[VariantResult],
     timer: datetime | None,
 ) -> tuple[Hold, ...]:
     holds = [evaluation.suspended] if evaluation.suspended is not None else []
     holds += evaluation.active_decisions.holds
-    stuck = stuck_hold(evaluation, stages, variant_evaluations, timer)
+    stuck = stuck_hold(evaluation, stages, variant_results, timer)
     if stuck is not None:
         holds.append(stuck)
     for stage in stages.values():

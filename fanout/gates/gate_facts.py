@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
@@ -89,19 +89,6 @@ class CheckReading(Value):
     verdict: Verdict  # PENDING: no response yet, or an error
     message: str  # the response, or why there is none
     observed_revision: str = ""  # revision or commit in the response; "": none
-
-
-class CheckAnswer(Value, forbid_unknown_fields=True):
-    """A recorded answer of a machine check, kept because nothing else remembers it.
-
-    The fields are names of a status line.
-    """
-
-    check: str
-    digest: str  # of the draft or publication; where a status answers about a draft, its tree
-    verdict: Verdict  # passed or failed
-    at: Instant  # when it was first recorded
-    message: str = field(default="", name="sentence")
 
 
 class DependencyFacts(Value):

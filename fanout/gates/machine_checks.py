@@ -12,9 +12,9 @@ from typing import NamedTuple
 from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import CheckAnswer, CheckResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import CheckResult
-from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
+from fanout.gates.gate_facts import CheckReading, Publication
 from fanout.gates.gate_rules import CheckRule
 from fanout.gates.gate_wording import append_reason
 from fanout.values import replace

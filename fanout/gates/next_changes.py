@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
-from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.stage_tally import TalliedVariant
 from fanout.gates.timestamps import find_next
 

@@ -10,12 +10,11 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
-from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Publication, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.machine_checks import apply_freshness, apply_timeout, fold_readings, stale_result
 from fanout.gates.record_facts import DecisionFacts

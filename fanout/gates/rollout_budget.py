@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import floor
 
-from fanout.api.gate_vocabulary import RolloutStrategy
+from fanout.api.gate_vocabulary import RolloutStrategy, VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, StageAggregates
 from fanout.api.stages import Rollout
 from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance

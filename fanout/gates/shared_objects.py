@@ -6,10 +6,10 @@ the object as well are ready with it. (Design §6, "What counts".)
 
 from collections.abc import Iterable, Mapping
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import label_stage

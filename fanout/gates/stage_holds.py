@@ -13,16 +13,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.durations import format_duration
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold, OtherRevision, StageResult
+from fanout.api.results import Hold, OtherRevision, StageResult, VariantResult
 from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
-from fanout.gates.evaluation_results import (
-    VariantEvaluation,
-    VariantState,
-)
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names, label_stage
@@ -43,8 +39,8 @@ class _HoldGroup:
     since: datetime | None = None
     until: datetime | None = None
 
-    def add(self, variant_evaluation: VariantEvaluation, hold: Hold) -> None:
-        self.names.add(variant_evaluation.name)  # a variant may wait for several things of one kind
+    def add(self, variant_result: VariantResult, hold: Hold) -> None:
+        self.names.add(variant_result.name)  # a variant may wait for several things of one kind
         if hold.since is not None and (self.since is None or hold.since < self.since):
             self.since = hold.since
         if hold.until is not None and (self.until is None or hold.until < self.until):
@@ -62,7 +58,7 @@ def list_stage_holds(
     evaluation: GateEvaluation,
     tally: StageTally,
     release_evaluator: StageReleaseEvaluator,
-    variant_evaluations: Sequence[VariantEvaluation],
+    variant_results: Sequence[VariantResult],
 ) -> tuple[Hold, ...]:
     """List what a stage waits for: suspension, gate, halt, and its variants.
 
@@ -71,15 +67,13 @@ def list_stage_holds(
     candidate = evaluation.candidate(tally.stage_rule.name)
     holds: list[Hold] = [tally.suspended] if tally.suspended else []
     holds += _emptiness_holds(tally, candidate)
-    is_everywhere = variant_evaluations and all(
-        item.state in _AT_CANDIDATE for item in variant_evaluations
-    )
+    is_everywhere = variant_results and all(item.state in _AT_CANDIDATE for item in variant_results)
     # Without a candidate there is no revision that upstream stages have to pass.
     if candidate and not is_everywhere:
         holds += release_evaluator.gate.holds
     holds += [release_evaluator.halted] if release_evaluator.halted is not None else []
     last = (VariantState.FAILED, VariantState.SKIPPED)
-    holds += group_holds(sorted(variant_evaluations, key=lambda it: it.state in last), holds)
+    holds += group_holds(sorted(variant_results, key=lambda it: it.state in last), holds)
     holds += _waiting_decision_holds(evaluation, tally, candidate)
     return tuple(holds)
 
@@ -104,9 +98,7 @@ def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | N
     )
 
 
-def group_holds(
-    variant_evaluations: Iterable[VariantEvaluation], holds: Iterable[Hold] = ()
-) -> list[Hold]:
+def group_holds(variant_results: Iterable[VariantResult], holds: Iterable[Hold] = ()) -> list[Hold]:
     """Group holds by reason and actor, with the number of variants and the first of them.
 
     Those among `holds` are omitted, by identity: the stage lists them already.
@@ -114,15 +106,15 @@ def group_holds(
     # By identity: variants share the hold objects of their stage, and comparing values is costly.
     listed_ids = {id(hold) for hold in holds}
     groups: dict[tuple[str, str], _HoldGroup] = {}
-    for variant_evaluation in variant_evaluations:
-        for hold in variant_evaluation.holds:
+    for variant_result in variant_results:
+        for hold in variant_result.holds:
             if id(hold) in listed_ids:
                 continue
             key = (hold.reason, hold.who)
             group = groups.get(key)
             if group is None:
-                group = groups[key] = _HoldGroup(variant_evaluation.name, hold)
-            group.add(variant_evaluation, hold)
+                group = groups[key] = _HoldGroup(variant_result.name, hold)
+            group.add(variant_result, hold)
     return [group.to_hold() for group in groups.values()]
 
 
@@ -187,7 +179,7 @@ _TOO_MANY = 2
 def stuck_hold(
     evaluation: GateEvaluation,
     stages: Mapping[str, StageResult],
-    variant_evaluations: Iterable[VariantEvaluation],
+    variant_results: Iterable[VariantResult],
     timer: datetime | None,
 ) -> Hold | None:
     """Return the hold of a policy that only a person can set going again, or None.
@@ -211,7 +203,7 @@ def stuck_hold(
         for upstream in stage_rule.after.stages
     ):
         return None
-    unready = [item for item in variant_evaluations if not _is_settled(item)]
+    unready = [item for item in variant_results if not _is_settled(item)]
     if not unready or any(_can_move(item) for item in unready):
         return None
     if any(it.state is VariantState.VERIFYING for tally in tallies for it in tally.variants):
@@ -269,29 +261,25 @@ def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[st
     return cut_holds
 
 
-def _is_settled(variant_evaluation: VariantEvaluation) -> bool:
+def _is_settled(variant_result: VariantResult) -> bool:
     """Return whether nothing is expected of the variant: it is ready, skipped, or offline."""
-    if variant_evaluation.state in (VariantState.READY, VariantState.SKIPPED):
+    if variant_result.state in (VariantState.READY, VariantState.SKIPPED):
         return True
-    return variant_evaluation.state is VariantState.HELD and any(
-        hold.reason == Reason.OFFLINE for hold in variant_evaluation.holds
+    return variant_result.state is VariantState.HELD and any(
+        hold.reason == Reason.OFFLINE for hold in variant_result.holds
     )
 
 
-def _can_move(variant_evaluation: VariantEvaluation) -> bool:
+def _can_move(variant_result: VariantResult) -> bool:
     """Return whether the variant is in flight or may go.
 
     It may go now, in the next pass, or when a person promotes.
     """
-    if (
-        variant_evaluation.release
-        or variant_evaluation.publish
-        or variant_evaluation.state in _IN_FLIGHT
-    ):
+    if variant_result.release or variant_result.publish or variant_result.state in _IN_FLIGHT:
         return True
-    if variant_evaluation.state is not VariantState.DRAFTED:
+    if variant_result.state is not VariantState.DRAFTED:
         return False
-    reasons = {hold.reason for hold in variant_evaluation.holds}
+    reasons = {hold.reason for hold in variant_result.holds}
     return Reason.NO_DRAFT in reasons or reasons <= _MAY_GO
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.evaluation_results import CheckResult, VariantState
-from fanout.gates.gate_facts import CheckAnswer, DraftFacts, RevisionHistory, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.percentages import compute_tolerance
 

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from fanout.api.durations import format_duration
-from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
-from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import CheckAnswer, Publication, VariantFacts
+from fanout.gates.gate_facts import Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.record_facts import DecisionFacts

@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from fanout.api.gate_vocabulary import OverridableGate, Verdict
+from fanout.api.gate_vocabulary import OverridableGate, VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckResult, Hold, VariantResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import combine_overrides, covers
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -23,7 +23,6 @@ from fanout.gates.automatic_promotion import (
     unreviewed_hold,
 )
 from fanout.gates.candidate_promotion import list_needed_overrides
-from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant
 from fanout.gates.gate_rules import StageRule
@@ -98,7 +97,7 @@ class StageReleaseEvaluator:
             return OPEN_GATE
         return self._evaluation.stage_gate(self._stage_rule, self.candidate)
 
-    def evaluate_variants(self) -> list[VariantEvaluation]:
+    def evaluate_variants(self) -> list[VariantResult]:
         """Evaluate all variants, in the order of names. Releases go by group, priority and name."""
         # The tally is sorted by name already; sorting again is skipped where neither group nor
         # priority is set.
@@ -112,35 +111,33 @@ class StageReleaseEvaluator:
         evaluations = {variant.facts.name: self._evaluate_variant(variant) for variant in ordered}
         return [evaluations[variant.facts.name] for variant in variants]
 
-    def _evaluate_variant(self, variant: TalliedVariant) -> VariantEvaluation:
+    def _evaluate_variant(self, variant: TalliedVariant) -> VariantResult:
         """Evaluate one variant: its state, what this pass does, and all that blocks it."""
         if variant.next_change_at is not None:
             self.check_times.add(variant.next_change_at)
         self._note_check_times(variant.checks)  # of the publication
-        variant_evaluation = self._evaluate_state(variant)
-        if variant_evaluation.next is not None:
-            self.change_times.add(variant_evaluation.next)
+        variant_result = self._evaluate_state(variant)
+        if variant_result.next is not None:
+            self.change_times.add(variant_result.next)
         if variant.facts.offline and not any(
-            it.reason == Reason.OFFLINE for it in variant_evaluation.holds
+            it.reason == Reason.OFFLINE for it in variant_result.holds
         ):
             # Reported although it blocks nothing: it explains why an update may take long.
             offline_note = offline_hold(variant, released=True)
-            variant_evaluation = replace(
-                variant_evaluation, holds=(*variant_evaluation.holds, offline_note)
-            )
+            variant_result = replace(variant_result, holds=(*variant_result.holds, offline_note))
         # A revert on the branch explains the state better than any gate, so it comes first.
         reverted = variant.facts.published.reverted if variant.facts.published else None
-        if reverted is None or variant_evaluation.state not in (
+        if reverted is None or variant_result.state not in (
             VariantState.DRAFTED,
             VariantState.HELD,
         ):
-            return variant_evaluation
-        other_holds = tuple(hold for hold in variant_evaluation.holds if hold != reverted)
+            return variant_result
+        other_holds = tuple(hold for hold in variant_result.holds if hold != reverted)
         return replace(
-            variant_evaluation, state=VariantState.HELD, holds=(reverted, *other_holds), next=None
+            variant_result, state=VariantState.HELD, holds=(reverted, *other_holds), next=None
         )
 
-    def _evaluate_state(self, variant: TalliedVariant) -> VariantEvaluation:
+    def _evaluate_state(self, variant: TalliedVariant) -> VariantResult:
         """Evaluate a variant by what it has: a publication of the candidate, a draft, or neither.
 
         What stops it whatever its gates are (`_find_stop`), a skip, and an offline target come
@@ -181,7 +178,7 @@ class StageReleaseEvaluator:
 
     def _evaluate_published(
         self, variant: TalliedVariant, stop: tuple[VariantState, Hold] | None
-    ) -> VariantEvaluation:
+    ) -> VariantResult:
         """Evaluate a publication by the checks after it. `stop`: of `_find_stop`; only shown."""
         assert variant.state is not None
         state, holds = variant.state, (*variant.holds, *_unpassed_holds(variant.checks))
@@ -249,7 +246,7 @@ class StageReleaseEvaluator:
         self.check_times.update([closed.until] if closed.until is not None else [])
         return (closed,)
 
-    def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantEvaluation:
+    def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantResult:
         """Evaluate whether a draft is released, is proposed and may be published in this pass.
 
         Released, it keeps the slot of the budget that it takes; proposed, its required checks have
@@ -301,11 +298,11 @@ class StageReleaseEvaluator:
         )
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
         let_through = state is VariantState.PROPOSED and not blockers
-        return VariantEvaluation(
-            variant.facts.name,
-            self._stage_rule.name,
-            variant.candidate,
-            state,
+        return VariantResult(
+            name=variant.facts.name,
+            stage=self._stage_rule.name,
+            candidate=variant.candidate,
+            state=state,
             release=release,
             released_by=self._find_releasers(inputs, checks) if release else (),
             waiting=self._find_waiting(variant) if let_through else (),
@@ -477,7 +474,7 @@ class StageReleaseEvaluator:
         state: VariantState,
         holds: tuple[Hold, ...],
         checks: tuple[CheckResult, ...] = (),
-    ) -> VariantEvaluation:
+    ) -> VariantResult:
         next_change = next_change_of_waiting(holds, checks, None, self._evaluation.now)
         return self._build_result(variant, state, holds, checks, next_change)
 
@@ -488,12 +485,12 @@ class StageReleaseEvaluator:
         holds: tuple[Hold, ...],
         checks: tuple[CheckResult, ...],
         next_change: datetime | None,
-    ) -> VariantEvaluation:
-        return VariantEvaluation(
-            variant.facts.name,
-            self._stage_rule.name,
-            variant.candidate,
-            state,
+    ) -> VariantResult:
+        return VariantResult(
+            name=variant.facts.name,
+            stage=self._stage_rule.name,
+            candidate=variant.candidate,
+            state=state,
             checks=checks,
             holds=holds,
             answers=variant.answers,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts

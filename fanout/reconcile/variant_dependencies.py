@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from fanout.api.field_errors import suggest_name
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.package_variant import Dependency as DeclaredDependency
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
 from fanout.reconcile import reconcile_wording as wording

@@ -15,7 +15,7 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import DependencyFacts, DraftFacts, Publication
 

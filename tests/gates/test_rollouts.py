@@ -16,9 +16,8 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
+from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy, VariantState
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.values import replace

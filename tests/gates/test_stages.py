@@ -26,10 +26,9 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Require
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require, VariantState
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import ApprovalRule

@@ -5,8 +5,7 @@ from operator import itemgetter
 import pytest
 from gates.worlds import BY_HAND, OK, PROD, at, decided, prod, published, reasons_of
 
-from fanout.api.gate_vocabulary import Action
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.values import replace
 

@@ -4,10 +4,9 @@ import pytest
 from gates.test_rollouts import bad, ok, released, rolling, through, under_way, waiting, world
 from gates.worlds import decided, said
 
-from fanout.api.gate_vocabulary import Action, Verdict
+from fanout.api.gate_vocabulary import Action, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 
 ABOUT_A = {"stage": "prod", "revision": "v2", "variants": ("a",), "when": 7}

@@ -7,13 +7,13 @@ from forge_states import at, drafted, forge, published, request, review
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec
+from fanout.api.results import CheckResult, VariantResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
-from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import DraftFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts
@@ -295,7 +295,7 @@ def test_a_publication_names_who_approved_it():
         CheckResult("ci", Verdict.PASSED, ""),
     ]
     evaluations = [
-        VariantEvaluation(name, "prod", "v2", VariantState.PROPOSED, checks=tuple(checks))
+        VariantResult(name=name, stage="prod", state=VariantState.PROPOSED, checks=tuple(checks))
         for name in ("a", "b")
     ]
     assert build_approval_trailers(evaluations) == (

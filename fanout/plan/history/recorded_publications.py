@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.api.results import CheckAnswer
+from fanout.gates.gate_facts import RevisionHistory
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.records.policy_status import (
     GrantLine,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
 from fanout.plan import plan_wording
 from fanout.plan.actions import RepositorySubject
 from fanout.plan.decided_variant import DecidedVariant, VariantStep

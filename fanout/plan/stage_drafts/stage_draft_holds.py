@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    VariantEvaluation,
-    VariantState,
-)
+from fanout.api.results import Hold, VariantResult
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan import plan_wording
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
@@ -24,7 +21,7 @@ def hold_back_stage_drafts(
     A stage draft is published as a whole, when all in it may be. Who is not released any more
     leaves it, and keeps nobody waiting, unless a forge merges the branch with all that is on it.
     """
-    members: dict[tuple[str, str], list[VariantEvaluation]] = {}
+    members: dict[tuple[str, str], list[VariantResult]] = {}
     for variant in variants:
         evaluation = decision.variants[variant.spec.name]
         has_forge = variant.observed.repository_state.forge is not None
@@ -59,7 +56,7 @@ def _is_written(variant: RenderedVariant) -> bool:
     )
 
 
-def _pending_hold(other: VariantEvaluation) -> Hold:
+def _pending_hold(other: VariantResult) -> Hold:
     """Return the hold on the first variant of the draft that cannot be published yet."""
     first = other.holds[0] if other.holds else None
     return Hold(
