@@ -378,8 +378,11 @@ def _publish_status(decision: DecisionFacts, variants: Sequence[VariantFacts]) -
     One about an empty stage stays active, as a variant may join.
     """
     subjects = _covered_variants(decision, variants)
-    if not subjects or any(
-        _is_pending(decision, it) or _overrides_verification(decision, it) for it in subjects
+    if not subjects or any(_is_pending(decision, it) for it in subjects):
+        return DecisionStatus.ACTIVE
+    # Where it overrides verification, a variant counts as ready at its revision by it.
+    if OverridableGate.VERIFICATION in decision.spec.overrides and any(
+        it.published is not None and it.published.revision == decision.revision for it in subjects
     ):
         return DecisionStatus.ACTIVE
     return (
@@ -402,14 +405,4 @@ def _is_pending(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
     drafts_revision = draft is not None and draft.revision == decision.revision
     return not is_applied(decision, variant_facts) and covers(
         decision, variant_facts, draft if drafts_revision else None
-    )
-
-
-def _overrides_verification(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
-    """Return whether the decision makes the variant count as ready at its revision."""
-    publication = variant_facts.published
-    return (
-        OverridableGate.VERIFICATION in decision.spec.overrides
-        and publication is not None
-        and publication.revision == decision.revision
     )

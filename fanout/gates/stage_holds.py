@@ -303,16 +303,12 @@ def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRev
 
 
 def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
-    stage, decision = stage_rule.name, pin.decision
+    decision, waits = pin.decision, f"{revision} waits: {label_stage(stage_rule.name)}"
     if decision is None:
-        sentence = (
-            f"{revision} waits: {label_stage(stage)} is pinned to {pin.revision} by the policy"
-        )
+        sentence = f"{waits} is pinned to {pin.revision} by the policy"
         return Hold(Reason.PINNED, sentence, gate_wording.AUTHOR)
-    sentence = (
-        f"{revision} waits: {label_stage(stage)} is rolled back to {pin.revision} by {decision.by}"
-        f" ({decision.name})"
-    )
+    by = f"{decision.by} ({decision.name})"
+    sentence = f"{waits} is rolled back to {pin.revision} by {by}"
     return Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at)
 
 

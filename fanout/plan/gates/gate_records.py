@@ -133,15 +133,12 @@ def _status_outside_gates(
     if entry.name in active_names:
         if is_from_the_future(entry.at, now):
             return DecisionStatus.AHEAD
-        is_active = entry.action is Action.RESOLVE or _awaits_removal(entry, unremoved)
+        # A confirmed removal is awaited as long as no sweep has made it.
+        is_awaited = entry.action is Action.CONFIRM_REMOVAL and any(
+            published is None or published <= entry.at
+            for published in (unremoved[it] for it in entry.spec.variants if it in unremoved)
+        )
+        is_active = entry.action is Action.RESOLVE or is_awaited
         return DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
     is_withdrawal = entry.action is Action.WITHDRAW
     return DecisionStatus.APPLIED if is_withdrawal else DecisionStatus.WITHDRAWN
-
-
-def _awaits_removal(entry: RecordEntry, unremoved: Mapping[str, datetime | None]) -> bool:
-    """Return whether the entry confirms a removal that no sweep has made yet."""
-    if entry.action is not Action.CONFIRM_REMOVAL:
-        return False
-    publication_times = (unremoved[name] for name in entry.spec.variants if name in unremoved)
-    return any(published is None or published <= entry.at for published in publication_times)

@@ -4,11 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fanout.api.approver_names import join_people, parse_subject
 from fanout.api.gate_vocabulary import CheckMethod
-from fanout.api.promotion_policy import (
-    AutoPromotion,
-    PromotionPolicy,
-    matches_name_pattern,
-)
+from fanout.api.promotion_policy import AutoPromotion, PromotionPolicy, matches_name_pattern
 from fanout.api.stages import Check
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.gate_rules import (

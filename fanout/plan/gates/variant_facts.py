@@ -21,9 +21,7 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import DRAFTS_AWAITED
-from fanout.gates.record_facts import (
-    RecordPosition,
-)
+from fanout.gates.record_facts import RecordPosition
 from fanout.plan import plan_wording
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
@@ -34,7 +32,6 @@ from fanout.plan.pull_requests.declined_requests import declined_hold
 from fanout.plan.pull_requests.join_hold import find_join_hold
 from fanout.plan.records.policy_status import DraftLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
 
 
@@ -201,22 +198,11 @@ def _draft_authors(rendered: RenderedVariant | None, draft: OpenDraft) -> frozen
 def _find_hold(rendered: RenderedVariant) -> Hold | None:
     """Return what holds the variant whatever its gates are, or None."""
     selected = rendered.selected
-    return selected.draft_hold or rendered.postponed or _offline_unknown(selected.spec)
-
-
-def _offline_unknown(spec: VariantSpec) -> Hold | None:
-    """Return a hold if it is unknown whether the target is offline (fail closed)."""
-    if not spec.offline_error:
-        return None
-    actor = plan_wording.AUTHOR_OF_OFFLINE
-    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, who=actor)
-
-
-def _render_failure(rendered: RenderedVariant) -> Hold | None:
-    failure = rendered.render_failure
-    if failure is None:
-        return None
-    return Hold(failure.reason, str(failure), who=plan_wording.UPSTREAM_MAINTAINER)
+    hold, error = selected.draft_hold or rendered.postponed, selected.spec.offline_error
+    # Fail closed: it is unknown whether the target is offline.
+    if hold is None and error:
+        return Hold(Reason.EXPRESSION_ERROR, error, who=plan_wording.AUTHOR_OF_OFFLINE)
+    return hold
 
 
 def _build_variant_facts(
@@ -229,6 +215,7 @@ def _build_variant_facts(
     selected = rendered.selected if rendered is not None else None
     spec, published, grant = variant.spec, variant.published, variant.status_line.grant
     draft = find_release_draft(rendered) if rendered is not None else variant.draft
+    failure = rendered.render_failure if rendered is not None else None
     attributes = gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES)
     return VariantFacts(
         name=spec.name,
@@ -264,7 +251,9 @@ def _build_variant_facts(
         depends_on=attributes.depends_on,
         variables=attributes.variables,
         held=_find_hold(rendered) if rendered is not None else None,
-        failed=_render_failure(rendered) if rendered is not None else None,
+        failed=Hold(failure.reason, str(failure), who=plan_wording.UPSTREAM_MAINTAINER)
+        if failure is not None
+        else None,
         removed=gate_inputs.facts.records.removals.get(spec.name),
         outdated=selected is not None and selected.is_outdated,
     )
