@@ -119,7 +119,7 @@ _BEFORE_FIRST_RECORD = -1
 
 
 class _CheckSubject(NamedTuple):
-    """One check of one publication.
+    """One check of one publication, and the evidence about it.
 
     `floor` is the record order of the last evidence recorded before the publication, where
     instants alone cannot order them.
@@ -131,6 +131,20 @@ class _CheckSubject(NamedTuple):
     retried: datetime | None
     drafted: bool
     floor: int
+    evidence: _CheckEvidence
+    named: Sequence[EvidenceFacts]  # what of it names the variant
+
+    def list_statements(self) -> list[EvidenceFacts]:
+        """Return the statements that name the publication in record order, whenever made."""
+        publication, commits = self.publication, self.evidence.commits
+        statements = [it for it in self.named if _is_about(it, publication)]
+        if commits:
+            # From the publication's few commits: a stage may have evidence about thousands.
+            for commit in publication.commits & commits.keys():
+                statements += (it for it in commits[commit] if _is_about(it, publication))
+        statements += self.evidence.revisions.get(publication.revision, ())
+        statements.sort(key=lambda statement: statement.order)
+        return statements
 
     def accepts(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement was made late enough to be about this publication."""
@@ -180,22 +194,20 @@ class EvidenceIndex:
         With `drafted` the publication stands for a draft at its release: a commit of the draft
         may have been reported earlier.
         """
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        evidence, named = self._find_evidence(stage, check, variant_name)
         floor = self._find_floor(publication)
         # Pipelines mostly report once per stage and revision. All variants published in one push
         # then share one result, which keeps a pass over thousands of variants from evaluating it
         # for each.
-        if not variant_statements and not check_evidence.commits:
-            shared_key = (stage, check, publication.revision, publication.at, floor, retried)
-            check_result = self._shared_results.get(shared_key)
-            if check_result is None:
-                subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
-                check_result = self._shared_results[shared_key] = self._evaluate(
-                    subject, variant_statements, check_evidence
-                )
-            return check_result
-        subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
-        return self._evaluate(subject, variant_statements, check_evidence)
+        is_shared = not named and not evidence.commits
+        shared_key = (stage, check, publication.revision, publication.at, floor, retried)
+        if is_shared and (shared_result := self._shared_results.get(shared_key)) is not None:
+            return shared_result
+        subject = _CheckSubject(stage, check, publication, retried, drafted, floor, evidence, named)
+        check_result = self._evaluate(subject)
+        if is_shared:
+            self._shared_results[shared_key] = check_result
+        return check_result
 
     def find_failure(
         self, stage: str, check: str, variant_name: str, revision: str, retried: datetime | None
@@ -205,9 +217,9 @@ class EvidenceIndex:
         None if nobody's last report since the Retry (`retried`) says so. Whether it was made
         after the publication is not known of one that was replaced.
         """
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
-        statements = [it for it in variant_statements if it.spec.revision == revision]
-        statements += check_evidence.revisions.get(revision, ())
+        evidence, named = self._find_evidence(stage, check, variant_name)
+        statements = [it for it in named if it.spec.revision == revision]
+        statements += evidence.revisions.get(revision, ())
         counting = [it for it in statements if not self._is_ahead(it)]
         counting.sort(key=lambda it: it.order)
         latest = follow_statements(counting, retried).latest
@@ -215,8 +227,8 @@ class EvidenceIndex:
 
     def is_shared(self, stage: str, check: str, variant_name: str) -> bool:
         """Return whether variants with equal publications have the same evidence."""
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
-        return not variant_statements and not check_evidence.commits
+        evidence, named = self._find_evidence(stage, check, variant_name)
+        return not named and not evidence.commits
 
     def find_effects(
         self,
@@ -232,11 +244,10 @@ class EvidenceIndex:
 
         The arguments are those of `evaluate`.
         """
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        evidence, named = self._find_evidence(stage, check, variant_name)
         floor = self._find_floor(publication)
-        subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
-        statements = _collect_statements(subject, variant_statements, check_evidence)
-        statements.sort(key=lambda statement: statement.order)
+        subject = _CheckSubject(stage, check, publication, retried, drafted, floor, evidence, named)
+        statements = subject.list_statements()
         counting = [it for it in statements if subject.accepts(it) and not self._is_ahead(it)]
         latest = {it.order for it in follow_statements(counting, retried).latest}
         for statement in statements:
@@ -254,22 +265,16 @@ class EvidenceIndex:
         self, stage: str, check: str, variant_name: str
     ) -> tuple[_CheckEvidence, Sequence[EvidenceFacts]]:
         """Return the evidence about a check, and what of it names the variant."""
-        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
-        return check_evidence, check_evidence.variants.get(variant_name, ())
+        evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
+        return evidence, evidence.variants.get(variant_name, ())
 
     def _find_floor(self, publication: Publication) -> int:
         """Return the record order of the last evidence that is older than the publication."""
         return self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
 
-    def _evaluate(
-        self,
-        subject: _CheckSubject,
-        variant_statements: Sequence[EvidenceFacts],
-        check_evidence: _CheckEvidence,
-    ) -> CheckResult:
-        statements = _collect_statements(subject, variant_statements, check_evidence)
-        # Shortcut for the common case of one passed report; sorting and following it changes
-        # nothing.
+    def _evaluate(self, subject: _CheckSubject) -> CheckResult:
+        statements = subject.list_statements()
+        # Shortcut for the common case of one passed report; following it changes nothing.
         if (
             len(statements) == 1
             and statements[0].spec.status is Verdict.PASSED
@@ -277,54 +282,24 @@ class EvidenceIndex:
             and statements[0].at <= self._now
         ):
             return _passed_result(subject, statements[0].at, statements[0])
-        statements.sort(key=lambda statement: statement.order)
-        timely_statements = [statement for statement in statements if subject.accepts(statement)]
-        future_statements = [
-            statement for statement in timely_statements if self._is_ahead(statement)
-        ]
-        if not future_statements:
-            return self._build_result(
-                subject,
-                follow_statements(timely_statements, subject.retried),
-                statements,
-                variant_statements,
-                check_evidence,
-            )
+        timely_statements = [it for it in statements if subject.accepts(it)]
+        future_statements = [it for it in timely_statements if self._is_ahead(it)]
+        counting = [it for it in timely_statements if it not in future_statements]
+        reported = follow_statements(counting, subject.retried)
+        check_result = _fold_reports(subject, reported)
+        if not reported.latest:
+            latest = statements or [*subject.named, *filter(None, [subject.evidence.latest])]
+            latest_statement = max(latest, key=lambda statement: statement.order, default=None)
+            check_result = _explain_missing(check_result, subject, latest_statement)
         # Remembered even where the check has passed already: the pass at that instant may see a
         # failure.
-        self.future_starts.update(statement.at for statement in future_statements)
-        counting = [
-            statement for statement in timely_statements if statement not in future_statements
-        ]
-        reported = follow_statements(counting, subject.retried)
-        check_result = self._build_result(
-            subject, reported, statements, variant_statements, check_evidence
-        )
-        if check_result.verdict is Verdict.PASSED:
+        self.future_starts.update(it.at for it in future_statements)
+        if not future_statements or check_result.verdict is Verdict.PASSED:
             return check_result
         passes_at = _passes_at(timely_statements, future_statements, subject.retried)
         if check_result.verdict is Verdict.PENDING:
             check_result = self._pending_until(subject, check_result, future_statements, passes_at)
         return replace(check_result, passes_at=passes_at)
-
-    def _build_result(
-        self,
-        subject: _CheckSubject,
-        reported: ReportedStatus,
-        statements: Sequence[EvidenceFacts],
-        variant_statements: Sequence[EvidenceFacts],
-        check_evidence: _CheckEvidence,
-    ) -> CheckResult:
-        check_result = _fold_reports(subject, reported)
-        if reported.latest:
-            return check_result
-        latest = [*variant_statements, *filter(None, [check_evidence.latest])]
-        statement = (
-            statements[-1]
-            if statements
-            else max(latest, key=lambda statement: statement.order, default=None)
-        )
-        return _explain_missing(check_result, subject, statement)
 
     def _is_ahead(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement does not count before its own, future instant.
@@ -358,22 +333,6 @@ class EvidenceIndex:
             who=gate_wording.TIME_ALONE,
             until=first.at,
         )
-
-
-def _collect_statements(
-    subject: _CheckSubject,
-    variant_statements: Sequence[EvidenceFacts],
-    check_evidence: _CheckEvidence,
-) -> list[EvidenceFacts]:
-    """Return the statements that name the publication, whenever they were made."""
-    publication = subject.publication
-    statements = [it for it in variant_statements if _is_about(it, publication)]
-    if check_evidence.commits:
-        # From the publication's few commits: a stage may have evidence about thousands.
-        for commit in publication.commits & check_evidence.commits.keys():
-            statements += (s for s in check_evidence.commits[commit] if _is_about(s, publication))
-    statements += check_evidence.revisions.get(publication.revision, ())
-    return statements
 
 
 def _passed_result(
