@@ -48,7 +48,8 @@ def build_gate_inputs(
         now=now,
         suspended=upstream_policy is not None and upstream_policy.spec.suspend,
         sweep=inputs.is_sweep,
-        serialize=_is_serialized(resolved_policy),
+        serialize=upstream_policy is not None
+        and upstream_policy.spec.in_flight is InFlight.SERIALIZE,
         calendars=build_calendars(inputs.promotions),
         finishing_calendars=finishing_calendars(inputs.promotions),
         has_unreadable_calendar=not inputs.all_promotions_read,
@@ -72,14 +73,12 @@ def build_rules(
     else:
         rules = (build_hand_written_rule(resolved_policy.name, inputs.promotions),)
     # Fail closed: an unreadable object may restrict this policy.
-    return tuple(
-        replace(rule, automatic=rule.automatic and inputs.all_promotions_read) for rule in rules
-    )
+    return tuple(replace(it, automatic=it.automatic and inputs.all_promotions_read) for it in rules)
 
 
 def find_applicable_records(inputs: PolicyInputs, now: datetime) -> Sequence[RecordEntry]:
     """Return the records of the policy that are not dated in the future."""
-    return [record for record in find_own_records(inputs) if not is_from_the_future(record.at, now)]
+    return [it for it in find_own_records(inputs) if not is_from_the_future(it.at, now)]
 
 
 def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
@@ -87,20 +86,19 @@ def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
 
     Hand-written variants of a namespace share their records; each has those that name it.
     """
-    own_records = active_records(inputs.policy_state.records)
+    records = active_records(inputs.policy_state.records)
     if inputs.resolved_policy.upstream_policy is not None:
-        return own_records
+        return records
     name = inputs.resolved_policy.name
-    return [record for record in own_records if name in record.spec.variants]
+    return [it for it in records if name in it.spec.variants]
 
 
 def _read_history(resolved_policy: ResolvedPolicy, status: RecordedStatus) -> StageHistories:
     if resolved_policy.upstream_policy is not None:
         return status.history
-    histories = status.history.items()
     return {
-        (HAND_WRITTEN, rev): stage_history
-        for (name, rev), stage_history in histories
+        (HAND_WRITTEN, revision): history
+        for (name, revision), history in status.history.items()
         if name == resolved_policy.name
     }
 
@@ -114,19 +112,10 @@ def merge_history(
     """
     if resolved_policy.upstream_policy is not None:
         return decision.history
-    other_histories = {
-        key: stage_history
-        for key, stage_history in status.history.items()
-        if key[0] != resolved_policy.name
+    others = {
+        key: history for key, history in status.history.items() if key[0] != resolved_policy.name
     }
-    return other_histories | {
-        (resolved_policy.name, rev): stage_history
-        for (_, rev), stage_history in decision.history.items()
+    return others | {
+        (resolved_policy.name, revision): history
+        for (_, revision), history in decision.history.items()
     }
-
-
-def _is_serialized(resolved_policy: ResolvedPolicy) -> bool:
-    return (
-        resolved_policy.upstream_policy is not None
-        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE
-    )
