@@ -374,7 +374,7 @@ def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> Ch
     reason = Reason.APPROVAL_MISSING
     if count.future_starts:
         reason = Reason.FROM_THE_FUTURE
-        sentence += f"; {gate_wording.FUTURE_APPROVAL}"
+        sentence += "; an approval is dated in the future and does not count yet"
     return CheckResult(
         approval_rule.name,
         Verdict.PENDING,

@@ -66,7 +66,7 @@ class AutomaticPromotion:
     @cached_property
     def _sweep_awaited(self) -> Hold:
         actor = gate_wording.NEXT_SWEEP_OR_PROMOTER
-        return Hold(Reason.SWEEP_AWAITED, gate_wording.SWEEP_AWAITED, actor)
+        return Hold(Reason.SWEEP_AWAITED, "automatic promotion publishes only in sweeps", actor)
 
     @cached_property
     def _downgrade_hold(self) -> Hold:
@@ -125,5 +125,7 @@ def conflict_hold(draft: DraftFacts, decisions: Sequence[DecisionFacts]) -> Hold
 
 
 _ADOPTION_HOLD = Hold(
-    Reason.ADOPTION_AWAITS, gate_wording.ADOPTION_AWAITS, gate_wording.ANY_PROMOTER
+    Reason.ADOPTION_AWAITS,
+    "the first draft of an adopted package is never published automatically",
+    gate_wording.ANY_PROMOTER,
 )

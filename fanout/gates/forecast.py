@@ -212,7 +212,7 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     pin = evaluation.pin(stage_rule)
     if pin is not None and stage.revision not in (pin.revision, pin.until):
         sentence = f"{label_stage(stage_rule.name)} is pinned to {pin.revision}"
-        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, gate_wording.AUTHOR_OF_PIN))
+        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "the author of the pin"))
     elif (
         pin is None
         and stage.revision not in evaluation.choices[stage_rule.name].eligible
@@ -275,7 +275,7 @@ def _note_unpublished(stage: _ForecastState) -> None:
     if missing and stage.pin is None:
         stage.assumptions.append(f"required checks pass immediately: {', '.join(missing)}")
     if stage_rule.propagate_when and stage.pin is None:
-        stage.assumptions.append(gate_wording.ASSUMED_PROPAGATION)
+        stage.assumptions.append("propagateWhen is true for all variants")
 
 
 def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
@@ -379,7 +379,7 @@ def _simulate_rollout(
         while remaining:
             start = clock.next_allowed(at)
             if start is None:
-                sentence = gate_wording.NO_SWEEP_IN_WINDOW
+                sentence = "no scheduled sweep falls within an open window"
                 actor = gate_wording.WINDOW_ADMINISTRATOR
                 stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
                 return stage.to_forecast(None, None)

@@ -196,7 +196,8 @@ def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -
         problem = f"is in stage {stage}, which the policy does not declare"
     choices = ", ".join(it.name for it in stage_rules if not it.control_flow)
     sentence = f"target {variant_facts.target} {problem}; choose one of: {choices}"
-    hold = Hold(Reason.NOT_IN_STAGE, sentence, gate_wording.AUTHOR_OF_STAGE_EXPR)
+    actor = "the policy's author (template.stageExpr) or the owner of the target"
+    hold = Hold(Reason.NOT_IN_STAGE, sentence, actor)
     return VariantResult(
         name=variant_facts.name, stage=stage, state=VariantState.HELD, holds=(hold,)
     )

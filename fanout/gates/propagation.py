@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates import gate_wording
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import UNKNOWN, StageRule
 from fanout.pending_inputs import ExpressionRequest
@@ -34,7 +33,7 @@ class PropagationEvaluator:
         variables = variant_facts.variables
         upstream = {**variables.get("upstream", {}), "revision": self._candidate}
         row = {**variables, "stage": aggregates, "upstream": upstream}
-        actor = gate_wording.AUTHOR_OF_PROPAGATION
+        actor = "the policy's author (propagateWhen)"
         false_holds: list[Hold] = []
         error_holds: list[Hold] = []
         # No early exit at the first false one: all unknown conditions are asked in one round.
@@ -60,6 +59,4 @@ class PropagationEvaluator:
         return (*false_holds, *error_holds)
 
 
-_PENDING_HOLD = Hold(
-    Reason.PROPAGATION_HELD, gate_wording.PROPAGATION_PENDING, gate_wording.EVALUATION_AWAITED
-)
+_PENDING_HOLD = Hold(Reason.PROPAGATION_HELD, "propagateWhen is not evaluated yet", "this pass")

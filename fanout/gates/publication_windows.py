@@ -60,6 +60,6 @@ class PublicationWindows:
 
 _UNREADABLE_HOLD = Hold(
     Reason.WINDOW_CLOSED,
-    gate_wording.UNREADABLE_WINDOW,
+    "a PromotionPolicy of its namespace cannot be read and may deny publication now",
     gate_wording.UNREADABLE_WINDOW_ACTOR,
 )

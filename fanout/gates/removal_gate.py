@@ -310,7 +310,7 @@ class _RemovalInputs(Value):
         if automatic.get(orphan.stage, all(automatic.values())):
             return None
         has_stage = orphan.stage in automatic
-        scope = gate_wording.label_stage(orphan.stage) if has_stage else gate_wording.SOME_STAGES
+        scope = gate_wording.label_stage(orphan.stage) if has_stage else "some stages"
         promoter = gate_wording.format_removal_actor(
             self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
         )

@@ -165,7 +165,7 @@ class RolloutBudget:
             unready = [it for it in self._unready if it.facts.group < group]
             in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
             self._group_completions[group] = in_flight.completion(
-                len(unready), gate_wording.REPORTER_OF_GROUP
+                len(unready), "a reporter of the pending checks in that group"
             )
         return self._group_completions[group]
 

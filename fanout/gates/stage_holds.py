@@ -124,7 +124,8 @@ def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
         return []
     if not tally.variants:
         sentence = f"no target is in {label_stage(stage)}; the stage cannot pass"
-        return [Hold(Reason.NO_TARGETS, sentence, gate_wording.AUTHOR_OF_TARGETS)]
+        actor = "the policy's author (spec.targets, spec.stages)"
+        return [Hold(Reason.NO_TARGETS, sentence, actor)]
     if not candidate:
         return [Hold(Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION)]
     if tally.count_for(candidate) == 0:
@@ -237,7 +238,8 @@ def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | N
         f" ({format_names(cut_holds)}) left upstream stages before the soak of"
         f" {format_duration(soak)}"
     )
-    return Hold(Reason.STARVING, sentence, gate_wording.AUTHOR_OF_SOAK)
+    actor = "the policy's author (spec.inFlight: Serialize, or a shorter soak)"
+    return Hold(Reason.STARVING, sentence, actor)
 
 
 def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[str, Hold]:

@@ -11,7 +11,6 @@ from operator import attrgetter
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, CheckResult, Hold
-from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_facts import DraftFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import StageRule
@@ -371,4 +370,4 @@ def offline_hold(variant: TalliedVariant, *, released: bool = False) -> Hold:
     """Build the hold of a variant whose target is offline. `released`: it was released before."""
     effect = "its variant keeps its state and counts" if released else "its variant does not count"
     sentence = f"target {variant.facts.target} is offline; {effect}"
-    return Hold(Reason.OFFLINE, sentence, gate_wording.TARGET_OPERATOR)
+    return Hold(Reason.OFFLINE, sentence, "the operator of the target")

@@ -59,7 +59,8 @@ class TallyBuilder:
     ) -> TalliedVariant:
         suspended = suspended or self._active_decisions.variant_suspended(variant_facts.name)
         if suspended is None and variant_facts.suspended:
-            suspended = spec_suspension_hold(f"variant {variant_facts.name}", gate_wording.OWNER)
+            label, owner = f"variant {variant_facts.name}", "the owner of the variant"
+            suspended = spec_suspension_hold(label, owner)
         publication = variant_facts.published
         if publication is None:
             return TalliedVariant(variant_facts, None, (), suspended)

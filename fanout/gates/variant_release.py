@@ -539,7 +539,8 @@ class StageReleaseEvaluator:
 
 def _serialized_hold(variant: TalliedVariant) -> Hold:
     actor, until = expected_completion([variant], gate_wording.REPORTER)
-    sentence, publication = gate_wording.SERIALIZED_INPUTS, variant.facts.published
+    publication = variant.facts.published
+    sentence = "changed inputs wait until the published ones are ready or failed"
     if publication is not None and publication.revision != variant.candidate:
         sentence = (
             f"{variant.candidate} waits until the variant is ready or has failed at"
@@ -605,7 +606,8 @@ def _hold_change(
     is_drafted = published and draft and draft.digest != published.digest
     if not is_drafted and not variant.facts.outdated:
         return ()
-    return stop[1], replace(stop[1], message=gate_wording.CHANGE_SUSPENDED)
+    sentence = "its inputs have changed; the change is rolled out after the suspension"
+    return stop[1], replace(stop[1], message=sentence)
 
 
 def _skip_hold(decision: DecisionFacts) -> Hold:
