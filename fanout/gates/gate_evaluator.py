@@ -22,7 +22,6 @@ from fanout.gates.stage_holds import (
     group_holds,
     list_stage_holds,
     next_soak_end,
-    starving_hold,
     stuck_hold,
 )
 from fanout.gates.timestamps import find_next
@@ -130,9 +129,6 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
     variants = release_evaluator.evaluate_variants()
     holds = list_stage_holds(evaluation, tally, release_evaluator, variants)
-    starvation = starving_hold(evaluation, stage_rule)
-    if starvation is not None:
-        holds = (*holds, starvation)
     evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
     others = find_others(evaluation, stage_rule)
     instants = (

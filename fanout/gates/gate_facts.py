@@ -91,16 +91,6 @@ class CheckReading(Value):
     observed_revision: str = ""  # revision or commit in the response; "": none
 
 
-class DependencyFacts(Value):
-    """A variant that must be ready at its own revision first (`dependsOn`)."""
-
-    name: str
-    ready: bool
-    message: str = ""  # its present state, in words
-    who: str = ""
-    until: datetime | None = None
-
-
 class VariantFacts(Value):
     """One variant as observed."""
 
@@ -116,7 +106,8 @@ class VariantFacts(Value):
     offline: bool = False  # its target says so
     readings: tuple[CheckReading, ...] = ()  # of machine checks, in this pass
     answers: tuple[CheckAnswer, ...] = ()  # on record
-    depends_on: tuple[DependencyFacts, ...] = ()
+    # Of each variant that must be ready at its own revision first (`dependsOn`) and is not.
+    dependency_holds: tuple[Hold, ...] = ()
     variables: Variables = field(default_factory=dict)  # variables of `propagateWhen`
     held: Hold | None = None  # why it cannot be rendered, written or published
     failed: Hold | None = None  # its rendering failed for the candidate

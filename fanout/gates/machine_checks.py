@@ -7,7 +7,6 @@ answer is awaited and changes nothing once one was given; only *failed* withdraw
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
@@ -20,21 +19,17 @@ from fanout.gates.gate_wording import append_reason
 from fanout.values import replace
 
 
-class MachineCheckResult(NamedTuple):
-    """Result of a machine check, and the answer to keep on record."""
-
-    check_result: CheckResult
-    answer: CheckAnswer | None
-
-
 def fold_readings(
     check_rule: CheckRule,
     publication: Publication,
     readings: Iterable[CheckReading],
     answers: Iterable[CheckAnswer],
     now: datetime,
-) -> MachineCheckResult:
-    """Fold readings and recorded answers into the check of a publication or draft."""
+) -> tuple[CheckResult, CheckAnswer | None]:
+    """Fold readings and recorded answers into the check of a publication or draft.
+
+    The answer is the one to keep on record.
+    """
     recorded_answer = next(
         (it for it in answers if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
@@ -47,40 +42,35 @@ def fold_readings(
             " publication (settle)"
         )
         check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
-        return MachineCheckResult(
-            replace(check_result, who=gate_wording.TIME_ALONE, until=until), None
-        )
+        return replace(check_result, who=gate_wording.TIME_ALONE, until=until), None
     reading = next(
         (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
     )
     verdict, no_answer_reason = _accept_reading(check_rule, publication, reading)
     if verdict is None or reading is None:
-        return MachineCheckResult(
-            _pending_result(check_rule, no_answer_reason)
-            if recorded_answer is None
-            else _answer_result(recorded_answer),
-            recorded_answer,
-        )
+        if recorded_answer is None:
+            return _pending_result(check_rule, no_answer_reason), None
+        return _answer_result(recorded_answer), recorded_answer
     # An equal verdict keeps the recorded instant: minReady and soak start when it was first given.
     if recorded_answer is None or recorded_answer.verdict is not verdict:
         recorded_answer = CheckAnswer(
             check_rule.name, publication.digest, verdict, now, reading.message
         )
-    return MachineCheckResult(_answer_result(recorded_answer), recorded_answer)
+    return _answer_result(recorded_answer), recorded_answer
 
 
 def apply_freshness(
     check_rule: CheckRule, check_result: CheckResult, answer: CheckAnswer | None, now: datetime
-) -> MachineCheckResult:
+) -> tuple[CheckResult, CheckAnswer | None]:
     """Return the result of a check before publication, whose answer must be fresh."""
     if check_rule.spec.fresh_for is None or answer is None or answer.verdict is not Verdict.PASSED:
-        return MachineCheckResult(check_result, answer)
+        return check_result, answer
     until = answer.at + check_rule.spec.fresh_for
     if now < until:
-        return MachineCheckResult(replace(check_result, until=until), answer)
+        return replace(check_result, until=until), answer
     # Dropped from the record, so that the next reading counts as a new answer.
-    return MachineCheckResult(stale_result(check_rule, check_result), None)
+    return stale_result(check_rule, check_result), None
 
 
 def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResult:

@@ -60,7 +60,7 @@ def list_stage_holds(
     release_evaluator: StageReleaseEvaluator,
     variant_results: Sequence[VariantResult],
 ) -> tuple[Hold, ...]:
-    """List what a stage waits for: suspension, gate, halt, and its variants.
+    """List what a stage waits for: suspension, gate, halt, its variants, and soaks cut short.
 
     Failed and skipped variants come last: the stage waits for the others.
     """
@@ -75,7 +75,8 @@ def list_stage_holds(
     last = (VariantState.FAILED, VariantState.SKIPPED)
     holds += group_holds(sorted(variant_results, key=lambda it: it.state in last), holds)
     holds += _waiting_decision_holds(evaluation, tally, candidate)
-    return tuple(holds)
+    starvation = _starving_hold(evaluation, tally.stage_rule)
+    return (*holds, starvation) if starvation is not None else tuple(holds)
 
 
 def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | None:
@@ -219,7 +220,7 @@ def stuck_hold(
     return None
 
 
-def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | None:
+def _starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | None:
     """Return the hold of a stage whose upstream stages run ahead of its soak, or None."""
     if stage_rule.after is None or not stage_rule.after.soak_time:
         return None

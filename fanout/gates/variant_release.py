@@ -210,7 +210,7 @@ class StageReleaseEvaluator:
             self._is_decided
             or variant.required
             or variant_facts.grant is not None
-            or variant_facts.depends_on
+            or variant_facts.dependency_holds
             or draft.conflict_count
         ):
             return None
@@ -366,13 +366,8 @@ class StageReleaseEvaluator:
         # A rollback waits for the window alone: its revision passed the other gates before.
         if pin is None:
             holds += self._find_stage_holds(overrides, variant.candidate)
-            if variant.facts.depends_on:
-                holds += (
-                    Hold(Reason.DEPENDENCY_PENDING, it.message, it.who, until=it.until)
-                    for it in variant.facts.depends_on
-                    if not it.ready
-                )
-                self.check_times.update(it.until for it in variant.facts.depends_on if it.until)
+            holds += variant.facts.dependency_holds
+            self.check_times.update(it.until for it in variant.facts.dependency_holds if it.until)
             shared_hold = self._evaluation.shared_objects.find_hold(
                 self._stage_rule.name, variant.facts, draft
             )

@@ -59,7 +59,7 @@ def build_gate_inputs(
         resolutions=read_resolutions(find_applicable_records(inputs, now)),
         last_evidence=gate_records.position(now).last_evidence,
         draft_lines=status.drafts,
-        attributes=build_variant_details(resolved_policy, inputs.depends_on),
+        attributes=build_variant_details(resolved_policy, inputs.dependency_holds),
     )
 
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.results import Hold
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.records.policy_records import PolicyRecords
@@ -27,6 +26,7 @@ class PolicyInputs(KeyedValue, kw_only=True):
     promotions: Sequence[PromotionPolicy]
     is_sweep: bool
     budget: EvaluationBudget | None = None  # of its texts
-    depends_on: tuple[DependencyFacts, ...] = ()  # of a hand-written variant
+    # Of dependencies of a hand-written variant that are not ready.
+    dependency_holds: tuple[Hold, ...] = ()
     all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
     removal_doubt: Hold | None = None  # why a missing target may still exist

@@ -18,7 +18,6 @@ from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
     CheckReading,
-    DependencyFacts,
     DraftFacts,
     Grant,
     PolicyFacts,
@@ -318,9 +317,10 @@ class ScenarioWorld:
             offline=variant.offline,
             readings=tuple(variant.readings.values()),
             answers=variant.answers,
-            depends_on=tuple(
-                DependencyFacts(it.name, it.ready, "ready" if it.ready else "not ready")
+            dependency_holds=tuple(
+                Hold(Reason.DEPENDENCY_PENDING, "not ready")
                 for it in stated.depends_on
+                if not it.ready
             ),
             variables={
                 "target": stated.target,
