@@ -188,13 +188,15 @@ def stuck_hold(
 
     Names the first gate.
     """
+    if timer is not None:
+        return None
     tallies = evaluation.tallies.values()
     suspensions = [
         evaluation.suspended,
         *(tally.suspended for tally in tallies),
         *(variant.suspended for tally in tallies for variant in tally.variants),
     ]
-    if timer is not None or any(it is not None for it in suspensions):
+    if any(it is not None for it in suspensions):
         return None
     # The clock of a soak starts when a sweep records it, so the policy moves although no timer runs
     # yet.
