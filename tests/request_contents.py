@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import MergeMethod
-from fanout.api.results import Hold
-from fanout.gates.evaluation_results import CheckResult
+from fanout.api.results import CheckResult, Hold
 from fanout.plan.pull_requests.request_text import (
     ChangeVerb,
     PackageChange,

@@ -8,7 +8,6 @@ bounds of all lists around it.
 from collections.abc import Iterator
 
 from fanout.api import durations
-from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import field_names_at
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import RESERVED_KEYS
@@ -76,7 +75,9 @@ def build_rules(model: type[KRMObject]) -> tuple[SchemaRule, ...]:
         *(
             _exclusive_rule(row)
             for row in EXCLUSIVE_FIELDS
-            if kind in row.kinds and {*row.fields} <= {*field_names_at(model, _steps(row.path))}
+            if kind in row.kinds
+            and {*row.fields}
+            <= {*field_names_at(model, tuple(row.path.replace("[*]", "").split(".")))}
         ),
         *(
             _unsupported_rule(row)
@@ -95,10 +96,6 @@ def duration_rule(path: str) -> SchemaRule:
     """Return the rule for a duration: at most ten years."""
     expression = f"duration(self) <= duration('{_MAX_DURATION}')"
     return SchemaRule(path, expression, f"at most {_MAX_DURATION}")
-
-
-def _steps(path: str) -> FieldPath:
-    return tuple(path.replace("[*]", "").split("."))
 
 
 def _has(field: str, parent: str = "self") -> str:
@@ -326,14 +323,6 @@ def _function_name_rules(pipeline: str) -> Iterator[SchemaRule]:
         )
 
 
-def _selector_rule(selector: str) -> SchemaRule:
-    return SchemaRule(
-        f"{selector}.matchExpressions[*]",
-        f"(self.operator in ['In', 'NotIn']) == {_filled('values')}",
-        "In and NotIn need values, Exists and DoesNotExist take none",
-    )
-
-
 def _policy_rules() -> Iterator[SchemaRule]:
     yield from _stage_reference_rules()
     yield from _control_flow_rules()
@@ -355,7 +344,11 @@ def _policy_rules() -> Iterator[SchemaRule]:
         "spec.targets[*].objectSelector",
         f"{_STAGE}.rollout.groups[*]",
     ):
-        yield _selector_rule(selector)
+        yield SchemaRule(
+            f"{selector}.matchExpressions[*]",
+            f"(self.operator in ['In', 'NotIn']) == {_filled('values')}",
+            "In and NotIn need values, Exists and DoesNotExist take none",
+        )
         yield _label_keys_rule(f"{selector}.matchLabels")
     for field in ("labels", "annotations"):
         yield _label_keys_rule(f"{_TEMPLATE}.{field}")

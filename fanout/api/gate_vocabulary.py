@@ -31,6 +31,30 @@ class Verdict(StrEnum):
     PENDING = "pending"
 
 
+class VariantState(StrEnum):
+    """State of a variant between draft and ready; exactly one applies."""
+
+    DRAFTED = "Drafted"  # has or is to get a draft, not released
+    RELEASED = "Released"  # may be drafted, but a result of `requires` is missing
+    PROPOSED = "Proposed"  # may be merged now
+    VERIFYING = "Verifying"  # published at the candidate, with checks pending
+    READY = "Ready"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+    HELD = "Held"
+    SKIPPED = "Skipped"  # skipped for the candidate by a person
+
+
+class StageState(StrEnum):
+    """State of a stage in one word; of those that apply, the first."""
+
+    HALTED = "Halted"  # by too many failures
+    FAILED = "Failed"  # at the candidate
+    SUSPENDED = "Suspended"  # itself or its policy
+    PASSED = "Passed"
+    PENDING = "Pending"
+
+
 class CheckMethod(StrEnum):
     """Method by which a check is answered; values are the words of the policy file."""
 

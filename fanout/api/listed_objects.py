@@ -5,7 +5,7 @@ write it by hand.
 """
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Condition
+from fanout.api.results import CheckResult, Condition
 from fanout.api.view_base import RequestView, ViewModel
 from fanout.values import Instant
 
@@ -66,14 +66,6 @@ class ListedDraft(ListedPackage, kw_only=True):
     branch: str
 
 
-class ListedCheck(ViewModel):
-    """Result of one check of a variant."""
-
-    name: str
-    verdict: Verdict
-    message: str
-
-
 class ListedVariantStatus(ViewModel, kw_only=True):
     """Observed state of a variant."""
 
@@ -83,7 +75,7 @@ class ListedVariantStatus(ViewModel, kw_only=True):
     candidate: str
     conditions: tuple[Condition, ...]
     conflicts: tuple[str, ...]  # keys of those that hold the draft
-    checks: tuple[ListedCheck, ...]
+    checks: tuple[CheckResult, ...]
     published: ListedPublication | None = None
     left: tuple[PackageLocation, ...] | None = None  # places that a move left a package at
     draft: ListedDraft | None = None

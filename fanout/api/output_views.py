@@ -11,10 +11,15 @@ from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
-from fanout.api.results import Condition, ForecastResult, Hold, StageAggregates, StageResult
+from fanout.api.results import (
+    ForecastResult,
+    Hold,
+    StageAggregates,
+    StageResult,
+    VariantResult,
+)
 from fanout.api.view_base import (
     DraftMeta,
-    RequestView,
     TargetReference,
     VariantReference,
     View,
@@ -24,8 +29,6 @@ from fanout.api.view_base import (
 from fanout.values import Instant, doc
 
 _POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
-_HOLDS_DESCRIPTION = "Reasons why it is blocked; empty if it is not."
-_REQUEST_DESCRIPTION = "Pull request with the draft; null if there is none."
 
 
 class StageViewSpec(ViewModel):
@@ -54,23 +57,6 @@ class TargetViewSpec(TargetReference):
     path: Annotated[str, doc("Path of the package, relative to the root of the repository.")] = ""
 
 
-class TargetViewStatus(ViewModel):
-    """Observed state of a target."""
-
-    state: Annotated[
-        str,
-        doc(
-            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-        ),
-    ]
-    request: Annotated[RequestView | None, doc(_REQUEST_DESCRIPTION)] = None
-    conditions: Annotated[
-        tuple[Condition, ...], doc("Conditions of the variant; the first one is `Ready`.")
-    ] = ()
-    holds: Annotated[tuple[Hold, ...], doc(_HOLDS_DESCRIPTION)] = ()
-
-
 class TargetView(View, kw_only=True):
     """One target of a policy and its variant."""
 
@@ -80,7 +66,7 @@ class TargetView(View, kw_only=True):
     spec: Annotated[
         TargetViewSpec, doc("Target that the view describes, and the location of its variant.")
     ]
-    status: Annotated[TargetViewStatus, doc("Observed state.")]
+    status: Annotated[VariantResult, doc("Observed state.")]
 
 
 class DraftViewSpec(VariantReference, kw_only=True):
@@ -91,7 +77,7 @@ class DraftViewSpec(VariantReference, kw_only=True):
     branch: Annotated[str, doc("Branch of the draft.")]
 
 
-class DraftViewStatus(TargetViewStatus, kw_only=True):
+class DraftViewStatus(VariantResult, kw_only=True):
     """Observed state of an open draft."""
 
     commit: Annotated[str, doc("Commit at the tip of the draft's branch.")]

@@ -6,6 +6,7 @@ Closed lists, sorted, so that alerts can be written against them. Causes and rem
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from typing import Self
 
 from fanout.values import Value
 
@@ -17,17 +18,21 @@ class Remedy(Value):
     action: str  # starts with "None" if nothing has to be done
 
 
-class Reason(StrEnum):
-    """Reason of a condition; `meaning` explains it in a line."""
+class _ExplainedWord(StrEnum):
+    """Base of words that a line explains, their `meaning`."""
 
     meaning: str
 
-    def __new__(cls, value: str, meaning: str) -> "Reason":
+    def __new__(cls, value: str, meaning: str) -> Self:
         """Create a member whose text is the word."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
         return member
+
+
+class Reason(_ExplainedWord):
+    """Reason of a condition; `meaning` explains it in a line."""
 
     ADMISSION_MISSING = "AdmissionMissing", "nothing proves who created a record"
     ADOPTION_AWAITS = "AdoptionAwaits", "the first draft of an adopted package needs a promotion"
@@ -219,17 +224,8 @@ class Reason(StrEnum):
     WRONG_REVISION = "WrongRevision", "the evidence names a revision that the stage does not have"
 
 
-class ReasonClass(StrEnum):
+class ReasonClass(_ExplainedWord):
     """Class of a gate's reason; `meaning` explains it in a line."""
-
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str) -> "ReasonClass":
-        """Create a member whose text is the word."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.meaning = meaning
-        return member
 
     SUSPENDED = "suspended", "a person suspended the rollout"
     OFFLINE = "offline", "the target is offline"

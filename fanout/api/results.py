@@ -12,7 +12,7 @@ from fanout.api.view_base import (
     ViewModel,
     status_of,
 )
-from fanout.values import Instant, doc, field
+from fanout.values import Instant, Value, doc, field
 
 
 class Hold(ViewModel):
@@ -182,6 +182,73 @@ class StageResult(ViewModel, kw_only=True):
     # Variants that this pass releases, in their order.
     released: Annotated[tuple[str, ...], INTERNAL] = ()
     name: Annotated[str, INTERNAL]
+
+
+class CheckResult(ViewModel):
+    """Result of one check for one variant or stage."""
+
+    name: str
+    verdict: Verdict
+    message: str
+    at: Annotated[Instant | None, INTERNAL] = None  # since when the verdict applies
+    reason: Annotated[str, INTERNAL] = ""  # CamelCase; "" when it has passed
+    who: Annotated[str, INTERNAL] = ""  # who can report the result
+    until: Annotated[Instant | None, INTERNAL] = None  # when it can change without an event
+    # Of the last equal report; `at` is of the first.
+    latest: Annotated[Instant | None, INTERNAL] = None
+    # When it will have passed if nothing more is reported.
+    passes_at: Annotated[Instant | None, INTERNAL] = None
+    # Whose approvals count, by the names that they gave them under.
+    approvers: Annotated[tuple[str, ...], INTERNAL] = ()
+    approvals: Annotated[tuple[str, ...], INTERNAL] = ()  # names of the approvals that count
+
+
+class CheckAnswer(Value, forbid_unknown_fields=True):
+    """A recorded answer of a machine check, kept because nothing else remembers it.
+
+    The fields are names of a status line.
+    """
+
+    check: str
+    digest: str  # of the draft or publication; where a status answers about a draft, its tree
+    verdict: Verdict  # passed or failed
+    at: Instant  # when it was first recorded
+    message: str = field(default="", name="sentence")
+
+
+class VariantResult(ViewModel, kw_only=True):
+    """State of one variant: what the gates find, and then what else a view of it shows."""
+
+    state: Annotated[
+        str,
+        doc(
+            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
+            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
+        ),
+    ]
+    request: Annotated[
+        RequestView | None, doc("Pull request with the draft; null if there is none.")
+    ] = None
+    conditions: Annotated[
+        tuple[Condition, ...], doc("Conditions of the variant; the first one is `Ready`.")
+    ] = ()
+    holds: Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")] = ()
+    name: Annotated[str, INTERNAL] = ""  # "" of a target without a variant
+    stage: Annotated[str, INTERNAL] = ""
+    candidate: Annotated[str, INTERNAL] = ""
+    # This pass releases it and records the grant.
+    release: Annotated[bool, INTERNAL] = False
+    # `Kind/name` of the objects that let it be released.
+    released_by: Annotated[tuple[str, ...], INTERNAL] = ()
+    # Names of active decisions about newer revisions, which a publication does not use up.
+    waiting: Annotated[tuple[str, ...], INTERNAL] = ()
+    publish: Annotated[bool, INTERNAL] = False  # its open draft may be merged now
+    # The gates let its draft be merged, whether or not the draft itself can be yet.
+    let_through: Annotated[bool, INTERNAL] = False
+    checks: Annotated[tuple[CheckResult, ...], INTERNAL] = ()
+    # Answers of its machine checks to keep on record; what is not listed is dropped from it.
+    answers: Annotated[tuple[CheckAnswer, ...], INTERNAL] = ()
+    next: Annotated[Instant | None, INTERNAL] = None  # next change without an event
 
 
 class ForecastResult(ViewModel):

@@ -1,5 +1,6 @@
 """Base of views and statuses: values that become plain data, and the parts that all share."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION, yaml_name
-from fanout.values import Instant, Value, build_schema, doc, field, list_fields
+from fanout.values import Instant, Value, build_schema, doc, field, list_fields, write_json
 
 
 class ConditionStatus(StrEnum):
@@ -96,17 +97,24 @@ _VERDICT_SCHEMA: Mapping[str, Any] = {
 }
 
 
+_REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
+
+
 def build_view_schema(view: type[ViewModel]) -> dict[str, Any]:
     """Return the JSON Schema of a view; classes of its fields are in `$defs`."""
     schema = build_schema(view)
-    for node in (schema, *schema["$defs"].values()):
+    classes = schema["$defs"]
+    for node in (schema, *classes.values()):
         fields = node.get("properties", {})
         for name in [it for it, kept in fields.items() if "internal" in kept]:
             del fields[name]
         if "required" in node:
             node["required"] = [it for it in node["required"] if it in fields]
-    if "Verdict" in schema["$defs"]:
-        schema["$defs"]["Verdict"] = _VERDICT_SCHEMA
+    if "Verdict" in classes:
+        classes["Verdict"] = _VERDICT_SCHEMA
+    # Classes of fields that no output shows are left out.
+    while unnamed := classes.keys() - set(_REFERENCE.findall(write_json(schema).decode())):
+        schema["$defs"] = classes = {key: it for key, it in classes.items() if key not in unnamed}
     return schema
 
 

@@ -19,6 +19,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
+from fanout.gates.gate_wording import append_reason
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Rollbacks
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
@@ -124,11 +125,9 @@ class ActiveDecisions:
         applied.
         """
         self._suspensions: dict[Scope, DecisionFacts] = {}
-        self._publishes, self._skips, self._retries = (
-            _DecisionIndex(),
-            _DecisionIndex(),
-            _DecisionIndex(),
-        )
+        self._publishes = _DecisionIndex()
+        self._skips = _DecisionIndex()
+        self._retries = _DecisionIndex()
         # Kept apart because skips are rare and the tally asks about one for every variant.
         self.has_skips = False
         self.publishes: list[DecisionFacts] = []  # in record order
@@ -150,7 +149,14 @@ class ActiveDecisions:
             # A Suspend dated ahead counts at once: an emergency stop must not wait for a wrong
             # clock.
             if is_from_the_future(decision.at, now) and decision.spec.action is not Action.SUSPEND:
-                self._hold_future_decision(decision)
+                start = effective_from(decision.at)
+                self._opening_times.append((decision.spec.stage, start))
+                sentence = (
+                    f"decision {decision.name} by {decision.by} is dated in the future and does not"
+                    " count yet"
+                )
+                actor = gate_wording.format_clock_owner(decision.by, gate_wording.MAY_WITHDRAW)
+                self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
             elif decision.spec.action not in (Action.SUSPEND, Action.RESUME):
                 self._index_decision(decision)
             else:
@@ -263,15 +269,10 @@ class ActiveDecisions:
 
     def _index_decision(self, decision: DecisionFacts) -> None:
         if not decision.revision:
-            sentence = gate_wording.describe_decision_without_revision(decision.name, decision.by)
-            self.holds.append(
-                Hold(
-                    Reason.DECISION_WAITS,
-                    sentence,
-                    gate_wording.format_decider(decision.by),
-                    decision.at,
-                )
-            )
+            by = decision.by
+            sentence = f"decision {decision.name} by {by} names no revision and has no effect"
+            actor = f"{by} (record the decision again, with --revision)"
+            self.holds.append(Hold(Reason.DECISION_WAITS, sentence, actor, decision.at))
         elif decision.spec.action is Action.SKIP:
             self._skips.add(decision)
             self.has_skips = True
@@ -286,20 +287,13 @@ class ActiveDecisions:
             else:
                 self._rollback_decisions.append(decision)
 
-    def _hold_future_decision(self, decision: DecisionFacts) -> None:
-        start = effective_from(decision.at)
-        self._opening_times.append((decision.spec.stage, start))
-        sentence = gate_wording.describe_future_decision(decision.name, decision.by)
-        actor = gate_wording.format_clock_owner(decision.by, gate_wording.MAY_WITHDRAW)
-        self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
-
     def _suspension_hold(self, scope: Scope, label: str) -> Hold | None:
         decision = self._suspensions.get(scope)
         if decision is None or decision.spec.action is not Action.SUSPEND:
             return None
         return Hold(
             Reason.SUSPENDED,
-            gate_wording.describe_suspension(label, decision.by, decision.spec.reason),
+            append_reason(f"{label} is suspended by {decision.by}", decision.spec.reason),
             gate_wording.ANY_PROMOTER_RESUME,
             decision.at,
             decision.spec.expires,
@@ -307,29 +301,18 @@ class ActiveDecisions:
 
 
 def _latest(decisions: list[DecisionFacts]) -> DecisionFacts | None:
-    return max(
-        decisions,
-        key=lambda decision: decision.order,
-        default=None,
-    )
+    return max(decisions, key=lambda decision: decision.order, default=None)
 
 
-def combine_overrides(
-    decisions: Iterable[DecisionFacts],
-) -> frozenset[OverridableGate]:
+def combine_overrides(decisions: Iterable[DecisionFacts]) -> frozenset[OverridableGate]:
     """Return everything that the decisions override together."""
-    return frozenset(
-        overridden_gate for decision in decisions for overridden_gate in decision.spec.overrides
-    )
+    return frozenset(gate for decision in decisions for gate in decision.spec.overrides)
 
 
 def spec_suspension_hold(label: str, owner: str) -> Hold:
     """Build the hold of a policy, stage or variant that its spec suspends."""
-    return Hold(
-        Reason.SUSPENDED,
-        gate_wording.describe_spec_suspension(label),
-        gate_wording.format_spec_owner(owner),
-    )
+    sentence = gate_wording.describe_spec_suspension(label)
+    return Hold(Reason.SUSPENDED, sentence, f"{owner} (spec.suspend)")
 
 
 def list_scopes(stage: str, variants: Iterable[str]) -> list[Scope]:
@@ -372,16 +355,22 @@ def decision_statuses(
         elif decision.spec.action is Action.PUBLISH:
             status_by_name[decision.name] = _publish_status(decision, variants)
         elif decision.spec.action in (Action.SKIP, Action.RETRY):
-            status_by_name[decision.name] = _attempt_status(at, decision, variants)
+            # Applied once each of its variants has taken a step since.
+            subjects = _covered_variants(decision, variants)
+            is_over = subjects and all(
+                it.last_step_at is not None and it.last_step_at > at for it in subjects
+            )
+            status_by_name[decision.name] = (
+                DecisionStatus.APPLIED if is_over else DecisionStatus.ACTIVE
+            )
         elif decision.spec.action is Action.ROLLBACK:
             is_active = active_decisions.rollbacks.is_active(decision)
             status_by_name[decision.name] = (
                 DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
             )
         else:
-            is_active = decision.name in suspending
             status_by_name[decision.name] = (
-                DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
+                DecisionStatus.ACTIVE if decision.name in suspending else DecisionStatus.APPLIED
             )
     return status_by_name
 
@@ -392,8 +381,11 @@ def _publish_status(decision: DecisionFacts, variants: Sequence[VariantFacts]) -
     One about an empty stage stays active, as a variant may join.
     """
     subjects = _covered_variants(decision, variants)
-    if not subjects or any(
-        _is_pending(decision, it) or _overrides_verification(decision, it) for it in subjects
+    if not subjects or any(_is_pending(decision, it) for it in subjects):
+        return DecisionStatus.ACTIVE
+    # Where it overrides verification, a variant counts as ready at its revision by it.
+    if OverridableGate.VERIFICATION in decision.spec.overrides and any(
+        it.published is not None and it.published.revision == decision.revision for it in subjects
     ):
         return DecisionStatus.ACTIVE
     return (
@@ -401,17 +393,6 @@ def _publish_status(decision: DecisionFacts, variants: Sequence[VariantFacts]) -
         if any(is_applied(decision, it) for it in subjects)
         else DecisionStatus.STALE
     )
-
-
-def _attempt_status(
-    at: datetime, decision: DecisionFacts, variants: Sequence[VariantFacts]
-) -> DecisionStatus:
-    """Return the status of a Skip or Retry, applied once something was published."""
-    subjects = _covered_variants(decision, variants)
-    overtaken = subjects and all(
-        it.last_step_at is not None and it.last_step_at > at for it in subjects
-    )
-    return DecisionStatus.APPLIED if overtaken else DecisionStatus.ACTIVE
 
 
 def _covered_variants(
@@ -427,14 +408,4 @@ def _is_pending(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
     drafts_revision = draft is not None and draft.revision == decision.revision
     return not is_applied(decision, variant_facts) and covers(
         decision, variant_facts, draft if drafts_revision else None
-    )
-
-
-def _overrides_verification(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
-    """Return whether the decision makes the variant count as ready at its revision."""
-    publication = variant_facts.published
-    return (
-        OverridableGate.VERIFICATION in decision.spec.overrides
-        and publication is not None
-        and publication.revision == decision.revision
     )

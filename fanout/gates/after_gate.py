@@ -8,11 +8,13 @@ aggregated by a required number of passed stages, so All and Any are numbers too
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.api.stages import After
 from fanout.gates import gate_wording
+from fanout.gates.gate_wording import label_stage
 from fanout.gates.percentages import compute_budget
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
@@ -206,25 +208,31 @@ def _soak_hold(
     history = upstream_stage.verdicts.history(revision)
     # No end is promised before a sweep has recorded when the soak began.
     if revision in upstream_stage.verdicts.unrecorded:
-        sentence = gate_wording.describe_unrecorded_soak(revision, stage, soak)
+        sentence = (
+            f"{revision} is ready in {label_stage(stage)}; its soak of {format_duration(soak)}"
+            " starts with the next sweep"
+        )
         return Hold(Reason.SOAK_RUNNING, sentence, gate_wording.NEXT_SWEEP), True
     until = soak_ends_at(history, soak)
     if until is not None and history.stretch_start is not None:
-        sentence, actor = (
-            gate_wording.describe_running_soak(revision, stage, soak),
-            gate_wording.TIME_ALONE,
-        )
-        return Hold(Reason.SOAK_RUNNING, sentence, actor, history.stretch_start, until), True
+        sentence = f"{revision} soaks in {label_stage(stage)} for {format_duration(soak)}"
+        since, actor = history.stretch_start, gate_wording.TIME_ALONE
+        return Hold(Reason.SOAK_RUNNING, sentence, actor, since, until), True
     if verdict is not Verdict.PASSED:
-        sentence = gate_wording.describe_unstarted_soak(revision, stage, soak)
+        sentence = (
+            f"{revision} is not ready in {label_stage(stage)}; its soak of {format_duration(soak)}"
+            " has not started"
+        )
         possible = verdict is Verdict.PENDING and upstream_stage.reachable
         return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who, until=ready_at), possible
-    sentence = gate_wording.describe_ended_soak(
-        revision, stage, history.soaked, soak, is_returning=upstream_stage.returning
+    ended = (
+        f"soak of {revision} in {label_stage(stage)} ended after {format_duration(history.soaked)}"
+        f" of {format_duration(soak)}"
     )
     if upstream_stage.returning:
+        sentence = f"{ended}; it restarts when the stage is ready again"
         return Hold(Reason.SOAK_RUNNING, sentence, upstream_stage.who, history.left, ready_at), True
-    actor = gate_wording.MAY_OVERRIDE_SOAK
+    sentence, actor = f"{ended}; {revision} can no longer pass", gate_wording.MAY_OVERRIDE_SOAK
     return Hold(Reason.SOAK_CUT_SHORT, sentence, actor, history.left), False
 
 
@@ -232,10 +240,10 @@ def _not_passed_hold(
     stage: str, revision: str, verdict: Verdict, upstream_stage: UpstreamStage
 ) -> Hold:
     if verdict is Verdict.FAILED:
-        sentence = gate_wording.describe_upstream_failure(revision, stage)
+        sentence = f"{revision} failed in {label_stage(stage)}"
         return Hold(Reason.AFTER_FAILED, sentence, upstream_stage.who)
     if upstream_stage.reachable:
-        sentence = gate_wording.describe_upstream_wait(revision, stage)
+        sentence = f"{revision} has not passed {label_stage(stage)} yet"
         return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who)
-    sentence = gate_wording.describe_passed_over(revision, stage)
+    sentence = f"{label_stage(stage)} moved on before {revision} passed"
     return Hold(Reason.AFTER_PENDING, sentence, gate_wording.MAY_OVERRIDE_AFTER)

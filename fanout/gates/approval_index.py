@@ -13,11 +13,12 @@ from enum import IntEnum
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import USER_PREFIX
 from fanout.api.reasons import Reason
+from fanout.api.results import CheckResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
+from fanout.gates.gate_wording import format_approvers, format_names
 from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 from fanout.values import replace
@@ -105,7 +106,7 @@ class ApprovalIndex:
             return CheckResult(
                 approval_rule.name,
                 Verdict.PASSED,
-                gate_wording.describe_approval(approval_rule.name, count.names),
+                f"{approval_rule.name}: approved by {format_names(count.names)}",
                 count.latest,
                 until=count.until,
                 approvers=count.names,
@@ -113,16 +114,25 @@ class ApprovalIndex:
             )
         hints: list[str] = []
         if count.self_approvers:
-            hints.append(gate_wording.describe_own_approval(count.self_approvers))
+            hints.append(
+                f"approval by {format_names(count.self_approvers)} does not count: they changed the"
+                " draft"
+            )
         if count.unknown_authors:
-            hints.append(gate_wording.describe_unknown_authors(count.unknown_authors))
+            hints.append(
+                f"approval by {format_names(count.unknown_authors)} does not count: their commit"
+                " address is not in PromotionPolicy.approvers"
+            )
         unauthorized = {
             it.by
             for it in self._draft_approvals(approval_rule, variant_facts, draft)
             if _find_person(approval_rule, it) is None
         }
         if unauthorized and approval_rule.subjects:
-            hints.append(gate_wording.describe_unauthorized_approval(unauthorized, approval_rule))
+            hints.append(
+                f"approval by {format_names(unauthorized)} does not count: not"
+                f" {format_approvers(approval_rule)}"
+            )
         # Approvers of a rewritten draft otherwise wonder why their approval vanished.
         other_draft_approvers = self._other_draft_approvers(approval_rule, variant_facts, draft) - {
             *count.names,
@@ -131,7 +141,8 @@ class ApprovalIndex:
         }
         if other_draft_approvers:
             hints.append(
-                gate_wording.describe_other_approval(other_draft_approvers, draft.revision)
+                f"approval by {format_names(other_draft_approvers)} is for other drafts of"
+                f" {draft.revision}"
             )
         check_result = _missing_approvals(approval_rule, count)
         return replace(check_result, message="; ".join([check_result.message, *hints]))
@@ -330,13 +341,11 @@ def _may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftF
     return (
         approval_rule.separation
         and draft.has_commits
-        and all(map(_lacks_address, approval_rule.names_of(person)))
+        and all(
+            name.startswith(USER_PREFIX) or ("/" in name and "@" not in name)
+            for name in approval_rule.names_of(person)
+        )
     )
-
-
-def _lacks_address(name: str) -> bool:
-    is_login = "/" in name and "@" not in name
-    return is_login or name.startswith(USER_PREFIX)
 
 
 def _requested_changes(
@@ -365,7 +374,7 @@ def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> Ch
     reason = Reason.APPROVAL_MISSING
     if count.future_starts:
         reason = Reason.FROM_THE_FUTURE
-        sentence += f"; {gate_wording.FUTURE_APPROVAL}"
+        sentence += "; an approval is dated in the future and does not count yet"
     return CheckResult(
         approval_rule.name,
         Verdict.PENDING,

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts
@@ -64,19 +65,14 @@ class AutomaticPromotion:
 
     @cached_property
     def _sweep_awaited(self) -> Hold:
-        return Hold(
-            Reason.SWEEP_AWAITED,
-            gate_wording.SWEEP_AWAITED,
-            gate_wording.NEXT_SWEEP_OR_PROMOTER,
-        )
+        actor = gate_wording.NEXT_SWEEP_OR_PROMOTER
+        return Hold(Reason.SWEEP_AWAITED, "automatic promotion publishes only in sweeps", actor)
 
     @cached_property
     def _downgrade_hold(self) -> Hold:
-        return Hold(
-            Reason.WOULD_GO_BACK,
-            gate_wording.describe_downgrade(self._candidate),
-            gate_wording.ANY_PROMOTER,
-        )
+        newer = f"its published revision is newer than {self._candidate}"
+        sentence = f"{newer}; automation never downgrades"
+        return Hold(Reason.WOULD_GO_BACK, sentence, gate_wording.ANY_PROMOTER)
 
 
 def unreviewed_hold(
@@ -96,7 +92,10 @@ def not_covered_hold(hold: Hold | None, decisions: Sequence[DecisionFacts]) -> H
     if hold is None or not decisions:
         return hold
     decision = decisions[-1]
-    not_covered = gate_wording.describe_other_draft(decision.name, decision.by, decision.revision)
+    not_covered = (
+        f"decision {decision.name} by {decision.by} covers other drafts of {decision.revision}, not"
+        " this one"
+    )
     return replace(hold, message=f"{hold.message}; {not_covered}")
 
 
@@ -116,23 +115,17 @@ def conflict_hold(draft: DraftFacts, decisions: Sequence[DecisionFacts]) -> Hold
 
     (Design §4.)
     """
-    if not draft.conflict_count or any(_accepts_conflicts(it, draft) for it in decisions):
-        return None
-    return Hold(
-        Reason.MERGE_CONFLICT,
-        gate_wording.describe_conflicts(draft.conflict_count),
-        gate_wording.CONFLICT_ACTOR,
-    )
-
-
-def _accepts_conflicts(decision: DecisionFacts, draft: DraftFacts) -> bool:
     # A stage-wide decision cannot accept: nobody looks at the conflicts of a whole stage.
-    accepts_by_name = decision.spec.accept_conflicts and bool(decision.spec.variants)
-    return accepts_by_name and draft.tree in decision.trees
+    if not draft.conflict_count or any(
+        it.spec.accept_conflicts and it.spec.variants and draft.tree in it.trees for it in decisions
+    ):
+        return None
+    sentence = f"{pluralize(draft.conflict_count, 'undecided merge conflict')} in its draft"
+    return Hold(Reason.MERGE_CONFLICT, sentence, gate_wording.CONFLICT_ACTOR)
 
 
 _ADOPTION_HOLD = Hold(
     Reason.ADOPTION_AWAITS,
-    gate_wording.ADOPTION_AWAITS,
+    "the first draft of an adopted package is never published automatically",
     gate_wording.ANY_PROMOTER,
 )

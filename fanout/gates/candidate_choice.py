@@ -9,14 +9,15 @@ not `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`.
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts
+from fanout.gates.gate_wording import label_stage, label_stages
 from fanout.gates.next_changes import expected_completion
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at
@@ -61,17 +62,22 @@ def choose_candidate(
     passing = (name for name in reversed(allowed) if gate_of(name).verdict is Verdict.PASSED)
     chosen, kept_hold = next(passing, current if can_pass else allowed[-1]), None
     # A newer revision would rewrite the draft, and with it undo approvals that people gave.
-    if can_pass and chosen != current and _has_approvals(tally, drafts, current, approvals):
-        chosen, kept_hold = current, _approved_hold(chosen, current)
+    if (
+        can_pass
+        and chosen != current
+        and any(
+            draft.revision == current
+            and approvals.has_approval(tally.stage_rule, variant.facts, draft)
+            for variant, draft in drafts
+        )
+    ):
+        sentence = f"{chosen} is queued: drafts of {current} have approvals and can still pass"
+        actor = f"a reporter or approver of {current} (fanout report, approve or revoke)"
+        chosen, kept_hold = current, Hold(Reason.REVISION_QUEUED, sentence, actor)
     # The newest that passes goes first, so nothing older comes after it.
     passed = gate_of(chosen).verdict is Verdict.PASSED
     eligible = allowed[allowed.index(chosen) :] if passed else allowed
     return CandidateChoice(chosen, ages.newer_than(chosen), eligible, kept_hold)
-
-
-def _approved_hold(newer: str, current: str) -> Hold:
-    sentence = gate_wording.describe_approved_candidate(newer, current)
-    return Hold(Reason.REVISION_QUEUED, sentence, gate_wording.format_queue_actor(current))
 
 
 def serialize_choice(
@@ -112,31 +118,24 @@ def serialize_choice(
         for variant in tally.variants
         if variant.state is VariantState.VERIFYING or (variant.has_pending_grant and can_pass)
     ]
+    queued = f"{choice.revision} is queued (inFlight: Serialize)"
     if in_flight:
-        kept_hold = _in_flight_hold(choice.revision, current, tally, in_flight)
+        sentence = (
+            f"{queued}: {pluralize(len(in_flight), 'variant')} in flight at {current} in"
+            f" {label_stage(tally.stage_rule.name)}"
+        )
+        actor, until = expected_completion(in_flight, gate_wording.REPORTER)
     elif soaks:
+        stages = label_stages(name for name, _ in soaks)
+        verb = "waits" if len(soaks) == 1 else "wait"
+        sentence = f"{queued}: {stages} {verb} for the soak of {current}"
         until = soak_ends_at(history, max(soak for _, soak in soaks))
-        kept_hold = _soaking_hold(choice.revision, current, [name for name, _ in soaks], until)
+        actor = gate_wording.TIME_ALONE if until is not None else gate_wording.NEXT_SWEEP
     else:
         return choice
     newer = ages.newer_than(current)
+    kept_hold = Hold(Reason.SERIALIZED, sentence, actor, until=until)
     return CandidateChoice(current, newer, (current, *newer), kept_hold)
-
-
-def _in_flight_hold(
-    newer: str, current: str, tally: StageTally, in_flight: Sequence[TalliedVariant]
-) -> Hold:
-    sentence = gate_wording.describe_serialized_revision(
-        newer, current, len(in_flight), tally.stage_rule.name
-    )
-    actor, until = expected_completion(in_flight, gate_wording.REPORTER)
-    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
-
-
-def _soaking_hold(newer: str, current: str, names: Sequence[str], until: datetime | None) -> Hold:
-    sentence = gate_wording.describe_serialized_soak(newer, current, names)
-    actor = gate_wording.TIME_ALONE if until is not None else gate_wording.NEXT_SWEEP
-    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
 def _lacks_revision(tally: StageTally, revision: str, ages: RevisionAges) -> bool:
@@ -218,22 +217,17 @@ def _leading_drafts(
         if publication is not None and publication.revision != draft.revision:
             key = (draft.revision, publication.revision)
             if key not in leads_back:
-                leads_back[key] = _leads_back(*key, verdicts, ages)
+                # Where all that the rule allows is older, only people publish, and their approvals
+                # stay.
+                leads_back[key] = _behind(
+                    draft.revision, {publication.revision}, verdicts, ages
+                ) and not all(
+                    _behind(name, {publication.revision}, verdicts, ages) for name in ages.allowed
+                )
             if leads_back[key]:
                 continue
         leading.append((variant, draft))
     return leading
-
-
-def _leads_back(revision: str, published: str, verdicts: StageVerdicts, ages: RevisionAges) -> bool:
-    """Return whether automation would never take a variant with `published` to the revision.
-
-    False where it would take it to no other one either.
-    """
-    # Where all that the rule allows is older, only people publish, and their approvals stay.
-    return _behind(revision, {published}, verdicts, ages) and not all(
-        _behind(name, {published}, verdicts, ages) for name in ages.allowed
-    )
 
 
 def _current_revision(
@@ -251,16 +245,3 @@ def _current_revision(
         if variant.facts.grant is not None and variant.facts.name not in leads
     }
     return ages.newest(granted) or ages.newest(tally.published)
-
-
-def _has_approvals(
-    tally: StageTally,
-    drafts: Sequence[tuple[TalliedVariant, DraftFacts]],
-    revision: str,
-    approvals: ApprovalIndex,
-) -> bool:
-    return any(
-        draft.revision == revision
-        and approvals.has_approval(tally.stage_rule, variant.facts, draft)
-        for variant, draft in drafts
-    )

@@ -7,7 +7,7 @@ again, another stretch begins. (Design §6, "Soak".)
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.after_gate import AfterGate, compute_quorum
@@ -57,15 +57,19 @@ def _forward_history(
     """
     assert stage_rule.after is not None, "validation refuses other stages without targets"
     quorum, soak = compute_quorum(stage_rule.after), stage_rule.after.soak_time
-    presence = _UpstreamPresence(
-        [
-            (_sufficient_since(upstream_history, soak, now), upstream_history.left)
-            for step in gate.steps
-            if step.verdict is Verdict.PASSED
-            and (upstream_history := upstream_verdicts[step.stage].history(revision)).passed
-            is not None
-        ]
-    )
+    # Since when, and until when, each stage that counts as passed now suffices for the gate; None:
+    # always, as far as is known.
+    spans: list[tuple[datetime | None, datetime | None]] = []
+    for step in gate.steps:
+        upstream_history = upstream_verdicts[step.stage].history(revision)
+        if step.verdict is not Verdict.PASSED or upstream_history.passed is None:
+            continue
+        since = soaked_since(upstream_history, soak)
+        # An overridden soak counts as none.
+        if since is not None and since > now:
+            since = upstream_history.stretch_start
+        spans.append((since, upstream_history.left))
+    presence = _UpstreamPresence(spans)
     new_history = history
     if history.passed is None:
         new_history = RevisionHistory(passed=presence.quorum_since(quorum, now))
@@ -77,16 +81,6 @@ def _forward_history(
         again_since = max(presence.quorum_since(quorum, now), new_history.left)
         return begin_stretch(new_history, again_since)
     return new_history
-
-
-def _sufficient_since(history: RevisionHistory, soak: timedelta, now: datetime) -> datetime | None:
-    """Return since when an upstream stage suffices for the gate.
-
-    An overridden soak counts as none. None means always, as far as is known. Only called
-    for stages that count as passed now.
-    """
-    since = soaked_since(history, soak)
-    return history.stretch_start if since is not None and since > now else since
 
 
 class _UpstreamPresence:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import CheckResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Publication
+from fanout.gates.gate_wording import ANY_PROMOTER_RETRY, MAY_WITHDRAW
 from fanout.gates.record_facts import EvidenceFacts
 from fanout.gates.timestamps import is_from_the_future
 from fanout.values import Value, replace
@@ -118,7 +119,7 @@ _BEFORE_FIRST_RECORD = -1
 
 
 class _CheckSubject(NamedTuple):
-    """One check of one publication.
+    """One check of one publication, and the evidence about it.
 
     `floor` is the record order of the last evidence recorded before the publication, where
     instants alone cannot order them.
@@ -130,6 +131,20 @@ class _CheckSubject(NamedTuple):
     retried: datetime | None
     drafted: bool
     floor: int
+    evidence: _CheckEvidence
+    named: Sequence[EvidenceFacts]  # what of it names the variant
+
+    def list_statements(self) -> list[EvidenceFacts]:
+        """Return the statements that name the publication in record order, whenever made."""
+        publication, commits = self.publication, self.evidence.commits
+        statements = [it for it in self.named if _is_about(it, publication)]
+        if commits:
+            # From the publication's few commits: a stage may have evidence about thousands.
+            for commit in publication.commits & commits.keys():
+                statements += (it for it in commits[commit] if _is_about(it, publication))
+        statements += self.evidence.revisions.get(publication.revision, ())
+        statements.sort(key=lambda statement: statement.order)
+        return statements
 
     def accepts(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement was made late enough to be about this publication."""
@@ -179,22 +194,20 @@ class EvidenceIndex:
         With `drafted` the publication stands for a draft at its release: a commit of the draft
         may have been reported earlier.
         """
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        evidence, named = self._find_evidence(stage, check, variant_name)
         floor = self._find_floor(publication)
         # Pipelines mostly report once per stage and revision. All variants published in one push
         # then share one result, which keeps a pass over thousands of variants from evaluating it
         # for each.
-        if not variant_statements and not check_evidence.commits:
-            shared_key = (stage, check, publication.revision, publication.at, floor, retried)
-            check_result = self._shared_results.get(shared_key)
-            if check_result is None:
-                subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
-                check_result = self._shared_results[shared_key] = self._evaluate(
-                    subject, variant_statements, check_evidence
-                )
-            return check_result
-        subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
-        return self._evaluate(subject, variant_statements, check_evidence)
+        is_shared = not named and not evidence.commits
+        shared_key = (stage, check, publication.revision, publication.at, floor, retried)
+        if is_shared and (shared_result := self._shared_results.get(shared_key)) is not None:
+            return shared_result
+        subject = _CheckSubject(stage, check, publication, retried, drafted, floor, evidence, named)
+        check_result = self._evaluate(subject)
+        if is_shared:
+            self._shared_results[shared_key] = check_result
+        return check_result
 
     def find_failure(
         self, stage: str, check: str, variant_name: str, revision: str, retried: datetime | None
@@ -204,9 +217,9 @@ class EvidenceIndex:
         None if nobody's last report since the Retry (`retried`) says so. Whether it was made
         after the publication is not known of one that was replaced.
         """
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
-        statements = [it for it in variant_statements if it.spec.revision == revision]
-        statements += check_evidence.revisions.get(revision, ())
+        evidence, named = self._find_evidence(stage, check, variant_name)
+        statements = [it for it in named if it.spec.revision == revision]
+        statements += evidence.revisions.get(revision, ())
         counting = [it for it in statements if not self._is_ahead(it)]
         counting.sort(key=lambda it: it.order)
         latest = follow_statements(counting, retried).latest
@@ -214,8 +227,8 @@ class EvidenceIndex:
 
     def is_shared(self, stage: str, check: str, variant_name: str) -> bool:
         """Return whether variants with equal publications have the same evidence."""
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
-        return not variant_statements and not check_evidence.commits
+        evidence, named = self._find_evidence(stage, check, variant_name)
+        return not named and not evidence.commits
 
     def find_effects(
         self,
@@ -231,11 +244,10 @@ class EvidenceIndex:
 
         The arguments are those of `evaluate`.
         """
-        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        evidence, named = self._find_evidence(stage, check, variant_name)
         floor = self._find_floor(publication)
-        subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
-        statements = _collect_statements(subject, variant_statements, check_evidence)
-        statements.sort(key=lambda statement: statement.order)
+        subject = _CheckSubject(stage, check, publication, retried, drafted, floor, evidence, named)
+        statements = subject.list_statements()
         counting = [it for it in statements if subject.accepts(it) and not self._is_ahead(it)]
         latest = {it.order for it in follow_statements(counting, retried).latest}
         for statement in statements:
@@ -253,72 +265,41 @@ class EvidenceIndex:
         self, stage: str, check: str, variant_name: str
     ) -> tuple[_CheckEvidence, Sequence[EvidenceFacts]]:
         """Return the evidence about a check, and what of it names the variant."""
-        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
-        return check_evidence, check_evidence.variants.get(variant_name, ())
+        evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
+        return evidence, evidence.variants.get(variant_name, ())
 
     def _find_floor(self, publication: Publication) -> int:
         """Return the record order of the last evidence that is older than the publication."""
         return self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
 
-    def _evaluate(
-        self,
-        subject: _CheckSubject,
-        variant_statements: Sequence[EvidenceFacts],
-        check_evidence: _CheckEvidence,
-    ) -> CheckResult:
-        statements = _collect_statements(subject, variant_statements, check_evidence)
-        # Shortcut for the common case of one passed report; sorting and following it changes
-        # nothing.
-        if len(statements) == 1 and self._suffices(subject, statements[0]):
+    def _evaluate(self, subject: _CheckSubject) -> CheckResult:
+        statements = subject.list_statements()
+        # Shortcut for the common case of one passed report; following it changes nothing.
+        if (
+            len(statements) == 1
+            and statements[0].spec.status is Verdict.PASSED
+            and subject.accepts(statements[0])
+            and statements[0].at <= self._now
+        ):
             return _passed_result(subject, statements[0].at, statements[0])
-        statements.sort(key=lambda statement: statement.order)
-        timely_statements = [statement for statement in statements if subject.accepts(statement)]
-        future_statements = [
-            statement for statement in timely_statements if self._is_ahead(statement)
-        ]
-        if not future_statements:
-            return self._build_result(
-                subject,
-                follow_statements(timely_statements, subject.retried),
-                statements,
-                variant_statements,
-                check_evidence,
-            )
+        timely_statements = [it for it in statements if subject.accepts(it)]
+        future_statements = [it for it in timely_statements if self._is_ahead(it)]
+        counting = [it for it in timely_statements if it not in future_statements]
+        reported = follow_statements(counting, subject.retried)
+        check_result = _fold_reports(subject, reported)
+        if not reported.latest:
+            latest = statements or [*subject.named, *filter(None, [subject.evidence.latest])]
+            latest_statement = max(latest, key=lambda statement: statement.order, default=None)
+            check_result = _explain_missing(check_result, subject, latest_statement)
         # Remembered even where the check has passed already: the pass at that instant may see a
         # failure.
-        self.future_starts.update(statement.at for statement in future_statements)
-        counting = [
-            statement for statement in timely_statements if statement not in future_statements
-        ]
-        reported = follow_statements(counting, subject.retried)
-        check_result = self._build_result(
-            subject, reported, statements, variant_statements, check_evidence
-        )
-        if check_result.verdict is Verdict.PASSED:
+        self.future_starts.update(it.at for it in future_statements)
+        if not future_statements or check_result.verdict is Verdict.PASSED:
             return check_result
         passes_at = _passes_at(timely_statements, future_statements, subject.retried)
         if check_result.verdict is Verdict.PENDING:
             check_result = self._pending_until(subject, check_result, future_statements, passes_at)
         return replace(check_result, passes_at=passes_at)
-
-    def _build_result(
-        self,
-        subject: _CheckSubject,
-        reported: ReportedStatus,
-        statements: Sequence[EvidenceFacts],
-        variant_statements: Sequence[EvidenceFacts],
-        check_evidence: _CheckEvidence,
-    ) -> CheckResult:
-        check_result = _fold_reports(subject, reported)
-        if reported.latest:
-            return check_result
-        return _explain_missing(
-            check_result,
-            subject,
-            statements[-1]
-            if statements
-            else _latest_statement(variant_statements, check_evidence.latest),
-        )
 
     def _is_ahead(self, statement: EvidenceFacts) -> bool:
         """Return whether the statement does not count before its own, future instant.
@@ -343,42 +324,22 @@ class EvidenceIndex:
             return _future_result(subject, first)
         if passes_at is None:
             return replace(check_result, until=first.at)
+        check = subject.check
         return CheckResult(
-            subject.check,
+            check,
             Verdict.PENDING,
-            gate_wording.describe_upcoming_report(subject.check, first.by),
+            f"check {check}: the report by {first.by} is dated ahead and counts from then on",
             reason=Reason.VERIFICATION_PENDING,
             who=gate_wording.TIME_ALONE,
             until=first.at,
         )
-
-    def _suffices(self, subject: _CheckSubject, statement: EvidenceFacts) -> bool:
-        """Return whether this single statement decides the check. That holds for most variants."""
-        passed = statement.spec.status is Verdict.PASSED
-        return passed and subject.accepts(statement) and statement.at <= self._now
-
-
-def _collect_statements(
-    subject: _CheckSubject,
-    variant_statements: Sequence[EvidenceFacts],
-    check_evidence: _CheckEvidence,
-) -> list[EvidenceFacts]:
-    """Return the statements that name the publication, whenever they were made."""
-    publication = subject.publication
-    statements = [it for it in variant_statements if _is_about(it, publication)]
-    if check_evidence.commits:
-        # From the publication's few commits: a stage may have evidence about thousands.
-        for commit in publication.commits & check_evidence.commits.keys():
-            statements += (s for s in check_evidence.commits[commit] if _is_about(s, publication))
-    statements += check_evidence.revisions.get(publication.revision, ())
-    return statements
 
 
 def _passed_result(
     subject: _CheckSubject, since: datetime, statement: EvidenceFacts
 ) -> CheckResult:
     """Build the result of a check passed since then; `statement` is the latest that says so."""
-    sentence = gate_wording.describe_passed_check(subject.check, statement.by)
+    sentence = f"check {subject.check} passed: reported by {statement.by}"
     return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=statement.at)
 
 
@@ -394,13 +355,6 @@ def _is_about(evidence: EvidenceFacts, publication: Publication) -> bool:
     return (not revision or revision == publication.revision) and (
         not commit or commit in publication.commits
     )
-
-
-def _latest_statement(
-    variant_statements: Iterable[EvidenceFacts], statement: EvidenceFacts | None
-) -> EvidenceFacts | None:
-    candidates = [*variant_statements, *([statement] if statement else [])]
-    return max(candidates, key=lambda statement: statement.order, default=None)
 
 
 def _passes_at(
@@ -442,38 +396,38 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     actor = gate_wording.format_reporter(check, stage)
     # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
-        failure = failed[-1]
-        sentence = gate_wording.describe_contradiction(
-            check, passed[-1].by, failure.by, failure.spec.link
+        failure, passed_by = failed[-1], passed[-1].by
+        link = f" ({failure.spec.link})" if failure.spec.link else ""
+        sentence = (
+            f"check {check} is contradictory: passed by {passed_by}, failed by {failure.by}{link}"
         )
-        at, actor = max(passed[-1].at, failed[-1].at), gate_wording.format_contradictor(failure.by)
+        at = max(passed[-1].at, failure.at)
+        actor = f"{failure.by} (fanout report, when it has run again) or {MAY_WITHDRAW}"
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.CONTRADICTION, actor)
     if failed:
-        failure = failed[-1]
-        sentence = gate_wording.describe_failed_check(check, failure.by, failure.spec.link)
-        at, actor = failed[-1].at, gate_wording.format_repeated_reporter(failure.by)
+        at, by = failed[-1].at, failed[-1].by
+        sentence = gate_wording.describe_failed_check(check, by, failed[-1].spec.link)
+        actor = f"{by} (fanout report, when it has run again) or {ANY_PROMOTER_RETRY}"
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
     if pending:
-        sentence = gate_wording.describe_pending_check(check, pending[-1].by)
         # Whoever else reports that it passed changes nothing.
         at, by = pending[-1].at, pending[-1].by
-        actor = gate_wording.format_awaited_reporter(by)
+        sentence = f"check {check} is pending: reported by {by}"
+        actor = f"{by} (fanout report, when it has a result) or {MAY_WITHDRAW}"
         return CheckResult(check, Verdict.PENDING, sentence, at, Reason.VERIFICATION_PENDING, actor)
-    sentence = gate_wording.describe_unreported_check(check, publication.revision)
+    sentence = f"check {check} is not reported for {publication.revision} yet"
     return CheckResult(
         check, Verdict.PENDING, sentence, publication.at, Reason.VERIFICATION_PENDING, actor
     )
 
 
 def _future_result(subject: _CheckSubject, statement: EvidenceFacts) -> CheckResult:
-    by, reporter = (
-        statement.by,
-        gate_wording.format_reporter(subject.check, subject.stage),
-    )
+    by, check = statement.by, subject.check
+    reporter = gate_wording.format_reporter(check, subject.stage)
     return CheckResult(
-        subject.check,
+        check,
         Verdict.PENDING,
-        gate_wording.describe_future_report(subject.check, by),
+        f"check {check}: the report by {by} is dated in the future and does not count yet",
         reason=Reason.FROM_THE_FUTURE,
         who=gate_wording.format_clock_owner(by, reporter),
         until=statement.at,
@@ -494,13 +448,18 @@ def _explain_missing(
         # It answered for an earlier publication; naming it would only distract.
         if statement.at < publication.at:
             return check_result
-        problem = gate_wording.describe_other_subject(revision, commit)
+        problem = (
+            f"is about {revision}"
+            if revision
+            else f"is about commit {commit[:12]}, where the package differs from the published one"
+        )
     else:
         step = "drafted" if subject.drafted else "published"
         step = "retried" if subject.accepts(statement) else step
-        problem = gate_wording.describe_early_evidence(publication.revision, step)
-    sentence = gate_wording.describe_ignored_evidence(
-        check_result.message, statement.name, statement.by, problem
+        problem = f"was recorded before {publication.revision} was {step}"
+    sentence = (
+        f"{check_result.message}; evidence {statement.name} by {statement.by} does not count: it"
+        f" {problem}"
     )
     return replace(check_result, message=sentence)
 

@@ -6,23 +6,24 @@ done at once and listed as an assumption: a forecast is the earliest time, not t
 likely one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.durations import format_duration
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import ForecastResult, Hold
+from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import compute_quorum
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.gate_rules import (
-    StageRule,
-)
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import format_names, label_stage, label_stages
 from fanout.gates.percentages import compute_budget
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import compute_in_flight_limit
@@ -199,10 +200,8 @@ def _gate_opens_at(
     stage.holds += [hold for hold in impossible if hold is not None]
     if not stage.holds:
         impossible_stages = [name for name in after.stages if name not in instants]
-        sentence, actor = (
-            gate_wording.describe_impossible_stages(impossible_stages, stage.revision),
-            gate_wording.format_stage_actor(impossible_stages),
-        )
+        sentence = f"{label_stages(impossible_stages)} cannot pass {stage.revision}"
+        actor = gate_wording.format_stage_actor(impossible_stages)
         stage.holds.append(Hold(Reason.AFTER_PENDING, sentence, actor))
     return None
 
@@ -212,10 +211,17 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     stage_rule, tally = stage.stage_rule, stage.tally
     pin = evaluation.pin(stage_rule)
     if pin is not None and stage.revision not in (pin.revision, pin.until):
-        sentence = gate_wording.describe_pinned_stage(stage_rule.name, pin.revision)
-        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, gate_wording.AUTHOR_OF_PIN))
-    elif pin is None and _is_superseded(evaluation, stage):
-        sentence = gate_wording.describe_superseded(stage_rule.name, stage.candidate)
+        sentence = f"{label_stage(stage_rule.name)} is pinned to {pin.revision}"
+        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "the author of the pin"))
+    elif (
+        pin is None
+        and stage.revision not in evaluation.choices[stage_rule.name].eligible
+        and evaluation.ages.is_older(stage.revision, stage.candidate)
+    ):
+        sentence = (
+            f"{label_stage(stage_rule.name)} takes {stage.candidate}, which is newer; automation"
+            " never downgrades"
+        )
         stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, gate_wording.ANY_PROMOTER_ROLLBACK))
     if stage_rule.rollout.max_in_flight is not None and not compute_budget(
         stage_rule.rollout.max_in_flight, 100
@@ -225,31 +231,24 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     if tally.suspended is not None:
         stage.holds.append(tally.suspended)
     elif not tally.count_for(stage.revision):
-        sentence = gate_wording.describe_uncounted_stage(stage_rule.name)
+        sentence = f"no variant counts in {label_stage(stage_rule.name)}"
         stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME))
     _note_unpublished(stage)
     counting = [it for it in tally.variants if tally.counts(it, stage.revision)]
     held = sum(it.facts.held is not None for it in counting)
     if held:
-        stage.assumptions.append(gate_wording.assume_free_variants(held))
-    conflict_names = [it.facts.name for it in counting if _has_conflicts(it, stage)]
+        stage.assumptions.append(f"{pluralize(held, 'held variant')} freed immediately")
+    conflict_names = [
+        it.facts.name
+        for it in counting
+        if not it.has(stage.revision) and it.draft is not None and it.draft.conflict_count > 0
+    ]
     if conflict_names:
-        stage.assumptions.append(gate_wording.assume_decided_conflicts(conflict_names))
+        stage.assumptions.append(
+            f"merge conflicts of {pluralize(len(conflict_names), 'variant')} are decided"
+            f" immediately ({format_names(conflict_names)})"
+        )
     _note_failed(evaluation, stage)
-
-
-def _has_conflicts(variant: TalliedVariant, stage: _ForecastState) -> bool:
-    """Return whether the variant still needs a draft with undecided conflicts."""
-    draft = variant.draft
-    return draft is not None and draft.conflict_count > 0 and not variant.has(stage.revision)
-
-
-def _is_superseded(evaluation: GateEvaluation, stage: _ForecastState) -> bool:
-    """Return whether the revision is older than the candidate and no longer eligible."""
-    eligible = evaluation.choices[stage.stage_rule.name].eligible
-    return stage.revision not in eligible and evaluation.ages.is_older(
-        stage.revision, stage.candidate
-    )
 
 
 def _note_unpublished(stage: _ForecastState) -> None:
@@ -263,22 +262,20 @@ def _note_unpublished(stage: _ForecastState) -> None:
     missing = [
         check.name
         for check in stage_rule.requires
-        if not all(_check_passed(it, check.name, stage) for it in unpublished)
+        if not all(
+            it.draft is not None
+            and it.draft.revision == stage.revision
+            and any(
+                result.name == check.name and result.verdict is Verdict.PASSED
+                for result in it.required
+            )
+            for it in unpublished
+        )
     ]
     if missing and stage.pin is None:
-        stage.assumptions.append(gate_wording.assume_required_checks(missing))
+        stage.assumptions.append(f"required checks pass immediately: {', '.join(missing)}")
     if stage_rule.propagate_when and stage.pin is None:
-        stage.assumptions.append(gate_wording.ASSUMED_PROPAGATION)
-
-
-def _check_passed(variant: TalliedVariant, check: str, stage: _ForecastState) -> bool:
-    """Return whether the check has passed for the variant's draft of the revision."""
-    draft = variant.draft
-    return (
-        draft is not None
-        and draft.revision == stage.revision
-        and any(it.name == check and it.verdict is Verdict.PASSED for it in variant.required)
-    )
+        stage.assumptions.append("propagateWhen is true for all variants")
 
 
 def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
@@ -290,16 +287,26 @@ def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     too_many = len(failed) - stage.tally.tolerated_failures(stage.revision)
     if too_many <= 0:
         return
-    rolled_back = [it for it in failed if _stays_rolled_back(evaluation, it, stage)]
+    # Those that were rolled back beyond the promotion of this revision.
+    rolled_back = {
+        it.facts.name: it.rolled_back
+        for it in failed
+        if it.rolled_back is not None
+        and (pin := evaluation.pin(stage.stage_rule, it.facts.name)) is not None
+        and pin.until != stage.revision
+    }
     if len(rolled_back) > stage.tally.tolerated_failures(stage.revision):
-        first_hold = next(it.rolled_back for it in rolled_back if it.rolled_back is not None)
-        sentence = gate_wording.describe_rolled_back_variants(
-            [it.facts.name for it in rolled_back], stage.revision, first_hold.message
+        first_hold = next(iter(rolled_back.values()))
+        verb = "does" if len(rolled_back) == 1 else "do"
+        sentence = (
+            f"{format_names(rolled_back)} {verb} not take {stage.revision}: {first_hold.message}"
         )
         stage.holds.append(Hold(first_hold.reason, sentence, first_hold.who, first_hold.since))
     elif len(failed) > len(rolled_back):
         number = min(too_many, len(failed) - len(rolled_back))
-        stage.assumptions.append(gate_wording.assume_mended_failures(number))
+        stage.assumptions.append(
+            f"{pluralize(number, 'failed variant')} fixed or skipped immediately"
+        )
 
 
 def _has_failed(variant: TalliedVariant, stage: _ForecastState) -> bool:
@@ -321,45 +328,30 @@ def _needed_variants(stage: _ForecastState) -> list[TalliedVariant]:
     return [it for it in counting if it.has(stage.revision) or not _has_failed(it, stage)]
 
 
-def _stays_rolled_back(
-    evaluation: GateEvaluation, variant: TalliedVariant, stage: _ForecastState
-) -> bool:
-    """Return whether the variant was rolled back beyond this revision's promotion."""
-    pin = evaluation.pin(stage.stage_rule, variant.facts.name)
-    return variant.rolled_back is not None and pin is not None and pin.until != stage.revision
-
-
 def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) -> timedelta:
     """Return the time from publication to ready, declared or observed. It includes `minReady`."""
     stage_rule = stage.stage_rule
     if stage_rule.name in ready_after:
         return ready_after[stage_rule.name]
-    observed_times = [
-        time_to_ready
-        for variant in stage.tally.variants
-        if (time_to_ready := _time_to_ready(variant)) is not None
-    ]
+    observed_times: list[timedelta] = []  # from publication to the last check
+    for variant in stage.tally.variants:
+        instants = [check.at for check in variant.checks if check.at is not None]
+        if variant.state is VariantState.READY and variant.facts.published and instants:
+            observed_times.append(max(max(instants) - variant.facts.published.at, _NO_TIME))
     min_ready = stage_rule.rollout.ready_time
     if observed_times:
-        median_time = timedelta(
-            seconds=round(median(time_to_ready.total_seconds() for time_to_ready in observed_times))
-        )
+        median_time = timedelta(seconds=round(median(it.total_seconds() for it in observed_times)))
         stage.assumptions.append(
-            gate_wording.assume_observed_duration(median_time + min_ready, len(observed_times))
+            f"a variant is ready {format_duration(median_time + min_ready)} after publication,"
+            f" as {pluralize(len(observed_times), 'variant')} before"
         )
         return median_time + min_ready
     if stage_rule.verification:
         checks = [check.name for check in stage_rule.verification]
-        stage.assumptions.append(gate_wording.assume_passing_checks(checks))
+        stage.assumptions.append(
+            f"checks pass immediately, as no duration is known: {', '.join(checks)}"
+        )
     return min_ready
-
-
-def _time_to_ready(variant: TalliedVariant) -> timedelta | None:
-    publication = variant.facts.published
-    if variant.state is not VariantState.READY or publication is None:
-        return None
-    instants = [check.at for check in variant.checks if check.at is not None]
-    return max(max(instants) - publication.at, _NO_TIME) if instants else None
 
 
 def _simulate_rollout(
@@ -369,18 +361,25 @@ def _simulate_rollout(
 
     A wave is as big as the budget allows.
     """
-    progress = _measure_progress(stage)
-    total, published = stage.tally.count_for(stage.revision), progress.published
-    at, first_publication = gate_opens_at, progress.first_publication
-    if progress.last_unready is not None:
-        at = max(gate_opens_at, progress.last_unready + stage.ready_after)
+    missing: Counter[int] = Counter()  # variants without the revision, by group
+    published_at: list[datetime] = []  # of those that have it, ready or not
+    at, total = gate_opens_at, stage.tally.count_for(stage.revision)
+    for variant in _needed_variants(stage):
+        publication = variant.facts.published
+        if publication is None or not variant.has(stage.revision):
+            missing[variant.facts.group] += 1
+            continue
+        published_at.append(publication.at)
+        if variant.state is VariantState.VERIFYING:
+            at = max(at, publication.at + stage.ready_after)
+    published, first_publication = len(published_at), min(published_at, default=None)
     # Group by group: a wave never mixes groups, as the rollout itself does not.
-    for _, missing in sorted(progress.missing.items()):
-        remaining = missing
+    for group in sorted(missing):
+        remaining = missing[group]
         while remaining:
             start = clock.next_allowed(at)
             if start is None:
-                sentence = gate_wording.NO_SWEEP_IN_WINDOW
+                sentence = "no scheduled sweep falls within an open window"
                 actor = gate_wording.WINDOW_ADMINISTRATOR
                 stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
                 return stage.to_forecast(None, None)
@@ -389,36 +388,3 @@ def _simulate_rollout(
             wave = remaining if limit is None else min(limit, remaining)
             remaining, published, at = remaining - wave, published + wave, start + stage.ready_after
     return stage.to_forecast(first_publication, at)
-
-
-@dataclass(slots=True)
-class _RolloutProgress:
-    """Progress of the stage with the revision."""
-
-    missing: dict[int, int] = field(default_factory=dict)  # variants without it, by group
-    published: int = 0  # variants that have it, ready or not
-    first_publication: datetime | None = None  # time of the first of them
-    last_unready: datetime | None = None  # when the last one was that is not ready yet
-
-
-def _measure_progress(stage: _ForecastState) -> _RolloutProgress:
-    progress = _RolloutProgress()
-    for variant in _needed_variants(stage):
-        publication = variant.facts.published
-        if publication is None or not variant.has(stage.revision):
-            group = variant.facts.group
-            progress.missing[group] = progress.missing.get(group, 0) + 1
-            continue
-        progress.published += 1
-        progress.first_publication = (
-            publication.at
-            if progress.first_publication is None
-            else min(progress.first_publication, publication.at)
-        )
-        if variant.state is VariantState.VERIFYING:
-            progress.last_unready = (
-                publication.at
-                if progress.last_unready is None
-                else max(progress.last_unready, publication.at)
-            )
-    return progress

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
+from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
@@ -34,10 +34,10 @@ from fanout.gates.candidate_promotion import (
     find_promoted,
 )
 from fanout.gates.control_flow import forward_verdicts
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import append_reason
 from fanout.gates.promotion_order import RevisionAges, sort_stages
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.required_checks import RequiredChecks, find_early_failure
@@ -118,22 +118,14 @@ class GateEvaluation:
     def pin(self, stage_rule: StageRule, variant_name: str = "") -> Pin | None:
         """Return the pin in force for the stage, or for one variant in it, or None."""
         pin = find_pin(stage_rule, self.active_decisions.rollbacks, variant_name)
-        return None if pin is None or self._is_superseded(stage_rule, pin, variant_name) else pin
-
-    def _is_superseded(self, stage_rule: StageRule, pin: Pin, variant_name: str) -> bool:
-        """Return whether the revision promoted since the rollback ends the pin.
-
-        It does once it may be taken.
-        """
-        if not pin.until:
-            return False
+        if pin is None or not pin.until:
+            return pin
+        # The revision promoted since the rollback ends the pin once it may be taken.
         decisions = self.active_decisions.publish_decisions(
             stage_rule.name, variant_name, pin.until
         )
-        return (
-            self.evaluate_gate(stage_rule, pin.until, combine_overrides(decisions)).verdict
-            is Verdict.PASSED
-        )
+        gate = self.evaluate_gate(stage_rule, pin.until, combine_overrides(decisions))
+        return None if gate.verdict is Verdict.PASSED else pin
 
     def stage_gate(self, stage_rule: StageRule, revision: str) -> AfterGate:
         """Evaluate `after` for a revision, with the overrides for the whole stage."""
@@ -206,7 +198,14 @@ class GateEvaluation:
         variant.candidate = candidate = pin.revision if pin else lead or stage_candidate
         variant.draft = draft = find_current_draft(variant_facts, candidate)
         if candidate != stage_candidate:
-            variant.rolled_back = _rolled_back_hold(pin)
+            if pin is not None and pin.decision is not None:
+                # Its stage counts a variant that is rolled back alone as failed.
+                decision = pin.decision
+                sentence = append_reason(
+                    f"rolled back to {pin.revision} by {decision.by}", decision.spec.reason
+                )
+                actor = f"{decision.by} (fanout withdraw {decision.name})"
+                variant.rolled_back = Hold(Reason.PINNED, sentence, actor, decision.at)
             if lead:
                 variant.overtaken = self._find_overtaken(stage_rule, variant_facts, stage_candidate)
         # Before the verdicts are computed anew: a cleared failure must not fail the candidate.
@@ -361,16 +360,6 @@ def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
     return evaluation
 
 
-def _rolled_back_hold(pin: Pin | None) -> Hold | None:
-    """Build the hold of a variant rolled back alone, which its stage counts as failed."""
-    if pin is None or pin.decision is None:
-        return None
-    decision = pin.decision
-    sentence = gate_wording.describe_rollback(pin.revision, decision.by, decision.spec.reason)
-    actor = gate_wording.format_withdrawer(decision.by, decision.name)
-    return Hold(Reason.PINNED, sentence, actor, decision.at)
-
-
 def find_current_draft(variant_facts: VariantFacts, candidate: str) -> DraftFacts | None:
     """Return the variant's draft if it renders the candidate and is not published already.
 
@@ -395,9 +384,8 @@ def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> Cand
     pin = find_pin(stage_rule, evaluation.active_decisions.rollbacks)
     if pin is not None:
         revision = pin.revision if evaluation.pin(stage_rule) is not None else pin.until
-        return CandidateChoice(
-            revision, evaluation.ages.newer_than(revision), _distinct(revision, pin.until)
-        )
+        eligible = tuple(filter(None, dict.fromkeys([revision, pin.until])))
+        return CandidateChoice(revision, evaluation.ages.newer_than(revision), eligible)
     tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
 
     def gate_of(revision: str) -> AfterGate:
@@ -424,10 +412,6 @@ def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> Cand
     return serialize_choice(
         choice, tally, verdicts, gate_of, downstream_soaks, evaluation.ages, evaluation.now
     )
-
-
-def _distinct(*revisions: str) -> tuple[str, ...]:
-    return tuple(filter(None, dict.fromkeys(revisions)))
 
 
 def _history_by_stage(policy_facts: PolicyFacts) -> Mapping[str, dict[str, RevisionHistory]]:

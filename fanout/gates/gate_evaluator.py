@@ -9,16 +9,11 @@ returned history and evaluating again at the same instant changes nothing.
 from collections import Counter
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, StageState, VariantState, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold, StageResult
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    VariantEvaluation,
-    VariantState,
-    find_stage_state,
-)
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
@@ -27,7 +22,6 @@ from fanout.gates.stage_holds import (
     group_holds,
     list_stage_holds,
     next_soak_end,
-    starving_hold,
     stuck_hold,
 )
 from fanout.gates.timestamps import find_next
@@ -38,7 +32,7 @@ from fanout.values import Value
 
 class _EvaluatedStage(Value):
     stage: StageResult
-    variants: list[VariantEvaluation]
+    variants: list[VariantResult]
     timers: frozenset[datetime]  # instants at which its variants must be evaluated again
     unanswered: tuple[ExpressionRequest, ...]
 
@@ -135,9 +129,6 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
     variants = release_evaluator.evaluate_variants()
     holds = list_stage_holds(evaluation, tally, release_evaluator, variants)
-    starvation = starving_hold(evaluation, stage_rule)
-    if starvation is not None:
-        holds = (*holds, starvation)
     evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
     others = find_others(evaluation, stage_rule)
     instants = (
@@ -148,16 +139,16 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     )
     choice = evaluation.choices[stage_rule.name]
     verdict, halted = verdicts.verdict(choice.revision), release_evaluator.halted is not None
-    aggregates = release_evaluator.initial_aggregates
+    aggregates, counter = release_evaluator.initial_aggregates, Counter(it.state for it in variants)
     stage = StageResult(
         name=stage_rule.name,
         candidate=choice.revision,
-        state=find_stage_state(verdict, halted=halted, suspended=tally.suspended is not None),
+        state=_find_state(verdict, halted=halted, suspended=tally.suspended is not None),
         verdict=verdict,
         verdicts=dict(sorted(verdicts.by_revision.items())),
         gate=release_evaluator.gate.verdict,
         holds=holds,
-        counts=_count_states(variants),
+        counts={state: counter[state] for state in VariantState if state in counter},
         queued=choice.queued,
         others=others,
         eligible=choice.eligible,
@@ -176,42 +167,48 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     )
 
 
-def _count_states(variants: list[VariantEvaluation]) -> dict[str, int]:
-    counter = Counter(item.state for item in variants)
-    return {state: counter[state] for state in VariantState if state in counter}
+def _find_state(verdict: Verdict, *, halted: bool, suspended: bool) -> StageState:
+    """Return the state of a stage; `suspended`: itself or its policy."""
+    applies = {
+        StageState.HALTED: halted,
+        StageState.FAILED: verdict is Verdict.FAILED,
+        StageState.SUSPENDED: suspended,
+        StageState.PASSED: verdict is Verdict.PASSED,
+    }
+    return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
 
 
-def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantEvaluation:
+def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantResult:
     """Evaluate a variant in no stage, which is held and blocks no stage.
 
     (Design §6, "What counts".)
     """
-    stage_names = [
-        stage_rule.name for stage_rule in policy_facts.stages if not stage_rule.control_flow
-    ]
-    is_control_flow = any(
-        stage_rule.name == variant_facts.stage and stage_rule.control_flow
-        for stage_rule in policy_facts.stages
-    )
-    sentence = gate_wording.describe_unknown_stage(
-        variant_facts.target, variant_facts.stage, stage_names, is_control_flow=is_control_flow
-    )
-    hold = Hold(Reason.NOT_IN_STAGE, sentence, gate_wording.AUTHOR_OF_STAGE_EXPR)
-    return VariantEvaluation(
-        variant_facts.name, variant_facts.stage, "", VariantState.HELD, holds=(hold,)
+    stage, stage_rules = variant_facts.stage, policy_facts.stages
+    if not stage:
+        problem = "is in no stage"
+    elif any(it.name == stage and it.control_flow for it in stage_rules):
+        problem = f"is in stage {stage}, which is a control-flow stage"
+    else:
+        problem = f"is in stage {stage}, which the policy does not declare"
+    choices = ", ".join(it.name for it in stage_rules if not it.control_flow)
+    sentence = f"target {variant_facts.target} {problem}; choose one of: {choices}"
+    actor = "the policy's author (template.stageExpr) or the owner of the target"
+    hold = Hold(Reason.NOT_IN_STAGE, sentence, actor)
+    return VariantResult(
+        name=variant_facts.name, stage=stage, state=VariantState.HELD, holds=(hold,)
     )
 
 
 def _policy_holds(
     evaluation: GateEvaluation,
     stages: dict[str, StageResult],
-    variant_evaluations: list[VariantEvaluation],
-    unstaged: list[VariantEvaluation],
+    variant_results: list[VariantResult],
+    unstaged: list[VariantResult],
     timer: datetime | None,
 ) -> tuple[Hold, ...]:
     holds = [evaluation.suspended] if evaluation.suspended is not None else []
     holds += evaluation.active_decisions.holds
-    stuck = stuck_hold(evaluation, stages, variant_evaluations, timer)
+    stuck = stuck_hold(evaluation, stages, variant_results, timer)
     if stuck is not None:
         holds.append(stuck)
     for stage in stages.values():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
@@ -91,29 +91,6 @@ class CheckReading(Value):
     observed_revision: str = ""  # revision or commit in the response; "": none
 
 
-class CheckAnswer(Value, forbid_unknown_fields=True):
-    """A recorded answer of a machine check, kept because nothing else remembers it.
-
-    The fields are names of a status line.
-    """
-
-    check: str
-    digest: str  # of the draft or publication; where a status answers about a draft, its tree
-    verdict: Verdict  # passed or failed
-    at: Instant  # when it was first recorded
-    message: str = field(default="", name="sentence")
-
-
-class DependencyFacts(Value):
-    """A variant that must be ready at its own revision first (`dependsOn`)."""
-
-    name: str
-    ready: bool
-    message: str = ""  # its present state, in words
-    who: str = ""
-    until: datetime | None = None
-
-
 class VariantFacts(Value):
     """One variant as observed."""
 
@@ -129,7 +106,8 @@ class VariantFacts(Value):
     offline: bool = False  # its target says so
     readings: tuple[CheckReading, ...] = ()  # of machine checks, in this pass
     answers: tuple[CheckAnswer, ...] = ()  # on record
-    depends_on: tuple[DependencyFacts, ...] = ()
+    # Of each variant that must be ready at its own revision first (`dependsOn`) and is not.
+    dependency_holds: tuple[Hold, ...] = ()
     variables: Variables = field(default_factory=dict)  # variables of `propagateWhen`
     held: Hold | None = None  # why it cannot be rendered, written or published
     failed: Hold | None = None  # its rendering failed for the candidate

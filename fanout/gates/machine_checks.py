@@ -7,22 +7,16 @@ answer is awaited and changes nothing once one was given; only *failed* withdraw
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.results import CheckAnswer, CheckResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import CheckResult
-from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
+from fanout.gates.gate_facts import CheckReading, Publication
 from fanout.gates.gate_rules import CheckRule
+from fanout.gates.gate_wording import append_reason
 from fanout.values import replace
-
-
-class MachineCheckResult(NamedTuple):
-    """Result of a machine check, and the answer to keep on record."""
-
-    check_result: CheckResult
-    answer: CheckAnswer | None
 
 
 def fold_readings(
@@ -31,8 +25,11 @@ def fold_readings(
     readings: Iterable[CheckReading],
     answers: Iterable[CheckAnswer],
     now: datetime,
-) -> MachineCheckResult:
-    """Fold readings and recorded answers into the check of a publication or draft."""
+) -> tuple[CheckResult, CheckAnswer | None]:
+    """Fold readings and recorded answers into the check of a publication or draft.
+
+    The answer is the one to keep on record.
+    """
     recorded_answer = next(
         (it for it in answers if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
@@ -40,48 +37,49 @@ def fold_readings(
     until = publication.at + (check_rule.spec.settle or timedelta(0))
     # Right after publication the machine still reports on the previous revision.
     if now < until and recorded_answer is None:
-        sentence = gate_wording.describe_settling_check(check_rule.name, until - publication.at)
-        check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
-        return MachineCheckResult(
-            replace(check_result, who=gate_wording.TIME_ALONE, until=until), None
+        sentence = (
+            f"check {check_rule.name} starts {format_duration(until - publication.at)} after"
+            " publication (settle)"
         )
+        check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
+        return replace(check_result, who=gate_wording.TIME_ALONE, until=until), None
     reading = next(
         (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
     )
     verdict, no_answer_reason = _accept_reading(check_rule, publication, reading)
     if verdict is None or reading is None:
-        return MachineCheckResult(
-            _pending_result(check_rule, no_answer_reason)
-            if recorded_answer is None
-            else _answer_result(recorded_answer),
-            recorded_answer,
-        )
+        if recorded_answer is None:
+            return _pending_result(check_rule, no_answer_reason), None
+        return _answer_result(recorded_answer), recorded_answer
     # An equal verdict keeps the recorded instant: minReady and soak start when it was first given.
     if recorded_answer is None or recorded_answer.verdict is not verdict:
         recorded_answer = CheckAnswer(
             check_rule.name, publication.digest, verdict, now, reading.message
         )
-    return MachineCheckResult(_answer_result(recorded_answer), recorded_answer)
+    return _answer_result(recorded_answer), recorded_answer
 
 
 def apply_freshness(
     check_rule: CheckRule, check_result: CheckResult, answer: CheckAnswer | None, now: datetime
-) -> MachineCheckResult:
+) -> tuple[CheckResult, CheckAnswer | None]:
     """Return the result of a check before publication, whose answer must be fresh."""
     if check_rule.spec.fresh_for is None or answer is None or answer.verdict is not Verdict.PASSED:
-        return MachineCheckResult(check_result, answer)
+        return check_result, answer
     until = answer.at + check_rule.spec.fresh_for
     if now < until:
-        return MachineCheckResult(replace(check_result, until=until), answer)
+        return replace(check_result, until=until), answer
     # Dropped from the record, so that the next reading counts as a new answer.
-    return MachineCheckResult(stale_result(check_rule, check_result), None)
+    return stale_result(check_rule, check_result), None
 
 
 def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResult:
     """Return the result of a check whose answer is older than `freshFor`."""
     assert check_rule.spec.fresh_for is not None
-    sentence = gate_wording.describe_stale_answer(check_result.message, check_rule.spec.fresh_for)
+    sentence = (
+        f"{check_result.message}; the answer is older than"
+        f" {format_duration(check_rule.spec.fresh_for)} (freshFor)"
+    )
     return _pending_result(check_rule, sentence, Reason.ANSWER_STALE)
 
 
@@ -100,7 +98,7 @@ def apply_timeout(
     until = clock_start + timeout
     if now < until:
         return replace(check_result, until=min(until, check_result.until or until))
-    sentence = gate_wording.describe_timeout(check_result.message, timeout)
+    sentence = f"{check_result.message}; no answer within {format_duration(timeout)} (timeout)"
     return replace(
         check_result,
         verdict=Verdict.FAILED,
@@ -116,22 +114,23 @@ def _accept_reading(
 ) -> tuple[Verdict | None, str]:
     """Return the verdict that counts, or None and the reason why none does."""
     if reading is None:
-        return None, gate_wording.describe_unqueried_check(check_rule.name)
+        return None, f"check {check_rule.name} has not been queried yet"
     if reading.verdict is Verdict.PENDING:
-        return None, gate_wording.describe_pending_reading(check_rule.name, reading.message)
+        return None, f"check {check_rule.name}: {reading.message}"
     if (
         check_rule.names_revision
         and reading.observed_revision != publication.revision
         and reading.observed_revision not in publication.commits
     ):
-        return None, gate_wording.describe_other_reading(
-            check_rule.name, reading.observed_revision, publication.revision
+        return None, (
+            f"check {check_rule.name} reports on {reading.observed_revision or 'no revision'}, not"
+            f" on {publication.revision}"
         )
     return reading.verdict, ""
 
 
 def _answer_result(answer: CheckAnswer) -> CheckResult:
-    sentence = gate_wording.describe_answer(answer.check, answer.verdict, answer.message)
+    sentence = append_reason(f"check {answer.check} {answer.verdict.value}", answer.message)
     if answer.verdict is Verdict.PASSED:
         return CheckResult(answer.check, answer.verdict, sentence, answer.at)
     reason, actor = Reason.VERIFICATION_FAILED, gate_wording.PUBLICATION_OPERATOR
@@ -141,5 +140,5 @@ def _answer_result(answer: CheckAnswer) -> CheckResult:
 def _pending_result(
     check_rule: CheckRule, sentence: str, reason: Reason = Reason.VERIFICATION_PENDING
 ) -> CheckResult:
-    actor = gate_wording.format_check_source(check_rule.name, check_rule.method.value)
+    actor = f"the source of check {check_rule.name} ({check_rule.method.value})"
     return CheckResult(check_rule.name, Verdict.PENDING, sentence, None, reason, actor)

@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
-from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.stage_tally import TalliedVariant
 from fanout.gates.timestamps import find_next
 
@@ -37,9 +36,14 @@ class InFlightVariants:
             (at, it.facts.name, it) for it in variants if (at := _completes_at(it)) is not None
         )
         self._ends = [at for at, _, _ in timed]
-        ready = (number for number, (_, _, it) in enumerate(timed) if not _needs_only_time(it))
+        # With checks to answer a variant fails by time, or nothing is known of it.
+        asked = (
+            number
+            for number, (_, _, it) in enumerate(timed)
+            if it.ready_at is None or it.fails_at is not None
+        )
         # The number of leading variants for which nobody has a check to answer.
-        self._time_only = next(ready, len(timed))
+        self._time_only = next(asked, len(timed))
 
     def completion(self, needed: int, actor: str) -> ExpectedCompletion:
         """Return when `needed` of them will be ready or failed, if time alone does it.
@@ -69,11 +73,6 @@ def _completes_at(variant: TalliedVariant) -> datetime | None:
     if variant.fails_at is None or variant.ready_at is None:
         return variant.fails_at or variant.ready_at
     return min(variant.fails_at, variant.ready_at)
-
-
-def _needs_only_time(variant: TalliedVariant) -> bool:
-    """Return whether all checks are answered, so that time alone makes the variant ready."""
-    return variant.ready_at is not None and variant.fails_at is None
 
 
 def next_change_of_published(

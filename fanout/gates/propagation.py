@@ -5,11 +5,9 @@ and both are reported. Time is not among the variables. (Design §6, "Expression
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates import gate_wording
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import UNKNOWN, StageRule
 from fanout.pending_inputs import ExpressionRequest
@@ -32,7 +30,10 @@ class PropagationEvaluator:
         """Return what blocks the variant's release, with the stage's counts as they are now."""
         if not self._stage_rule.propagate_when:
             return ()
-        row = self._build_variables(variant_facts, aggregates)
+        variables = variant_facts.variables
+        upstream = {**variables.get("upstream", {}), "revision": self._candidate}
+        row = {**variables, "stage": aggregates, "upstream": upstream}
+        actor = "the policy's author (propagateWhen)"
         false_holds: list[Hold] = []
         error_holds: list[Hold] = []
         # No early exit at the first false one: all unknown conditions are asked in one round.
@@ -42,39 +43,20 @@ class PropagationEvaluator:
                 self.unanswered.append(ExpressionRequest(condition.text, row))
                 error_holds.append(_PENDING_HOLD)
             elif value is False:
-                false_holds.append(
-                    Hold(
-                        Reason.PROPAGATION_HELD,
-                        gate_wording.describe_false_condition(condition.text),
-                        gate_wording.AUTHOR_OF_PROPAGATION,
-                    )
-                )
+                sentence = f"propagateWhen is false: {condition.text}"
+                false_holds.append(Hold(Reason.PROPAGATION_HELD, sentence, actor))
+            elif isinstance(value, ExpressionFailure):
+                sentence = f"propagateWhen {condition.text}: {value.problem}"
+                error_holds.append(Hold(value.reason, sentence, actor))
             elif value is not True:
-                error_holds.append(_error_hold(condition.text, value))
+                sentence = (
+                    f"propagateWhen {condition.text} yields {value!r}, expected true or false"
+                )
+                error_holds.append(Hold(Reason.EXPRESSION_ERROR, sentence, actor))
         self.is_provisional = (
-            bool(error_holds) and not false_holds and all(map(_is_pending_hold, error_holds))
+            bool(error_holds) and not false_holds and all(it is _PENDING_HOLD for it in error_holds)
         )
         return (*false_holds, *error_holds)
 
-    def _build_variables(
-        self, variant_facts: VariantFacts, aggregates: Mapping[str, int]
-    ) -> Mapping[str, Any]:
-        upstream = {**variant_facts.variables.get("upstream", {}), "revision": self._candidate}
-        return {**variant_facts.variables, "stage": aggregates, "upstream": upstream}
 
-
-_PENDING_HOLD = Hold(
-    Reason.PROPAGATION_HELD, gate_wording.PROPAGATION_PENDING, gate_wording.EVALUATION_AWAITED
-)
-
-
-def _is_pending_hold(hold: Hold) -> bool:
-    return hold is _PENDING_HOLD
-
-
-def _error_hold(text: str, value: object) -> Hold:
-    if isinstance(value, ExpressionFailure):
-        sentence = gate_wording.describe_condition_error(text, value.problem)
-        return Hold(value.reason, sentence, gate_wording.AUTHOR_OF_PROPAGATION)
-    sentence = gate_wording.describe_condition_value(text, value)
-    return Hold(Reason.EXPRESSION_ERROR, sentence, gate_wording.AUTHOR_OF_PROPAGATION)
+_PENDING_HOLD = Hold(Reason.PROPAGATION_HELD, "propagateWhen is not evaluated yet", "this pass")

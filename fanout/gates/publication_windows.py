@@ -39,7 +39,10 @@ class PublicationWindows:
         self.edge = window_state.until
         if window_state.open:
             return
-        self._closed = _closed_window_hold(window_state.message, window_state.until)
+        until, sentence = window_state.until, window_state.message
+        if until is None:
+            sentence = f"{sentence}; it does not open again"
+        self._closed = Hold(Reason.WINDOW_CLOSED, sentence, gate_wording.WINDOW_ACTOR, until=until)
         # Calendars with `atClose: Finish` do not bind a rollout that has begun; all others still
         # do.
         strict = tuple(it for it in calendars if it.name not in finishing_calendars)
@@ -57,15 +60,6 @@ class PublicationWindows:
 
 _UNREADABLE_HOLD = Hold(
     Reason.WINDOW_CLOSED,
-    gate_wording.UNREADABLE_WINDOW,
+    "a PromotionPolicy of its namespace cannot be read and may deny publication now",
     gate_wording.UNREADABLE_WINDOW_ACTOR,
 )
-
-
-def _closed_window_hold(sentence: str, until: datetime | None) -> Hold:
-    return Hold(
-        Reason.WINDOW_CLOSED,
-        gate_wording.describe_closed_window(sentence, opens=until is not None),
-        gate_wording.WINDOW_ACTOR,
-        until=until,
-    )

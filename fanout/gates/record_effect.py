@@ -9,13 +9,14 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.api.reasons import Reason
-from fanout.gates import effect_wording as wording
+from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
 from fanout.gates.active_decisions import ActiveDecisions, DecisionStatus
 from fanout.gates.approval_index import ApprovalEffect, ApprovalIndex, find_revoked
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_facts import PolicyFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts
 from fanout.gates.required_checks import build_reported_draft
@@ -35,26 +36,47 @@ class RecordEffect(Value):
         return self.reason is Reason.EFFECTIVE
 
 
-WITHDRAWN = RecordEffect(Reason.WITHDRAWN, wording.WITHDRAWN)
+WITHDRAWN = RecordEffect(Reason.WITHDRAWN, "a later record withdrew it")
+WITHDRAWS = RecordEffect(Reason.APPLIED, "it withdrew an earlier record")
+_EXPIRED = RecordEffect(Reason.EXPIRED, "it has expired")
+_AHEAD = RecordEffect(
+    Reason.FROM_THE_FUTURE,
+    "it is dated more than five minutes in the future, and does not count yet",
+)
 _BY_STATUS: Mapping[DecisionStatus, RecordEffect] = {
-    DecisionStatus.AHEAD: RecordEffect(Reason.FROM_THE_FUTURE, wording.FUTURE),
-    DecisionStatus.ACTIVE: RecordEffect(Reason.EFFECTIVE, wording.ACTIVE),
-    DecisionStatus.APPLIED: RecordEffect(Reason.APPLIED, wording.APPLIED),
+    DecisionStatus.AHEAD: _AHEAD,
+    DecisionStatus.ACTIVE: RecordEffect(Reason.EFFECTIVE, "the record is active"),
+    DecisionStatus.APPLIED: RecordEffect(
+        Reason.APPLIED, "the decision was carried out, or a later one took its place"
+    ),
     DecisionStatus.WITHDRAWN: WITHDRAWN,
-    DecisionStatus.EXPIRED: RecordEffect(Reason.EXPIRED, wording.EXPIRED),
+    DecisionStatus.EXPIRED: _EXPIRED,
 }
 _OF_APPROVALS: Mapping[ApprovalEffect, RecordEffect] = {
-    ApprovalEffect.EXPIRED: RecordEffect(Reason.EXPIRED, wording.EXPIRED),
-    ApprovalEffect.UNKNOWN_AUTHOR: RecordEffect(Reason.OWN_CHANGE, wording.AUTHOR_UNKNOWN),
-    ApprovalEffect.OWN_CHANGE: RecordEffect(Reason.OWN_CHANGE, wording.OWN_CHANGE),
-    ApprovalEffect.AHEAD: RecordEffect(Reason.FROM_THE_FUTURE, wording.FUTURE),
-    ApprovalEffect.COUNTS: RecordEffect(Reason.EFFECTIVE, wording.APPROVES),
+    ApprovalEffect.EXPIRED: _EXPIRED,
+    ApprovalEffect.UNKNOWN_AUTHOR: RecordEffect(
+        Reason.OWN_CHANGE,
+        "the approver may have changed the draft: the addresses of its commits are not in"
+        " PromotionPolicy.approvers",
+    ),
+    ApprovalEffect.OWN_CHANGE: RecordEffect(
+        Reason.OWN_CHANGE,
+        "the approver changed the draft, and own changes cannot be approved"
+        " (PromotionPolicy.requiresSeparation)",
+    ),
+    ApprovalEffect.AHEAD: _AHEAD,
+    ApprovalEffect.COUNTS: RecordEffect(Reason.EFFECTIVE, "the approval counts for an open draft"),
 }
 _OF_EVIDENCE: Mapping[EvidenceEffect, RecordEffect] = {
-    EvidenceEffect.EARLY: RecordEffect(Reason.RECORDED_EARLY, wording.EARLY),
-    EvidenceEffect.SUPERSEDED: RecordEffect(Reason.SUPERSEDED, wording.SUPERSEDED),
-    EvidenceEffect.AHEAD: RecordEffect(Reason.FROM_THE_FUTURE, wording.FUTURE),
-    EvidenceEffect.COUNTS: RecordEffect(Reason.EFFECTIVE, wording.COUNTS),
+    EvidenceEffect.EARLY: RecordEffect(
+        Reason.RECORDED_EARLY,
+        "it was recorded before its subject was drafted or published; report the check again",
+    ),
+    EvidenceEffect.SUPERSEDED: RecordEffect(
+        Reason.SUPERSEDED, "a later report of the same reporter, or a retry, took its place"
+    ),
+    EvidenceEffect.AHEAD: _AHEAD,
+    EvidenceEffect.COUNTS: RecordEffect(Reason.EFFECTIVE, "the evidence counts for its check"),
 }
 
 
@@ -77,7 +99,9 @@ class RecordEvaluator:
     def evaluate_decision(self, decision: DecisionFacts, status: DecisionStatus) -> RecordEffect:
         """Return the effect of a decision that a gate reads, which has this status."""
         if status is DecisionStatus.STALE:
-            sentence = wording.describe_rewritten_drafts(decision.revision)
+            sentence = (
+                f"the drafts of {decision.revision} that it covers were rewritten; decide again"
+            )
             return RecordEffect(Reason.STALE, sentence)
         if status is DecisionStatus.ACTIVE:
             problem = self._find_unknown(decision.spec.stage, decision.spec.variants)
@@ -102,17 +126,19 @@ class RecordEvaluator:
     def _describe_candidate(self, stage: str, revision: str) -> RecordEffect:
         evaluation = self._evaluation.stages.get(stage)
         candidate = evaluation.candidate if evaluation is not None else ""
-        sentence = wording.describe_other_candidate(stage, revision, candidate)
+        other = f"its candidate is {candidate}" if candidate else "it has no candidate"
+        sentence = f"{label_stage(stage)} has no draft of {revision}: {other}"
         return RecordEffect(Reason.DECISION_WAITS, sentence)
 
     def _find_unknown(self, stage: str, variants: Iterable[str]) -> RecordEffect | None:
         """Return the effect of a record about a stage or variants that do not exist."""
         if stage not in self._stages and stage:
-            return RecordEffect(Reason.NOT_FOUND, wording.describe_unknown_stage(stage))
+            return RecordEffect(Reason.NOT_FOUND, f"the policy has no stage {stage}")
         present = self._variants.get(stage, ()) if stage in self._stages else self._facts.variants
         names = set(variants)
         if names and names.isdisjoint(it.name for it in present):
-            return RecordEffect(Reason.NOT_FOUND, wording.describe_unknown_variants(stage))
+            sentence = f"none of its variants is in {label_stage(stage)}"
+            return RecordEffect(Reason.NOT_FOUND, sentence)
         return None
 
     # ---- approvals -----------------------------------------------------------------------------
@@ -159,10 +185,10 @@ class RecordEvaluator:
         rules = self._stages[spec.stage].approvals if spec.stage in self._stages else ()
         rule = next((it for it in rules if it.name == spec.check), None)
         if rule is None:
-            sentence = wording.describe_unknown_check(spec.stage, spec.check, "approval")
-            return RecordEffect(Reason.NOT_FOUND, sentence)
+            return _effect_of_unknown_check(spec, "approval")
         if rule.find_approver(approval.by, approval.groups) is None:
-            sentence = wording.describe_not_entitled(approval.by, rule.groups)
+            subject = format_names(rule.groups) or "any group"
+            sentence = f"{approval.by} is not in {subject} (PromotionPolicy.approvers)"
             return RecordEffect(Reason.NOT_ENTITLED, sentence)
         if is_from_the_future(approval.at, self._facts.now):
             return _OF_APPROVALS[ApprovalEffect.AHEAD]
@@ -182,9 +208,12 @@ class RecordEvaluator:
             and it.published.at >= approval.at
             for it in subjects
         ):
-            return RecordEffect(Reason.APPLIED, wording.APPROVED_PUBLISHED)
+            return RecordEffect(Reason.APPLIED, "the drafts that it approved are published")
         if any(it.draft is not None and it.draft.revision == spec.revision for it in subjects):
-            sentence = wording.describe_other_drafts(spec.stage, spec.revision)
+            sentence = (
+                f"{label_stage(spec.stage)} has other drafts of {spec.revision} than those that it"
+                " approves; approve them again"
+            )
             return RecordEffect(Reason.STALE, sentence)
         if any(
             it.published is not None
@@ -192,7 +221,8 @@ class RecordEvaluator:
             and self._ages.is_older(spec.revision, it.published.revision)
             for it in subjects
         ):
-            return RecordEffect(Reason.APPLIED, wording.APPROVED_EARLIER)
+            sentence = "the drafts that it approved were published, or a later revision was instead"
+            return RecordEffect(Reason.APPLIED, sentence)
         return self._describe_candidate(spec.stage, spec.revision)
 
     # ---- evidence ------------------------------------------------------------------------------
@@ -233,7 +263,7 @@ class RecordEvaluator:
                     is_outdated = check.is_outdated(variant, subject, evidence, facts.now)
                     outdated[evidence.name] = is_outdated and outdated.get(evidence.name, True)
         return {
-            name: RecordEffect(Reason.EXPIRED, wording.EXPIRED)
+            name: _EXPIRED
             if effect is EvidenceEffect.COUNTS and outdated[name]
             else _OF_EVIDENCE[effect]
             for name, effect in best.items()
@@ -251,8 +281,7 @@ class RecordEvaluator:
             if (it.stage, it.rule.name) == (spec.stage, spec.check)
         ]
         if not checks:
-            sentence = wording.describe_unknown_check(spec.stage, spec.check, "report")
-            return RecordEffect(Reason.NOT_FOUND, sentence)
+            return _effect_of_unknown_check(spec, "report")
         if is_from_the_future(evidence.at, self._facts.now):
             return _OF_EVIDENCE[EvidenceEffect.AHEAD]
         if any(it.is_of_draft for it in checks) and any(
@@ -261,15 +290,26 @@ class RecordEvaluator:
             and it.published.at >= evidence.at
             for it in self._variants.get(spec.stage, ())
         ):
-            return RecordEffect(Reason.APPLIED, wording.EVIDENCE_USED)
+            return RecordEffect(Reason.APPLIED, "the draft that it was about is published")
         subject = spec.revision or f"a package as in commit {(spec.commit or '')[:12]}"
-        sentence = wording.describe_other_revision(spec.stage, subject)
+        sentence = f"no variant of {label_stage(spec.stage)} has {subject} now"
         return RecordEffect(Reason.WRONG_REVISION, sentence)
 
 
 def effect_of_status(status: DecisionStatus) -> RecordEffect:
     """Return the effect of a decision with this status, as far as the status tells."""
     return _BY_STATUS[status]
+
+
+def effect_of_unknown_record(name: str) -> RecordEffect:
+    """Return the effect of a withdrawal or revocation of what is not on record before it."""
+    sentence = f"no record {name} that it could withdraw or revoke is on record before it"
+    return RecordEffect(Reason.NOT_FOUND, sentence)
+
+
+def _effect_of_unknown_check(spec: ApprovalSpec | EvidenceSpec, method: str) -> RecordEffect:
+    sentence = f"{label_stage(spec.stage)} has no check {spec.check} by {method}"
+    return RecordEffect(Reason.NOT_FOUND, sentence)
 
 
 class _ReportCheck(Value):
@@ -309,9 +349,11 @@ def _evaluate_revocation(
 ) -> RecordEffect:
     """Return the effect of an approval that revokes one of the `earlier` ones."""
     if approval.spec.revokes not in earlier:
-        sentence = wording.describe_unknown_record(approval.spec.revokes)
-        return RecordEffect(Reason.NOT_FOUND, sentence)
+        return effect_of_unknown_record(approval.spec.revokes)
     if approval.spec.revokes not in revoked:
-        sentence = wording.describe_revoker(approval.by, approval.spec.revokes)
+        sentence = (
+            f"{approval.by} is neither the author of {approval.spec.revokes} nor an approver of its"
+            " check"
+        )
         return RecordEffect(Reason.NOT_ENTITLED, sentence)
-    return RecordEffect(Reason.APPLIED, wording.REVOKES)
+    return RecordEffect(Reason.APPLIED, "it revoked an approval")

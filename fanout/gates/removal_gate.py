@@ -12,12 +12,12 @@ from fractions import Fraction
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
-from fanout.gates.gate_rules import (
-    StageRule,
-)
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import format_names
 from fanout.gates.percentages import Amount, compute_tolerance
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.record_facts import DecisionFacts
@@ -106,8 +106,8 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
     holds: dict[str, tuple[Hold, ...]] = {}
     orphaned_before: tuple[OrphanedVariant, ...] = ()
     for level in ordered:
+        level_hold = _earlier_level_hold(orphaned_before, holds)
         for orphan in level:
-            level_hold = _earlier_level_hold(orphaned_before, holds)
             holds[orphan.name] = (*inputs.list_holds(orphan), *level_hold)
         orphaned_before = (*orphaned_before, *level)
     untils = [hold.until for variant_holds in holds.values() for hold in variant_holds]
@@ -197,12 +197,14 @@ def _limit_hold(
     unconfirmed = len(removal_facts.orphaned) - len(confirmations)
     total = removal_facts.present_count + len(removal_facts.orphaned)
     limit = compute_removal_limit(removal_facts.limit, total)
-    if unconfirmed and not removal_facts.present_count and not _is_unlimited(removal_facts.limit):
-        sentence = gate_wording.describe_removal_of_all(
-            unconfirmed, is_deleted=removal_facts.is_deleted
-        )
+    is_unlimited = isinstance(removal_facts.limit, Fraction) and removal_facts.limit == 1
+    if unconfirmed and not removal_facts.present_count and not is_unlimited:
+        is_deleted = removal_facts.is_deleted
+        cause = "the policy was deleted" if is_deleted else "no target exists any more"
+        sentence = f"{cause}; {pluralize(unconfirmed, 'variant')} would be removed"
     elif unconfirmed > limit:
-        sentence = gate_wording.describe_removal_limit(unconfirmed, total, limit)
+        variants = pluralize(total, "variant")
+        sentence = f"{unconfirmed} of {variants} would be removed (removalLimit: {limit})"
     else:
         return None
     actor = gate_wording.format_removal_actor(
@@ -229,10 +231,6 @@ def closed_window_hold(
         tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
     ).closed_hold(rollout_begun=False)
     return None if window_hold is None else replace(window_hold, who=gate_wording.REMOVAL_ACTOR)
-
-
-def _is_unlimited(limit: Amount) -> bool:
-    return isinstance(limit, Fraction) and limit == 1
 
 
 def compute_removal_limit(limit: Amount, total: int) -> int:
@@ -271,13 +269,8 @@ class _RemovalInputs(Value):
         # A confirmation overrides the limit and the automation switch, but not closed windows.
         candidates.append(self.window_hold)
         if not is_agreed and not removal_facts.sweep:
-            candidates.append(
-                Hold(
-                    Reason.SWEEP_AWAITED,
-                    gate_wording.REMOVAL_SWEEP_AWAITED,
-                    gate_wording.NEXT_SWEEP,
-                )
-            )
+            sentence, actor = gate_wording.REMOVAL_SWEEP_AWAITED, gate_wording.NEXT_SWEEP
+            candidates.append(Hold(Reason.SWEEP_AWAITED, sentence, actor))
         return tuple(hold for hold in candidates if hold is not None)
 
     def _suspension_hold(self, orphan: OrphanedVariant) -> Hold | None:
@@ -300,7 +293,7 @@ class _RemovalInputs(Value):
             confirmation is not None and orphan.trees <= confirmation.trees
         ):
             return None
-        sentence = gate_wording.describe_removed_edits(orphan.local_edits)
+        sentence = f"removal would delete edits of {' and '.join(orphan.local_edits)}"
         actor = gate_wording.format_removal_actor(
             self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
         )
@@ -317,15 +310,13 @@ class _RemovalInputs(Value):
         if automatic.get(orphan.stage, all(automatic.values())):
             return None
         has_stage = orphan.stage in automatic
-        scope = gate_wording.label_stage(orphan.stage) if has_stage else gate_wording.SOME_STAGES
+        scope = gate_wording.label_stage(orphan.stage) if has_stage else "some stages"
         promoter = gate_wording.format_removal_actor(
             self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
         )
-        return Hold(
-            Reason.AUTOMATION_OFF,
-            gate_wording.describe_automation_off(scope),
-            gate_wording.format_automation_actor(promoter),
-        )
+        sentence = gate_wording.describe_automation_off(scope)
+        actor = gate_wording.format_automation_actor(promoter)
+        return Hold(Reason.AUTOMATION_OFF, sentence, actor)
 
 
 def _earlier_level_hold(
@@ -337,7 +328,8 @@ def _earlier_level_hold(
     """
     if not orphaned:
         return ()
-    sentence = gate_wording.describe_later_stages(orphan.name for orphan in orphaned)
+    names = format_names(orphan.name for orphan in orphaned)
+    sentence = f"variants of later stages are removed first: {names}"
     actors = (hold.who for orphan in orphaned for hold in holds[orphan.name])
     actor = next(filter(None, actors), gate_wording.NEXT_SWEEP)
     return (Hold(Reason.REMOVAL_AWAITS, sentence, actor),)

@@ -10,12 +10,11 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
-from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Publication, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.machine_checks import apply_freshness, apply_timeout, fold_readings, stale_result
 from fanout.gates.record_facts import DecisionFacts
@@ -68,7 +67,10 @@ class RequiredChecks:
             if grant is not None:
                 clock_start = grant.at if retried is None else max(grant.at, retried)
                 check_result = apply_timeout(timeout, check_result, clock_start, self._now)
-            check_results.append(_apply_override(check_result, decisions))
+            overriding = (it for it in decisions if OverridableGate.REQUIRES in it.spec.overrides)
+            if check_result.verdict is not Verdict.PASSED and (decision := next(overriding, None)):
+                check_result = override_check(check_result, decision)
+            check_results.append(check_result)
         return tuple(check_results), tuple(answers)
 
     def _evaluate_check(
@@ -81,7 +83,11 @@ class RequiredChecks:
         answers: list[CheckAnswer],
     ) -> CheckResult:
         if check_rule.method is not CheckMethod.REPORT:
-            subject = _answer_subject(check_rule, publication)
+            # Recorded answers are about the digest of a draft, and a status about its tree: the
+            # digest, which is of inputs, stays the same where a person commits to the draft, and a
+            # recorded answer would outlive the content that it is about.
+            is_status = check_rule.method is CheckMethod.COMMIT_STATUS
+            subject = publication.tree if is_status else publication.digest
             prior_answers = [
                 replace(it, digest=publication.digest)
                 for it in variant_facts.answers
@@ -112,26 +118,10 @@ def find_early_failure(variant_facts: VariantFacts, checks: Sequence[CheckResult
     """Return why the variant fails the candidate before publication, or None."""
     if variant_facts.failed is not None:
         return variant_facts.failed
-    for check_result in checks:
-        if check_result.verdict is Verdict.FAILED:
-            return Hold(
-                Reason.REQUIRES_FAILED,
-                check_result.message,
-                check_result.who,
-                check_result.at,
-                check_result.until,
-            )
+    for it in checks:
+        if it.verdict is Verdict.FAILED:
+            return Hold(Reason.REQUIRES_FAILED, it.message, it.who, it.at, it.until)
     return None
-
-
-def _answer_subject(check_rule: CheckRule, publication: Publication) -> str:
-    """Return what recorded answers about a draft are about: its digest, or its tree.
-
-    A status is about a commit. The digest, which is of inputs, stays the same where a person
-    commits to the draft, and a recorded answer would outlive the content that it is about.
-    """
-    is_status = check_rule.method is CheckMethod.COMMIT_STATUS
-    return publication.tree if is_status else publication.digest
 
 
 def _as_published(variant_facts: VariantFacts, draft: DraftFacts, now: datetime) -> Publication:
@@ -153,12 +143,3 @@ def build_reported_draft(
 ) -> Publication:
     """Return a draft in the form in which evidence about it is looked up."""
     return _as_written(variant_facts, _as_published(variant_facts, draft, now))
-
-
-def _apply_override(check_result: CheckResult, decisions: Sequence[DecisionFacts]) -> CheckResult:
-    if check_result.verdict is Verdict.PASSED:
-        return check_result
-    for decision in decisions:
-        if OverridableGate.REQUIRES in decision.spec.overrides:
-            return override_check(check_result, decision)
-    return check_result

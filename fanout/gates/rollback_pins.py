@@ -74,7 +74,12 @@ class Rollbacks:
     def _latest_pin(self, stage: str, variant_name: str) -> Pin | None:
         pins: list[Pin] = []  # pins of the stage first, then those of the variant
         for decision in self._decisions:
-            if not _covers(decision, stage, variant_name):
+            if not (
+                # A hand-written variant is named by all of its decisions.
+                variant_name in decision.spec.variants or stage == variant_name == ""
+                if decision.spec.variants
+                else decision.spec.stage in ("", stage)
+            ):
                 continue
             if decision.spec.action is Action.ROLLBACK:
                 # A Rollback of the stage replaces those of its variants; one of a variant adds to
@@ -87,7 +92,8 @@ class Rollbacks:
 
     def _pin_after_publish(self, decision: DecisionFacts, pin: Pin, stage: str) -> tuple[Pin, ...]:
         """Return what remains of a pin after a promotion: all of it until that is carried out."""
-        if not _supersedes(decision, pin):
+        # One of the same revision, or about some variants of the pin's stage alone, ends nothing.
+        if decision.revision == pin.revision or (decision.spec.variants and not pin.is_by_variant):
             return (pin,)
         variant_names = pin.decision.spec.variants if pin.decision is not None else ()
         is_carried_out = any(
@@ -107,21 +113,6 @@ def find_pin(stage_rule: StageRule, rollbacks: Rollbacks, variant_name: str = ""
     if rollback_pin is None and stage_rule.pin:
         return Pin(stage_rule.pin)
     return rollback_pin
-
-
-def _covers(decision: DecisionFacts, stage: str, variant_name: str) -> bool:
-    """Return whether the decision covers the variant.
-
-    A hand-written one is named by all of its decisions.
-    """
-    if decision.spec.variants:
-        return variant_name in decision.spec.variants or stage == variant_name == ""
-    return decision.spec.stage in ("", stage)
-
-
-def _supersedes(decision: DecisionFacts, pin: Pin) -> bool:
-    """Return whether the promotion is of another revision and covers the whole pin."""
-    return decision.revision != pin.revision and (pin.is_by_variant or not decision.spec.variants)
 
 
 def _shows_carried_out(publication: Publication | None, decision: DecisionFacts, pin: Pin) -> bool:

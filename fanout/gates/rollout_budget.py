@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import floor
 
-from fanout.api.gate_vocabulary import RolloutStrategy
+from fanout.api.gate_vocabulary import RolloutStrategy, VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, StageAggregates
 from fanout.api.stages import Rollout
+from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
@@ -61,8 +62,11 @@ class RolloutBudget:
         tolerated = compute_tolerance(self._rollout.tolerance, self.aggregates.total)
         if len(self._failed_names) <= tolerated:
             return None
-        stage = self._tally.stage_rule.name
-        sentence = gate_wording.describe_halt(stage, self._candidate, self._failed_names, tolerated)
+        stage, failed = self._tally.stage_rule.name, self._failed_names
+        sentence = (
+            f"{label_stage(stage)} is halted: {pluralize(len(failed), 'variant')} failed"
+            f" {self._candidate} ({format_names(failed)}), maxFailures: {tolerated}"
+        )
         return Hold(Reason.HALTED, sentence, gate_wording.format_halt_actor(stage))
 
     def find_refusal(self, variant: TalliedVariant) -> Hold | None:
@@ -73,8 +77,9 @@ class RolloutBudget:
         # Groups before the budget: a free slot is of no use to a group whose turn has not come.
         open_group = self._open_group
         if open_group is not None and variant.facts.group > open_group:
-            sentence = gate_wording.describe_earlier_group(
-                open_group + 1, self._first_unready, self._candidate
+            sentence = (
+                f"group {open_group + 1} goes first: {self._first_unready} is not ready at"
+                f" {self._candidate}"
             )
             actor, until = self._earlier_groups_completion(variant)
             return Hold(Reason.GROUP_AWAITS, sentence, actor, until=until)
@@ -85,22 +90,16 @@ class RolloutBudget:
         if self.aggregates.in_flight < limit:
             return None
         if limit == 0:
-            return Hold(
-                Reason.BUDGET_EXHAUSTED,
-                gate_wording.LIMIT_IS_ZERO,
-                gate_wording.format_budget_actor(gate_wording.AUTHOR_OF_LIMIT),
-            )
+            actor = gate_wording.format_budget_actor(gate_wording.AUTHOR_OF_LIMIT)
+            return Hold(Reason.BUDGET_EXHAUSTED, gate_wording.LIMIT_IS_ZERO, actor)
         self._waiting_names.add(variant.facts.name)
         # Slots go in the order of release: the third variant that waits needs three completions,
         # not one.
         needed_completions = self.aggregates.in_flight - limit + len(self._waiting_names)
         actor, until = self._in_flight_order.completion(needed_completions, gate_wording.REPORTER)
-        return Hold(
-            Reason.BUDGET_EXHAUSTED,
-            gate_wording.describe_limit(self.aggregates.in_flight, limit),
-            gate_wording.format_budget_actor(actor),
-            until=until,
-        )
+        sentence = f"in-flight limit reached ({self.aggregates.in_flight} of {limit})"
+        actor = gate_wording.format_budget_actor(actor)
+        return Hold(Reason.BUDGET_EXHAUSTED, sentence, actor, until=until)
 
     def needs_no_slot(self, variant: TalliedVariant) -> bool:
         """Return whether the variant has a slot, or failed and needs none."""
@@ -149,7 +148,10 @@ class RolloutBudget:
             if has_failed:
                 self._failed_names.append(variant.facts.name)
             if not is_ready and not has_failed and not variant.leads:
-                self._note_unready(variant)
+                self._unready.append(variant)
+                if self._open_group is None or variant.facts.group < self._open_group:
+                    self._open_group = variant.facts.group
+                    self._first_unready = variant.facts.name
         return StageAggregates(total, updated, ready, in_flight, failed)
 
     @cached_property
@@ -163,15 +165,9 @@ class RolloutBudget:
             unready = [it for it in self._unready if it.facts.group < group]
             in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
             self._group_completions[group] = in_flight.completion(
-                len(unready), gate_wording.REPORTER_OF_GROUP
+                len(unready), "a reporter of the pending checks in that group"
             )
         return self._group_completions[group]
-
-    def _note_unready(self, variant: TalliedVariant) -> None:
-        self._unready.append(variant)
-        if self._open_group is None or variant.facts.group < self._open_group:
-            self._open_group = variant.facts.group
-            self._first_unready = variant.facts.name
 
 
 def _has_failed(variant: TalliedVariant, candidate: str) -> bool:

@@ -6,12 +6,13 @@ the object as well are ready with it. (Design §6, "What counts".)
 
 from collections.abc import Iterable, Mapping
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import label_stage
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 
 _Readers = Mapping[str, list[TalliedVariant]]  # by key of the object
@@ -42,15 +43,22 @@ class SharedObjects:
             if published_reads.get(key) == version:
                 continue
             for upstream in upstream_stages:
-                for variant in self._readers(upstream).get(key, ()):
-                    if not _is_ready_with(variant, key, version):
-                        return _build_hold(key, upstream, variant)
+                if upstream not in self._readers_by_stage:
+                    self._readers_by_stage[upstream] = _find_readers(self._tallies[upstream])
+                for variant in self._readers_by_stage[upstream].get(key, ()):
+                    publication = variant.facts.published
+                    if (
+                        publication is None
+                        or publication.reads.get(key) != version
+                        or variant.state is not VariantState.READY
+                    ):
+                        sentence = (
+                            f"{key} changed; {variant.facts.name} in {label_stage(upstream)} is not"
+                            " ready with the new version"
+                        )
+                        actor = gate_wording.format_stage_actor([upstream])
+                        return Hold(Reason.SOURCE_AWAITS, sentence, actor)
         return None
-
-    def _readers(self, stage: str) -> _Readers:
-        if stage not in self._readers_by_stage:
-            self._readers_by_stage[stage] = _find_readers(self._tallies[stage])
-        return self._readers_by_stage[stage]
 
 
 def _find_readers(tally: StageTally) -> _Readers:
@@ -63,17 +71,3 @@ def _find_readers(tally: StageTally) -> _Readers:
         for key in keys:
             readers.setdefault(key, []).append(variant)
     return readers
-
-
-def _is_ready_with(variant: TalliedVariant, key: str, version: str) -> bool:
-    publication = variant.facts.published
-    return (
-        publication is not None
-        and publication.reads.get(key) == version
-        and variant.state is VariantState.READY
-    )
-
-
-def _build_hold(key: str, stage: str, variant: TalliedVariant) -> Hold:
-    sentence = gate_wording.describe_shared_object(key, variant.facts.name, stage)
-    return Hold(Reason.SOURCE_AWAITS, sentence, gate_wording.format_stage_actor([stage]))

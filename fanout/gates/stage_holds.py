@@ -12,17 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.durations import format_duration
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold, OtherRevision, StageResult
+from fanout.api.results import Hold, OtherRevision, StageResult, VariantResult
+from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
-from fanout.gates.evaluation_results import (
-    VariantEvaluation,
-    VariantState,
-)
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally
 from fanout.gates.timestamps import find_next
@@ -40,48 +39,44 @@ class _HoldGroup:
     since: datetime | None = None
     until: datetime | None = None
 
-    def add(self, variant_evaluation: VariantEvaluation, hold: Hold) -> None:
-        self.names.add(variant_evaluation.name)  # a variant may wait for several things of one kind
+    def add(self, variant_result: VariantResult, hold: Hold) -> None:
+        self.names.add(variant_result.name)  # a variant may wait for several things of one kind
         if hold.since is not None and (self.since is None or hold.since < self.since):
             self.since = hold.since
         if hold.until is not None and (self.until is None or hold.until < self.until):
             self.until = hold.until
 
     def to_hold(self) -> Hold:
-        sentence = gate_wording.describe_group(len(self.names), self.first_name, self.hold.message)
-        if len(self.names) == 1:
-            return replace(self.hold, message=sentence)
-        return replace(
-            self.hold,
-            message=sentence,
-            since=self.since,
-            until=self.until,
-        )
+        hold, number = self.hold, len(self.names)
+        if number == 1:
+            return replace(hold, message=f"{self.first_name}: {hold.message}")
+        sentence = f"{pluralize(number, 'variant')}, {self.first_name} first: {hold.message}"
+        return replace(hold, message=sentence, since=self.since, until=self.until)
 
 
 def list_stage_holds(
     evaluation: GateEvaluation,
     tally: StageTally,
     release_evaluator: StageReleaseEvaluator,
-    variant_evaluations: Sequence[VariantEvaluation],
+    variant_results: Sequence[VariantResult],
 ) -> tuple[Hold, ...]:
-    """List what a stage waits for: suspension, gate, halt, and its variants.
+    """List what a stage waits for: suspension, gate, halt, its variants, and soaks cut short.
 
     Failed and skipped variants come last: the stage waits for the others.
     """
     candidate = evaluation.candidate(tally.stage_rule.name)
     holds: list[Hold] = [tally.suspended] if tally.suspended else []
     holds += _emptiness_holds(tally, candidate)
-    is_everywhere = variant_evaluations and all(
-        item.state in _AT_CANDIDATE for item in variant_evaluations
-    )
+    is_everywhere = variant_results and all(item.state in _AT_CANDIDATE for item in variant_results)
     # Without a candidate there is no revision that upstream stages have to pass.
     if candidate and not is_everywhere:
         holds += release_evaluator.gate.holds
     holds += [release_evaluator.halted] if release_evaluator.halted is not None else []
-    holds += group_holds(sorted(variant_evaluations, key=_is_failed_or_skipped), holds)
+    last = (VariantState.FAILED, VariantState.SKIPPED)
+    holds += group_holds(sorted(variant_results, key=lambda it: it.state in last), holds)
     holds += _waiting_decision_holds(evaluation, tally, candidate)
-    return tuple(holds)
+    starvation = _starving_hold(evaluation, tally.stage_rule)
+    return (*holds, starvation) if starvation is not None else tuple(holds)
 
 
 def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | None:
@@ -96,15 +91,15 @@ def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | N
     reachable = reachable_revisions(tally, evaluation.verdicts[stage_rule.name], evaluation.ages)
     if pin is not None:
         reachable = tuple(filter(None, [pin.until]))
-    awaited = (name for name in reachable if name != candidate or not _is_everywhere(tally, name))
+    published = tally.published.get(candidate)
+    is_everywhere = published is not None and published.total == len(tally.variants)
+    awaited = (name for name in reachable if name != candidate or not is_everywhere)
     return find_next(
         (evaluation.stage_gate(stage_rule, revision).next for revision in awaited), evaluation.now
     )
 
 
-def group_holds(
-    variant_evaluations: Iterable[VariantEvaluation], holds: Iterable[Hold] = ()
-) -> list[Hold]:
+def group_holds(variant_results: Iterable[VariantResult], holds: Iterable[Hold] = ()) -> list[Hold]:
     """Group holds by reason and actor, with the number of variants and the first of them.
 
     Those among `holds` are omitted, by identity: the stage lists them already.
@@ -112,20 +107,16 @@ def group_holds(
     # By identity: variants share the hold objects of their stage, and comparing values is costly.
     listed_ids = {id(hold) for hold in holds}
     groups: dict[tuple[str, str], _HoldGroup] = {}
-    for variant_evaluation in variant_evaluations:
-        for hold in variant_evaluation.holds:
+    for variant_result in variant_results:
+        for hold in variant_result.holds:
             if id(hold) in listed_ids:
                 continue
             key = (hold.reason, hold.who)
             group = groups.get(key)
             if group is None:
-                group = groups[key] = _HoldGroup(variant_evaluation.name, hold)
-            group.add(variant_evaluation, hold)
+                group = groups[key] = _HoldGroup(variant_result.name, hold)
+            group.add(variant_result, hold)
     return [group.to_hold() for group in groups.values()]
-
-
-def _is_failed_or_skipped(variant_evaluation: VariantEvaluation) -> bool:
-    return variant_evaluation.state in (VariantState.FAILED, VariantState.SKIPPED)
 
 
 def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
@@ -133,12 +124,16 @@ def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
     if tally.stage_rule.control_flow:
         return []
     if not tally.variants:
-        sentence = gate_wording.describe_empty_stage(stage)
-        return [Hold(Reason.NO_TARGETS, sentence, gate_wording.AUTHOR_OF_TARGETS)]
+        sentence = f"no target is in {label_stage(stage)}; the stage cannot pass"
+        actor = "the policy's author (spec.targets, spec.stages)"
+        return [Hold(Reason.NO_TARGETS, sentence, actor)]
     if not candidate:
         return [Hold(Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION)]
     if tally.count_for(candidate) == 0:
-        sentence = gate_wording.describe_nothing_counts(stage, candidate)
+        sentence = (
+            f"no variant of {label_stage(stage)} counts for {candidate}: all are suspended, offline"
+            " or skipped"
+        )
         return [Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME)]
     return []
 
@@ -160,26 +155,14 @@ def _waiting_decision_holds(
         # The stage has moved since, so the decision was carried out or overtaken.
         if latest is not None and latest >= decision.at:
             continue
-        sentence = gate_wording.describe_waiting_decision(
-            decision.name,
-            revision,
-            candidate,
-            is_allowed=evaluation.ages.is_allowed(revision),
+        cause = (
+            f"the candidate is {candidate}"
+            if evaluation.ages.is_allowed(revision)
+            else f"spec.upstream does not allow {revision}"
         )
-        holds.append(
-            Hold(
-                Reason.DECISION_WAITS,
-                sentence,
-                decision.by,
-                decision.at,
-            )
-        )
+        sentence = f"decision {decision.name} to publish {revision} waits: {cause}"
+        holds.append(Hold(Reason.DECISION_WAITS, sentence, decision.by, decision.at))
     return holds
-
-
-def _is_everywhere(tally: StageTally, revision: str) -> bool:
-    revision_tally = tally.published.get(revision)
-    return revision_tally is not None and revision_tally.total == len(tally.variants)
 
 
 _IN_FLIGHT = (VariantState.RELEASED, VariantState.PROPOSED, VariantState.VERIFYING)
@@ -198,37 +181,48 @@ _TOO_MANY = 2
 def stuck_hold(
     evaluation: GateEvaluation,
     stages: Mapping[str, StageResult],
-    variant_evaluations: Iterable[VariantEvaluation],
+    variant_results: Iterable[VariantResult],
     timer: datetime | None,
 ) -> Hold | None:
     """Return the hold of a policy that only a person can set going again, or None.
 
     Names the first gate.
     """
-    if timer is not None or _has_suspension(evaluation):
+    if timer is not None:
+        return None
+    tallies = evaluation.tallies.values()
+    suspensions = [
+        evaluation.suspended,
+        *(tally.suspended for tally in tallies),
+        *(variant.suspended for tally in tallies for variant in tally.variants),
+    ]
+    if any(it is not None for it in suspensions):
         return None
     # The clock of a soak starts when a sweep records it, so the policy moves although no timer runs
     # yet.
-    if any(_awaits_soak_record(evaluation, stage_rule) for stage_rule in evaluation.stages):
+    if any(
+        evaluation.candidate(stage_rule.name) in evaluation.verdicts[upstream].unrecorded
+        for stage_rule in evaluation.stages
+        if stage_rule.after is not None and stage_rule.after.soak_time
+        for upstream in stage_rule.after.stages
+    ):
         return None
-    unready = [item for item in variant_evaluations if not _is_settled(item)]
+    unready = [item for item in variant_results if not _is_settled(item)]
     if not unready or any(_can_move(item) for item in unready):
         return None
-    if any(
-        variant.state is VariantState.VERIFYING
-        for tally in evaluation.tallies.values()
-        for variant in tally.variants
-    ):
+    if any(it.state is VariantState.VERIFYING for tally in tallies for it in tally.variants):
         return None
     for stage_rule in evaluation.stages:
         holds = stages[stage_rule.name].holds
         if holds:
-            sentence = gate_wording.describe_stuck(stage_rule.name, holds[0].message)
-            return Hold(Reason.STUCK, sentence, holds[0].who, holds[0].since)
+            first, label = holds[0], label_stage(stage_rule.name)
+            is_labeled = first.message.startswith(label)
+            cause = first.message if is_labeled else f"{label}: {first.message}"
+            return Hold(Reason.STUCK, f"rollout is stuck; {cause}", first.who, first.since)
     return None
 
 
-def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | None:
+def _starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | None:
     """Return the hold of a stage whose upstream stages run ahead of its soak, or None."""
     if stage_rule.after is None or not stage_rule.after.soak_time:
         return None
@@ -242,8 +236,13 @@ def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | N
     if len(cut_holds) < _TOO_MANY:
         return None
     soak = stage_rule.after.soak_time
-    sentence = gate_wording.describe_starvation(stage_rule.name, cut_holds, soak)
-    return Hold(Reason.STARVING, sentence, gate_wording.AUTHOR_OF_SOAK)
+    sentence = (
+        f"{label_stage(stage_rule.name)} starves: {pluralize(len(cut_holds), 'revision')}"
+        f" ({format_names(cut_holds)}) left upstream stages before the soak of"
+        f" {format_duration(soak)}"
+    )
+    actor = "the policy's author (spec.inFlight: Serialize, or a shorter soak)"
+    return Hold(Reason.STARVING, sentence, actor)
 
 
 def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[str, Hold]:
@@ -267,44 +266,25 @@ def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[st
     return cut_holds
 
 
-def _awaits_soak_record(evaluation: GateEvaluation, stage_rule: StageRule) -> bool:
-    """Return whether the stage waits for a soak whose clock the next sweep starts."""
-    after, candidate = stage_rule.after, evaluation.candidate(stage_rule.name)
-    if after is None or not after.soak_time:
-        return False
-    return any(candidate in evaluation.verdicts[name].unrecorded for name in after.stages)
-
-
-def _has_suspension(evaluation: GateEvaluation) -> bool:
-    return evaluation.suspended is not None or any(
-        tally.suspended is not None or any(it.suspended is not None for it in tally.variants)
-        for tally in evaluation.tallies.values()
-    )
-
-
-def _is_settled(variant_evaluation: VariantEvaluation) -> bool:
+def _is_settled(variant_result: VariantResult) -> bool:
     """Return whether nothing is expected of the variant: it is ready, skipped, or offline."""
-    if variant_evaluation.state in (VariantState.READY, VariantState.SKIPPED):
+    if variant_result.state in (VariantState.READY, VariantState.SKIPPED):
         return True
-    return variant_evaluation.state is VariantState.HELD and any(
-        hold.reason == Reason.OFFLINE for hold in variant_evaluation.holds
+    return variant_result.state is VariantState.HELD and any(
+        hold.reason == Reason.OFFLINE for hold in variant_result.holds
     )
 
 
-def _can_move(variant_evaluation: VariantEvaluation) -> bool:
+def _can_move(variant_result: VariantResult) -> bool:
     """Return whether the variant is in flight or may go.
 
     It may go now, in the next pass, or when a person promotes.
     """
-    if (
-        variant_evaluation.release
-        or variant_evaluation.publish
-        or variant_evaluation.state in _IN_FLIGHT
-    ):
+    if variant_result.release or variant_result.publish or variant_result.state in _IN_FLIGHT:
         return True
-    if variant_evaluation.state is not VariantState.DRAFTED:
+    if variant_result.state is not VariantState.DRAFTED:
         return False
-    reasons = {hold.reason for hold in variant_evaluation.holds}
+    reasons = {hold.reason for hold in variant_result.holds}
     return Reason.NO_DRAFT in reasons or reasons <= _MAY_GO
 
 
@@ -328,13 +308,12 @@ def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRev
 
 
 def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
-    stage, decision = stage_rule.name, pin.decision
+    decision, waits = pin.decision, f"{revision} waits: {label_stage(stage_rule.name)}"
     if decision is None:
-        sentence = gate_wording.describe_policy_pin(revision, stage, pin.revision)
+        sentence = f"{waits} is pinned to {pin.revision} by the policy"
         return Hold(Reason.PINNED, sentence, gate_wording.AUTHOR)
-    sentence = gate_wording.describe_decided_pin(
-        revision, stage, pin.revision, decision.name, decision.by
-    )
+    by = f"{decision.by} ({decision.name})"
+    sentence = f"{waits} is rolled back to {pin.revision} by {by}"
     return Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at)
 
 

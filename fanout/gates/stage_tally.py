@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
-from fanout.gates import gate_wording
+from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.evaluation_results import CheckResult, VariantState
-from fanout.gates.gate_facts import CheckAnswer, DraftFacts, RevisionHistory, VariantFacts
-from fanout.gates.gate_rules import (
-    StageRule,
-)
+from fanout.gates.gate_facts import DraftFacts, RevisionHistory, VariantFacts
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.percentages import compute_tolerance
 
 
@@ -301,10 +298,8 @@ class StageTally:
         variant.mended = True
         revision_tally = self.published[publication.revision]
         # Another attempt is under way, so the stage waits for it instead of failing.
-        revision_tally.failed, revision_tally.verifying = (
-            revision_tally.failed - 1,
-            revision_tally.verifying + 1,
-        )
+        revision_tally.failed -= 1
+        revision_tally.verifying += 1
 
     def count_withdrawn(self, revision: str, history: RevisionHistory) -> int:
         """Count the variants that carried the recorded verdict and have failed since.
@@ -373,8 +368,6 @@ def group_by_stage(
 
 def offline_hold(variant: TalliedVariant, *, released: bool = False) -> Hold:
     """Build the hold of a variant whose target is offline. `released`: it was released before."""
-    return Hold(
-        Reason.OFFLINE,
-        gate_wording.describe_offline(variant.facts.target, released=released),
-        gate_wording.TARGET_OPERATOR,
-    )
+    effect = "its variant keeps its state and counts" if released else "its variant does not count"
+    sentence = f"target {variant.facts.target} is offline; {effect}"
+    return Hold(Reason.OFFLINE, sentence, "the operator of the target")

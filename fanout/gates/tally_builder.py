@@ -5,17 +5,17 @@ failed. A failure by the clock alone can be reversed: a later answer for the sam
 publication counts. (Design §6.)
 """
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime
 
-from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
+from fanout.api.durations import format_duration
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
-from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import CheckAnswer, Publication, VariantFacts
+from fanout.gates.gate_facts import Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.record_facts import DecisionFacts
@@ -59,7 +59,8 @@ class TallyBuilder:
     ) -> TalliedVariant:
         suspended = suspended or self._active_decisions.variant_suspended(variant_facts.name)
         if suspended is None and variant_facts.suspended:
-            suspended = spec_suspension_hold(f"variant {variant_facts.name}", gate_wording.OWNER)
+            label, owner = f"variant {variant_facts.name}", "the owner of the variant"
+            suspended = spec_suspension_hold(label, owner)
         publication = variant_facts.published
         if publication is None:
             return TalliedVariant(variant_facts, None, (), suspended)
@@ -153,12 +154,12 @@ class TallyBuilder:
             since = max([publication.at, *(check.at for check in variant.checks if check.at)])
             until = since + ready_time
             if until > self._now:
-                variant.state, variant.next_change_at, variant.ready_at = (
-                    VariantState.VERIFYING,
-                    until,
-                    until,
-                )
-                variant.holds = (_min_ready_hold(stage_rule, since, until),)
+                variant.state = VariantState.VERIFYING
+                variant.next_change_at = variant.ready_at = until
+                duration = format_duration(ready_time)
+                sentence = f"checks passed; they must stay so for {duration} (minReady)"
+                actor = gate_wording.TIME_ALONE
+                variant.holds = (Hold(Reason.MIN_READY_RUNNING, sentence, actor, since, until),)
         elif variant.state in (VariantState.VERIFYING, VariantState.FAILED):
             # Failed too: a failure by the clock is reversed by an answer that is still to count.
             passes_at = _all_pass_at(variant.checks)
@@ -183,9 +184,22 @@ class TallyBuilder:
         deadline = stage_rule.rollout.progress_deadline
         if deadline is not None and clock_start + deadline <= self._now:
             variant.state = VariantState.FAILED
-            variant.holds = (_deadline_hold(deadline, clock_start),)
+            sentence = (
+                f"not ready within {format_duration(deadline)} (progressDeadline); a later pass"
+                " still counts"
+            )
+            since, actor = clock_start + deadline, gate_wording.PUBLICATION_OPERATOR
+            variant.holds = (Hold(Reason.DEADLINE_EXCEEDED, sentence, actor, since),)
             return
-        until = find_next(_deadlines(stage_rule, variant.checks, clock_start), self._now)
+        # Verification takes too long as a whole, or one of its checks does.
+        limits = [deadline] + [
+            check_rule.spec.timeout
+            for check_rule, check_result in zip(
+                stage_rule.verification, variant.checks, strict=True
+            )
+            if check_result.verdict is Verdict.PENDING
+        ]
+        until = find_next((clock_start + it for it in limits if it is not None), self._now)
         if until is not None and (passes_at is None or until < passes_at):
             variant.fails_at = until
 
@@ -222,7 +236,7 @@ class TallyBuilder:
 
 def override_check(check_result: CheckResult, decision: DecisionFacts) -> CheckResult:
     """Return the check as passed by the override of a decision, at the instant of the decision."""
-    sentence = gate_wording.describe_overridden_check(check_result.name, decision.by)
+    sentence = f"check {check_result.name} is overridden by {decision.by}"
     return CheckResult(check_result.name, Verdict.PASSED, sentence, decision.at)
 
 
@@ -239,11 +253,6 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
     return VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
 
 
-def _min_ready_hold(stage_rule: StageRule, since: datetime, until: datetime) -> Hold:
-    sentence = gate_wording.describe_min_ready(stage_rule.rollout.ready_time)
-    return Hold(Reason.MIN_READY_RUNNING, sentence, gate_wording.TIME_ALONE, since, until)
-
-
 def _all_pass_at(checks: Iterable[CheckResult]) -> datetime | None:
     """Return when all checks will have passed if nobody reports anything more. None if never."""
     latest: datetime | None = None
@@ -254,22 +263,3 @@ def _all_pass_at(checks: Iterable[CheckResult]) -> datetime | None:
         if at is not None and (latest is None or at > latest):
             latest = at
     return latest
-
-
-def _deadlines(
-    stage_rule: StageRule, checks: Iterable[CheckResult], clock_start: datetime
-) -> Iterator[datetime]:
-    """Yield the instants at which verification has taken too long."""
-    if stage_rule.rollout.progress_deadline is not None:
-        yield clock_start + stage_rule.rollout.progress_deadline
-    for check_rule, check_result in zip(stage_rule.verification, checks, strict=True):
-        if check_rule.spec.timeout is not None and check_result.verdict is Verdict.PENDING:
-            yield clock_start + check_rule.spec.timeout
-
-
-def _deadline_hold(deadline: timedelta, clock_start: datetime) -> Hold:
-    sentence, actor = (
-        gate_wording.describe_exceeded_deadline(deadline),
-        gate_wording.PUBLICATION_OPERATOR,
-    )
-    return Hold(Reason.DEADLINE_EXCEEDED, sentence, actor, clock_start + deadline)

@@ -5,14 +5,14 @@ or failed. A release is recorded for one digest and does not outlive the gate th
 allowed it: until the variant is published, the gate must still be open. (Design §6.)
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from fanout.api.gate_vocabulary import OverridableGate, Verdict
+from fanout.api.gate_vocabulary import OverridableGate, VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckResult, Hold, VariantResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import combine_overrides, covers
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -23,10 +23,10 @@ from fanout.gates.automatic_promotion import (
     unreviewed_hold,
 )
 from fanout.gates.candidate_promotion import list_needed_overrides
-from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import append_reason
 from fanout.gates.next_changes import (
     expected_completion,
     next_change_of_published,
@@ -76,7 +76,10 @@ class StageReleaseEvaluator:
         self.initial_aggregates = self.budget.aggregates  # as the pass begins
         self._automation = AutomaticPromotion(evaluation, stage_rule, self.candidate)
         self.propagation = PropagationEvaluator(stage_rule, self.candidate)
-        self._is_under_way = self._is_rollout_under_way()
+        # The rollout of the candidate has begun and is not finished.
+        self._is_under_way = not evaluation.verdicts[stage_rule.name].is_in_force(
+            self.candidate
+        ) and any(variant.released(self.candidate) for variant in self._tally.variants)
         # Instants at which time alone changes something about a variant: the stage waits for them.
         self.change_times: set[datetime] = set()
         # Instants at which a variant must be evaluated again, though nothing may come of it.
@@ -94,44 +97,47 @@ class StageReleaseEvaluator:
             return OPEN_GATE
         return self._evaluation.stage_gate(self._stage_rule, self.candidate)
 
-    def evaluate_variants(self) -> list[VariantEvaluation]:
+    def evaluate_variants(self) -> list[VariantResult]:
         """Evaluate all variants, in the order of names. Releases go by group, priority and name."""
         # The tally is sorted by name already; sorting again is skipped where neither group nor
         # priority is set.
         variants = self._tally.variants
-        ordered = sorted(variants, key=_rank) if any(map(_has_rank, variants)) else variants
+        is_ranked = any(it.facts.group or it.facts.priority for it in variants)
+        ordered = (
+            sorted(variants, key=lambda it: (it.facts.group, -it.facts.priority, it.facts.name))
+            if is_ranked
+            else variants
+        )
         evaluations = {variant.facts.name: self._evaluate_variant(variant) for variant in ordered}
         return [evaluations[variant.facts.name] for variant in variants]
 
-    def _evaluate_variant(self, variant: TalliedVariant) -> VariantEvaluation:
+    def _evaluate_variant(self, variant: TalliedVariant) -> VariantResult:
         """Evaluate one variant: its state, what this pass does, and all that blocks it."""
         if variant.next_change_at is not None:
             self.check_times.add(variant.next_change_at)
         self._note_check_times(variant.checks)  # of the publication
-        variant_evaluation = self._evaluate_state(variant)
-        if variant_evaluation.next is not None:
-            self.change_times.add(variant_evaluation.next)
+        variant_result = self._evaluate_state(variant)
+        if variant_result.next is not None:
+            self.change_times.add(variant_result.next)
         if variant.facts.offline and not any(
-            it.reason == Reason.OFFLINE for it in variant_evaluation.holds
+            it.reason == Reason.OFFLINE for it in variant_result.holds
         ):
             # Reported although it blocks nothing: it explains why an update may take long.
             offline_note = offline_hold(variant, released=True)
-            variant_evaluation = replace(
-                variant_evaluation, holds=(*variant_evaluation.holds, offline_note)
-            )
+            variant_result = replace(variant_result, holds=(*variant_result.holds, offline_note))
         # A revert on the branch explains the state better than any gate, so it comes first.
         reverted = variant.facts.published.reverted if variant.facts.published else None
-        if reverted is None or variant_evaluation.state not in (
+        if reverted is None or variant_result.state not in (
             VariantState.DRAFTED,
             VariantState.HELD,
         ):
-            return variant_evaluation
-        other_holds = tuple(hold for hold in variant_evaluation.holds if hold != reverted)
+            return variant_result
+        other_holds = tuple(hold for hold in variant_result.holds if hold != reverted)
         return replace(
-            variant_evaluation, state=VariantState.HELD, holds=(reverted, *other_holds), next=None
+            variant_result, state=VariantState.HELD, holds=(reverted, *other_holds), next=None
         )
 
-    def _evaluate_state(self, variant: TalliedVariant) -> VariantEvaluation:
+    def _evaluate_state(self, variant: TalliedVariant) -> VariantResult:
         """Evaluate a variant by what it has: a publication of the candidate, a draft, or neither.
 
         What stops it whatever its gates are (`_find_stop`), a skip, and an offline target come
@@ -172,7 +178,7 @@ class StageReleaseEvaluator:
 
     def _evaluate_published(
         self, variant: TalliedVariant, stop: tuple[VariantState, Hold] | None
-    ) -> VariantEvaluation:
+    ) -> VariantResult:
         """Evaluate a publication by the checks after it. `stop`: of `_find_stop`; only shown."""
         assert variant.state is not None
         state, holds = variant.state, (*variant.holds, *_unpassed_holds(variant.checks))
@@ -204,7 +210,7 @@ class StageReleaseEvaluator:
             self._is_decided
             or variant.required
             or variant_facts.grant is not None
-            or variant_facts.depends_on
+            or variant_facts.dependency_holds
             or draft.conflict_count
         ):
             return None
@@ -240,7 +246,7 @@ class StageReleaseEvaluator:
         self.check_times.update([closed.until] if closed.until is not None else [])
         return (closed,)
 
-    def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantEvaluation:
+    def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantResult:
         """Evaluate whether a draft is released, is proposed and may be published in this pass.
 
         Released, it keeps the slot of the budget that it takes; proposed, its required checks have
@@ -251,7 +257,7 @@ class StageReleaseEvaluator:
         pin = inputs.pin
         checks = variant.required
         if pin is not None:
-            checks = tuple(_waive_checks(checks, pin.revision))
+            checks = tuple(_waive_check(it.name, pin.revision) for it in checks)
         requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
         # A rollback publishes what the stage had before: nothing is merged, so nobody is asked.
         conflict = conflict_hold(draft, inputs.decisions) if pin is None else None
@@ -265,9 +271,8 @@ class StageReleaseEvaluator:
         if not blockers and grant is not None:
             # Approvals mostly come after the release. Those that count are recorded with it before
             # anything is published: later nothing tells who was entitled then.
-            release = requirements_pass and (
-                _is_outdated_grant(grant, inputs.decisions, checks, self._evaluation.now)
-                or _lacks_approvals(grant, checks)
+            release = requirements_pass and _is_outdated_grant(
+                grant, inputs.decisions, checks, self._evaluation.now
             )
         elif not blockers:
             blockers = self._release_refusals(inputs)
@@ -293,11 +298,11 @@ class StageReleaseEvaluator:
         )
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
         let_through = state is VariantState.PROPOSED and not blockers
-        return VariantEvaluation(
-            variant.facts.name,
-            self._stage_rule.name,
-            variant.candidate,
-            state,
+        return VariantResult(
+            name=variant.facts.name,
+            stage=self._stage_rule.name,
+            candidate=variant.candidate,
+            state=state,
             release=release,
             released_by=self._find_releasers(inputs, checks) if release else (),
             waiting=self._find_waiting(variant) if let_through else (),
@@ -331,17 +336,16 @@ class StageReleaseEvaluator:
         These are decisions of people, else a pin of the spec, else the PromotionPolicies; and the
         approvals by which required checks have passed.
         """
-        return (*self._find_promoters(inputs), *_list_approvals(checks))
-
-    def _find_promoters(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
         decisions = inputs.decisions
         if inputs.pin is not None and inputs.pin.decision is not None:
             decisions = [inputs.pin.decision]
         if decisions:
-            return tuple(f"Decision/{it.name}" for it in decisions)
-        if inputs.pin is not None:
-            return (f"UpstreamPolicy/{self._evaluation.policy_facts.name}",)
-        return tuple(f"PromotionPolicy/{it}" for it in self._stage_rule.automating_policies)
+            promoters = [f"Decision/{it.name}" for it in decisions]
+        elif inputs.pin is not None:
+            promoters = [f"UpstreamPolicy/{self._evaluation.policy_facts.name}"]
+        else:
+            promoters = [f"PromotionPolicy/{it}" for it in self._stage_rule.automating_policies]
+        return (*promoters, *_list_approvals(checks))
 
     def _collect_inputs(self, variant: TalliedVariant, draft: DraftFacts) -> _ReleaseInputs:
         variant_facts = variant.facts
@@ -362,9 +366,8 @@ class StageReleaseEvaluator:
         # A rollback waits for the window alone: its revision passed the other gates before.
         if pin is None:
             holds += self._find_stage_holds(overrides, variant.candidate)
-            if variant.facts.depends_on:
-                holds += _dependency_holds(variant)
-                self.check_times.update(it.until for it in variant.facts.depends_on if it.until)
+            holds += variant.facts.dependency_holds
+            self.check_times.update(it.until for it in variant.facts.dependency_holds if it.until)
             shared_hold = self._evaluation.shared_objects.find_hold(
                 self._stage_rule.name, variant.facts, draft
             )
@@ -395,7 +398,12 @@ class StageReleaseEvaluator:
         if inputs.pin is not None:
             return ()
         variant = inputs.variant
-        if self._evaluation.policy_facts.serialize and not self._overtakes(inputs):
+        # A decision may take it past what is in flight: a fix must not wait behind what it fixes
+        # (decision 0101).
+        needed_overrides = list_needed_overrides(self._stage_rule)
+        is_chosen = bool(needed_overrides) and needed_overrides <= inputs.overrides
+        overtakes = is_chosen or OverridableGate.BUDGET in inputs.overrides
+        if self._evaluation.policy_facts.serialize and not overtakes:
             serialize_hold = (
                 _serialized_hold(variant)
                 if variant.state is VariantState.VERIFYING
@@ -420,15 +428,6 @@ class StageReleaseEvaluator:
             self.budget.take(variant)
         return holds
 
-    def _overtakes(self, inputs: _ReleaseInputs) -> bool:
-        """Return whether a decision takes the variant past what is in flight.
-
-        A fix must not wait behind what it fixes (decision 0101).
-        """
-        needed_overrides = list_needed_overrides(self._stage_rule)
-        is_chosen = bool(needed_overrides) and needed_overrides <= inputs.overrides
-        return is_chosen or OverridableGate.BUDGET in inputs.overrides
-
     def _find_stage_holds(
         self, overrides: frozenset[OverridableGate], revision: str
     ) -> tuple[Hold, ...]:
@@ -446,12 +445,6 @@ class StageReleaseEvaluator:
         if key not in self._gates:
             self._gates[key] = self._evaluation.evaluate_gate(self._stage_rule, revision, overrides)
         return self._gates[key]
-
-    def _is_rollout_under_way(self) -> bool:
-        """Return whether the rollout of the candidate has begun and is not finished."""
-        if self._evaluation.verdicts[self._stage_rule.name].is_in_force(self.candidate):
-            return False
-        return any(variant.released(self.candidate) for variant in self._tally.variants)
 
     def _note_check_times(self, checks: Iterable[CheckResult]) -> None:
         for check in checks:
@@ -476,7 +469,7 @@ class StageReleaseEvaluator:
         state: VariantState,
         holds: tuple[Hold, ...],
         checks: tuple[CheckResult, ...] = (),
-    ) -> VariantEvaluation:
+    ) -> VariantResult:
         next_change = next_change_of_waiting(holds, checks, None, self._evaluation.now)
         return self._build_result(variant, state, holds, checks, next_change)
 
@@ -487,12 +480,12 @@ class StageReleaseEvaluator:
         holds: tuple[Hold, ...],
         checks: tuple[CheckResult, ...],
         next_change: datetime | None,
-    ) -> VariantEvaluation:
-        return VariantEvaluation(
-            variant.facts.name,
-            self._stage_rule.name,
-            variant.candidate,
-            state,
+    ) -> VariantResult:
+        return VariantResult(
+            name=variant.facts.name,
+            stage=self._stage_rule.name,
+            candidate=variant.candidate,
+            state=state,
             checks=checks,
             holds=holds,
             answers=variant.answers,
@@ -507,7 +500,7 @@ class StageReleaseEvaluator:
     def _wait_for_draft(self, revision: str, gate: AfterGate | None = None) -> _Wait:
         no_draft_hold = Hold(
             Reason.NO_DRAFT,
-            gate_wording.describe_missing_draft(revision),
+            f"its draft for {revision} is missing or out of date",
             gate_wording.DRAFTS_AWAITED,
         )
         holds = (no_draft_hold, *(gate.holds if gate is not None else ()))
@@ -531,25 +524,24 @@ class StageReleaseEvaluator:
         if not in_flight:
             return None
         first, revision = in_flight[0]
-        sentence = gate_wording.describe_serialized_variant(first.facts.name, revision)
+        sentence = (
+            f"{first.facts.name} goes first (inFlight: Serialize): it is not ready at {revision}"
+            " yet"
+        )
         actor, until = expected_completion([it for it, _ in in_flight], gate_wording.REPORTER)
         return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
 def _serialized_hold(variant: TalliedVariant) -> Hold:
     actor, until = expected_completion([variant], gate_wording.REPORTER)
-    sentence, publication = gate_wording.SERIALIZED_INPUTS, variant.facts.published
+    publication = variant.facts.published
+    sentence = "changed inputs wait until the published ones are ready or failed"
     if publication is not None and publication.revision != variant.candidate:
-        sentence = gate_wording.describe_serialized_step(variant.candidate, publication.revision)
+        sentence = (
+            f"{variant.candidate} waits until the variant is ready or has failed at"
+            f" {publication.revision} (inFlight: Serialize)"
+        )
     return Hold(Reason.SERIALIZED, sentence, actor, until=until)
-
-
-def _has_rank(variant: TalliedVariant) -> bool:
-    return bool(variant.facts.group or variant.facts.priority)
-
-
-def _rank(variant: TalliedVariant) -> tuple[int, int, str]:
-    return (variant.facts.group, -variant.facts.priority, variant.facts.name)
 
 
 def _is_outdated_grant(
@@ -562,8 +554,12 @@ def _is_outdated_grant(
 
     It may come from a decision that was withdrawn since. Publications are dated by their
     grants, so a new grant is given with the publication: it is dated by what people stated,
-    not before it.
+    not before it. A grant that names other approvals than those that count now is outdated too.
     """
+    if grant.by is not None:
+        approvals = {it for it in grant.by if it.startswith("Approval/")}
+        if approvals != {*_list_approvals(checks)}:
+            return True
     statement_times = [
         *(decision.at for decision in decisions),
         *(check.at for check in checks if check.at is not None),
@@ -575,13 +571,6 @@ def _is_outdated_grant(
 def _list_approvals(checks: Iterable[CheckResult]) -> tuple[str, ...]:
     """Return `Approval/name` of the approvals by which the required checks have passed."""
     return tuple(dict.fromkeys(f"Approval/{name}" for it in checks for name in it.approvals))
-
-
-def _lacks_approvals(grant: Grant, checks: Iterable[CheckResult]) -> bool:
-    """Return whether the grant names other approvals than those that count now."""
-    if grant.by is None:
-        return False
-    return {it for it in grant.by if it.startswith("Approval/")} != {*_list_approvals(checks)}
 
 
 def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, Hold] | None:
@@ -612,31 +601,23 @@ def _hold_change(
     is_drafted = published and draft and draft.digest != published.digest
     if not is_drafted and not variant.facts.outdated:
         return ()
-    return stop[1], replace(stop[1], message=gate_wording.CHANGE_SUSPENDED)
+    sentence = "its inputs have changed; the change is rolled out after the suspension"
+    return stop[1], replace(stop[1], message=sentence)
 
 
 def _skip_hold(decision: DecisionFacts) -> Hold:
     return Hold(
         Reason.SKIPPED,
-        gate_wording.describe_skip(decision.revision, decision.by, decision.spec.reason),
+        append_reason(f"skipped for {decision.revision} by {decision.by}", decision.spec.reason),
         gate_wording.ANY_PROMOTER_RETRY,
         decision.at,
     )
 
 
-def _dependency_holds(variant: TalliedVariant) -> tuple[Hold, ...]:
-    return tuple(
-        Hold(Reason.DEPENDENCY_PENDING, it.message, it.who, until=it.until)
-        for it in variant.facts.depends_on
-        if not it.ready
-    )
-
-
-def _waive_checks(checks: Iterable[CheckResult], revision: str) -> Iterator[CheckResult]:
-    """Yield the required checks as passed, for the revision of a rollback."""
-    for check in checks:
-        sentence = gate_wording.describe_unrepeated_check(check.name, revision)
-        yield CheckResult(check.name, Verdict.PASSED, sentence)
+def _waive_check(name: str, revision: str) -> CheckResult:
+    """Return a required check as passed, for the revision of a rollback."""
+    sentence = f"check {name} is not required again for a rollback to {revision}"
+    return CheckResult(name, Verdict.PASSED, sentence)
 
 
 def _unpassed_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:

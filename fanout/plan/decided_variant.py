@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
-from fanout.gates.gate_facts import CheckAnswer
+from fanout.api.gate_vocabulary import VariantState
+from fanout.api.results import CheckAnswer, VariantResult
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value
 
@@ -31,12 +31,12 @@ class DecidedVariant(Value):
     step: VariantStep
     release: bool = False  # to be recorded before anything is pushed
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be recorded
-    evaluation: VariantEvaluation | None = None  # the decision; None: of no policy
+    evaluation: VariantResult | None = None  # the decision; None: of no policy
 
 
 def plan_step(
     variant: RenderedVariant,
-    decision: VariantEvaluation,
+    decision: VariantResult,
     *,
     publish: bool,
     policy_suspended: bool = False,
@@ -58,7 +58,7 @@ def plan_step(
 
 
 def _choose_step(
-    variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
+    variant: RenderedVariant, decision: VariantResult, *, publish: bool
 ) -> _StepRelease:
     """Choose the step, and whether it releases the variant."""
     observed = variant.observed
@@ -85,7 +85,7 @@ def _choose_step(
 
 
 def _choose_shared_step(
-    variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
+    variant: RenderedVariant, decision: VariantResult, *, publish: bool
 ) -> _StepRelease | None:
     """Choose whether the variant joins or leaves the draft of its stage; None: neither.
 

@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from fanout.api.durations import format_instant
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, VariantResult
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.stage_holds import group_holds
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
@@ -219,7 +220,7 @@ def show_refusals(
             counts={state: states[state] for state in VariantState if state in states},
         )
     without_target = (
-        VariantEvaluation(name, "", "", VariantState.HELD, holds=(hold,))
+        VariantResult(name=name, state=VariantState.HELD, holds=(hold,))
         for name, hold in holds.items()
         if name not in variants
     )
@@ -228,13 +229,13 @@ def show_refusals(
     return replace(decision, stages=stages, variants=variants, holds=policy_holds)
 
 
-def _with_refusal(variant: VariantEvaluation, hold: Hold) -> VariantEvaluation:
+def _with_refusal(variant: VariantResult, hold: Hold) -> VariantResult:
     others = (it for it in variant.holds if it.reason not in _SWEEP_REASONS)
     state = VariantState.HELD if variant.state in _WAITING else variant.state
     # No pass is announced to publish it.
     return replace(variant, state=state, release=False, publish=False, holds=(hold, *others))
 
 
-def _group(variants: Iterable[VariantEvaluation], holds: Mapping[str, Hold]) -> list[Hold]:
+def _group(variants: Iterable[VariantResult], holds: Mapping[str, Hold]) -> list[Hold]:
     """Return one hold for the refusals of several variants."""
     return group_holds(replace(it, holds=(holds[it.name],)) for it in variants)

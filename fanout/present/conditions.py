@@ -7,12 +7,11 @@ is not on record is left out, so that the same observation always gives the same
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.api.results import Condition, Hold, build_ready, build_true
+from fanout.api.results import Condition, Hold, VariantResult, build_ready, build_true
 from fanout.api.view_base import ConditionStatus, label_verdict
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable, Waiting
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
@@ -188,13 +187,13 @@ def _build_readiness(entry: PolicyEntry) -> Condition:
     return build_ready(Reason.PROGRESSING, ready_sentence)
 
 
-def find_failed_variants(policy_result: PolicyResult) -> list[VariantEvaluation]:
+def find_failed_variants(policy_result: PolicyResult) -> list[VariantResult]:
     """Return decisions of variants that failed, or that name a missing stage."""
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
     return [it for it in decisions if it.state is VariantState.FAILED or _is_misplaced(it)]
 
 
-def _is_misplaced(decision: VariantEvaluation) -> bool:
+def _is_misplaced(decision: VariantResult) -> bool:
     """Return True if the variant names a missing stage, a failure in sweeps too."""
     return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
 
@@ -269,7 +268,7 @@ def build_variant_conditions(
     """Build the conditions of a variant: Ready, and those that are true beside it."""
     decision = entry.shown
     hold = _find_undrafted_hold(decision) or next(iter(decision.holds), None)
-    published, state = entry.variant.observed.published, decision.state.value
+    published, state = entry.variant.observed.published, str(decision.state)
     message = f"it is {state}"
     if decision.state is VariantState.READY and published is not None:
         message = wording.describe_ready_variant(published.revision)
@@ -282,19 +281,19 @@ def build_variant_conditions(
     return complete_conditions(conditions, policy_result, _ready_since(entry, decision))
 
 
-def _is_carried_out(decision: VariantEvaluation) -> bool:
+def _is_carried_out(decision: VariantResult) -> bool:
     """Return whether what is declared for a variant is published and verified."""
     return decision.state is VariantState.READY and _find_undrafted_hold(decision) is None
 
 
-def _find_undrafted_hold(decision: VariantEvaluation) -> Hold | None:
+def _find_undrafted_hold(decision: VariantResult) -> Hold | None:
     """Return the hold of a ready variant whose inputs have changed and cannot be drafted."""
     if decision.state is not VariantState.READY:
         return None
     return next((it for it in decision.holds if it.reason in _UNDRAFTED), None)
 
 
-def _ready_since(entry: VariantEntry, decision: VariantEvaluation) -> datetime | None:
+def _ready_since(entry: VariantEntry, decision: VariantResult) -> datetime | None:
     """Return since when the state of the variant is what it is, as far as is on record.
 
     Ready: its publication or the last of its checks. Verifying: its publication. Failed: the first

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.listed_objects import (
-    ListedCheck,
     ListedDraft,
     ListedPolicyStatus,
     ListedPublication,
@@ -23,14 +23,12 @@ from fanout.api.output_views import (
     StageViewSpec,
     TargetView,
     TargetViewSpec,
-    TargetViewStatus,
 )
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold, build_ready
+from fanout.api.results import Hold, VariantResult, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import VariantState
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.present.conditions import (
     build_policy_conditions,
@@ -189,11 +187,11 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
     status = ListedVariantStatus(
         target=spec.target,
         target_name=entry.target_name,
-        state=decision.state.value,
+        state=decision.state,
         candidate=decision.candidate,
         conditions=build_variant_conditions(policy_result, entry),
         conflicts=find_undecided_keys(variant, entry.undecided),
-        checks=tuple(ListedCheck(it.name, it.verdict, it.message) for it in decision.checks),
+        checks=decision.checks,
         published=_build_publication(entry),
         left=tuple(PackageLocation(it.repository, it.path) for it in left) or None,
         draft=ListedDraft(
@@ -244,7 +242,7 @@ def _build_publication(entry: VariantEntry) -> ListedPublication | None:
 
 
 def _build_target(policy_result: PolicyResult, entry: VariantEntry) -> TargetView:
-    spec, decision = entry.variant.spec, entry.shown
+    spec = entry.variant.spec
     return TargetView(
         metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
         spec=TargetViewSpec(
@@ -256,11 +254,10 @@ def _build_target(policy_result: PolicyResult, entry: VariantEntry) -> TargetVie
             spec.repository,
             spec.path,
         ),
-        status=TargetViewStatus(
-            decision.state.value,
-            entry.request,
-            build_variant_conditions(policy_result, entry),
-            decision.holds,
+        status=replace(
+            entry.shown,
+            request=entry.request,
+            conditions=build_variant_conditions(policy_result, entry),
         ),
     )
 
@@ -288,8 +285,8 @@ def _build_target_without_variant(
             repository=repository,
             path=path,
         ),
-        status=TargetViewStatus(
-            state.value,
+        status=VariantResult(
+            state=state,
             conditions=complete_conditions(
                 [build_ready(failure.reason, failure.problem)], entry.result
             ),
@@ -332,7 +329,7 @@ def _build_draft_view(
             conflicts=entry.undecided,
             edited=draft.is_edited,
             current=variant.selected.has_current_draft,
-            state=decision.state.value,
+            state=decision.state,
             request=entry.request,
             conditions=build_variant_conditions(policy_result, entry),
             holds=decision.holds,

@@ -4,10 +4,10 @@ Nothing is evaluated then. Policies and hand-written variants say why; everythin
 and the variants of policies, stay as the last pass left them.
 """
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import KRMObject
 from fanout.api.view_base import dump_views
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
 from fanout.present.conditions import build_error_conditions
 from fanout.present.status_views import finish_status

@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import NamedTuple
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import is_asked
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.reconcile.pass_results import STOPPED, PolicyResult
 
 Labels = tuple[str, ...]
@@ -30,7 +31,7 @@ def count_policy(item: PolicyResult) -> PolicyCounts:
     if decision is not None:
         stages.update((*labels, it.name, it.state) for it in decision.stages.values())
         for variant in decision.variants.values():
-            variants[*labels, variant.stage, variant.state.value] += 1
+            variants[*labels, variant.stage, variant.state] += 1
             reasons = {it.reason for it in variant.holds}
             asked = (it for it in reasons if is_asked(it, reasons))
             holds.update((*labels, variant.stage, it) for it in asked)

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from fanout.api.results import Hold, StageResult
+from fanout.api.gate_vocabulary import VariantState
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.api.view_base import RequestView
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
@@ -23,8 +23,8 @@ class VariantEntry(Value):
     """A variant with its decision."""
 
     variant: RenderedVariant
-    decision: VariantEvaluation
-    shown: VariantEvaluation  # the decision, held if a repository of the variant cannot be read
+    decision: VariantResult
+    shown: VariantResult  # the decision, held if a repository of the variant cannot be read
     undecided: int  # number of its undecided merge conflicts
     target_name: str
 
@@ -154,7 +154,7 @@ def list_requests(entries: Iterable[VariantEntry]) -> tuple[RequestView, ...]:
     return tuple(dict.fromkeys(it for it in (entry.request for entry in entries) if it is not None))
 
 
-def _with_read_failure(variant: RenderedVariant, decision: VariantEvaluation) -> VariantEvaluation:
+def _with_read_failure(variant: RenderedVariant, decision: VariantResult) -> VariantResult:
     """Return the decision as shown, with a hold if the repository cannot be read.
 
     Gates use what is on record; without the repository it cannot be confirmed.

@@ -6,10 +6,15 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
-from fanout.gates import effect_wording
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
-from fanout.gates.record_effect import RecordEffect, RecordEvaluator, effect_of_status
+from fanout.gates.record_effect import (
+    WITHDRAWS,
+    RecordEffect,
+    RecordEvaluator,
+    effect_of_status,
+    effect_of_unknown_record,
+)
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.record_listing import RecordState, build_record_status
@@ -132,9 +137,7 @@ def _evaluate_withdrawals(records: Sequence[RecordEntry]) -> Mapping[str, Record
         if isinstance(record.spec, DecisionSpec) and record.action is Action.WITHDRAW:
             target = record.spec.withdraws
             effects[record.name] = (
-                RecordEffect(Reason.APPLIED, effect_wording.WITHDRAWS)
-                if target in earlier
-                else RecordEffect(Reason.NOT_FOUND, effect_wording.describe_unknown_record(target))
+                WITHDRAWS if target in earlier else effect_of_unknown_record(target)
             )
         elif record.kind != "Approval":
             earlier.add(record.name)

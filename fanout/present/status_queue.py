@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import chain
 from threading import Lock
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import KRMObject, Label
 from fanout.api.reasons import NEEDS_REPAIR
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -16,7 +17,6 @@ from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.object_key import ObjectPosition
 from fanout.errors import Conflict, FanoutError
-from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.present.declaration_error_conditions import with_errors

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fanout.api.durations import format_instant
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
@@ -17,7 +18,6 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Condition, Hold, build_ready, build_true
 from fanout.api.view_base import ConditionStatus, dump_view, dump_views
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import describe_hold
 from fanout.message_commands import MessageCommands, cluster_commands
 from fanout.plan.written_objects import (
@@ -195,7 +195,7 @@ def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> Wr
     subject = published or (draft.trailers if draft is not None else None)
     status = {
         "conditions": _complete(conditions, since or _policy_time(policy_result)),
-        "state": decision.state.value,
+        "state": str(decision.state),
         "stage": variant.spec.stage or None,
         "revision": subject.revision if subject is not None else None,
         "digest": subject.digest if subject is not None else None,

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.api.results import Hold
+from fanout.api.results import Hold, VariantResult
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
@@ -122,7 +123,7 @@ class PolicyResult(Value, kw_only=True):
         is_hand_written = self.resolved_policy.upstream_policy is None
         variant = self.decision.variants.get(self.resolved_policy.name)
         if is_hand_written and variant is not None:
-            return variant.state.value
+            return variant.state
         return self.decision.stages[stage].state
 
     @property
@@ -503,7 +504,7 @@ def _build_conflict_problem(
     return replace(problem, accepted=spec.name in policy_result.publishing)
 
 
-def _find_hold(decision: VariantEvaluation) -> Hold | None:
+def _find_hold(decision: VariantResult) -> Hold | None:
     """Return the hold of a held variant; in other states, the hold that a person must fix."""
     if decision.state is VariantState.HELD:
         return next(iter(decision.holds), None)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts
@@ -143,34 +143,34 @@ class PolicyEvaluator(Value, kw_only=True):
         The plan is None if an error stops the policy as a whole; the error is in the result.
         """
         result, plan = self._evaluate_contained(inputs)
-        traces = self._find_due_traces(inputs)
-        states = inputs.path_ownership.states_by_repository.items()
-        actions = build_trace_actions(
-            traces,
+        result = replace(result, traces=self._find_due_traces(inputs))
+        repository_states = inputs.path_ownership.states_by_repository if result.traces else {}
+        trace_actions = build_trace_actions(
+            result.traces,
             inputs.resolved_policy.records_key,
-            {state.key: name for name, state in states} if traces else {},
+            {it.key: name for name, it in repository_states.items()},
             self.setup.install,
         )
-        return replace(result, traces=traces, trace_actions=actions), plan
+        return replace(result, trace_actions=trace_actions), plan
 
     def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         status = RecordedStatus()
         try:
             with BARRIER:
                 inputs.policy_state.check_readable()
-                recorded_status = inputs.policy_state.status
-                status = correct_status(recorded_status, self.now)
+                policy_state = inputs.policy_state
+                status = correct_status(policy_state.status, self.now)
                 # Clocks of machines differ. Corrected before anything is derived: a record counts
                 # from no earlier than the record before it, and one dated ahead does not redate
                 # those after it.
                 records = effective_records(
-                    inputs.policy_state.records, self.now, recorded_status.records_ahead
+                    policy_state.records, self.now, policy_state.status.records_ahead
                 )
-                inputs = replace(inputs, policy_state=replace(inputs.policy_state, records=records))
+                inputs = replace(inputs, policy_state=replace(policy_state, records=records))
                 # Checked before any error of the policy is raised: decisions on restored, older
                 # records must never be made, whatever else is wrong.
-                if inputs.policy_state.head:
-                    refuse_rewound_branch(inputs.resolved_policy.title, inputs.policy_state.rewound)
+                if policy_state.head:
+                    refuse_rewound_branch(inputs.resolved_policy.title, policy_state.rewound)
                 if inputs.resolved_policy.error is not None:
                     raise inputs.resolved_policy.error
                 revisions = (
@@ -185,11 +185,11 @@ class PolicyEvaluator(Value, kw_only=True):
                 if present_status is not status:
                     plan = replace(plan, recorded=status)
                 # A record that an earlier pass found ahead stays so for as long as it exists.
-                names_ahead = {record.name for record in records_ahead(records, self.now)} | (
-                    recorded_status.records_ahead & {record.name for record in records}
+                names = {it.name for it in records_ahead(records, self.now)} | (
+                    policy_state.status.records_ahead & {it.name for it in records}
                 )
                 return result, restore_recorded_times(
-                    plan, recorded_status, status, frozenset(names_ahead)
+                    plan, policy_state.status, status, frozenset(names)
                 )
         except FanoutError as error:
             return self._stopped_result(inputs, status, error), None
@@ -211,9 +211,9 @@ class PolicyEvaluator(Value, kw_only=True):
             resolved_policy=inputs.resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
-            variants=tuple(without_candidate(variant) for variant in variants),
+            variants=tuple(map(without_candidate, variants)),
             rules=rules,
-            decision=stop_policy(rules, (variant.spec for variant in variants), status, error),
+            decision=stop_policy(rules, (it.spec for it in variants), status, error),
             repository_states=inputs.path_ownership.own_states,
             orphans=orphans,
             error=error,
@@ -243,17 +243,17 @@ class PolicyEvaluator(Value, kw_only=True):
 
         Raises what stops the policy: records that are missing or older than a repository shows.
         """
-        resolved_policy = inputs.resolved_policy
+        resolved_policy, policy_state = inputs.resolved_policy, inputs.policy_state
         variant_observer = self._build_variant_observer(inputs, status)
         with self.renderer.counters.times.phase("opening"):
             variants = mark_lost_tags(
                 resolved_policy, variant_observer.observe_variants(), inputs.listings
             )
-        with count_other_branches(inputs.policy_state.lost_branch):
+        with count_other_branches(policy_state.lost_branch):
             bootstrap_repositories = self._check_bootstrap(inputs, variants)
-            refuse_missing_records(resolved_policy.title, inputs.policy_state, variants)
+            refuse_missing_records(resolved_policy.title, policy_state, variants)
             # By observed heads: repositories may show no trace of the lost records.
-            refuse_rewound_branch(resolved_policy.title, inputs.policy_state.rewound)
+            refuse_rewound_branch(resolved_policy.title, policy_state.rewound)
             refuse_lost_traces(resolved_policy.title, self._find_lost_traces(inputs))
         gate_records = with_removals(
             build_gate_records(find_own_records(inputs), self.now), status.removed
@@ -267,7 +267,7 @@ class PolicyEvaluator(Value, kw_only=True):
             find_requested_changes(variants, rules),
         )
         evidence = match_evidence(
-            (commit for it in gate_records.evidence if (commit := it.spec.commit)),
+            filter(None, (it.spec.commit for it in gate_records.evidence)),
             variants,
             self.git,
             self.prober.read_checks(resolved_policy, variants, inputs.budget),
@@ -288,17 +288,13 @@ class PolicyEvaluator(Value, kw_only=True):
         """Select the candidate of each variant, or the revision to which it is pinned."""
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates.
-        observed, preliminary_facts, candidates = self._leave_out_unusable(observed)
-        pins = find_rollbacks(preliminary_facts)
+        observed, facts, candidates = self._leave_out_unusable(observed)
+        pins = find_rollbacks(facts)
         variants = self.renderer.choose_candidates(
-            observed,
-            observed.variants,
-            candidates,
-            find_leads(preliminary_facts),
-            pins,
+            observed, observed.variants, candidates, find_leads(facts), pins
         )
         observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
-        return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
+        return SelectedPolicy(observed, variants, pins, find_suspended(facts))
 
     def _leave_out_unusable(
         self, observed: ObservedPolicy
@@ -324,16 +320,15 @@ class PolicyEvaluator(Value, kw_only=True):
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
         variant_memo = selected.observed.variant_memo
-        rendered = variant_memo.find_idle(selected.variants)
-        others = [it for it in selected.variants if it.spec.name not in rendered]
-        due = find_due_drafts(others, selected.suspended, self.draft_limit)
-        idle = {it.spec.name for it in others} - due.written - due.postponed - selected.suspended
-        budget = selected.observed.inputs.budget
-        for variant in self.renderer.render_due(others, due, budget):
-            rendered[variant.spec.name] = variant
-            if variant.spec.name in idle:
+        by_name = variant_memo.find_idle(selected.variants)
+        variants = [it for it in selected.variants if it.spec.name not in by_name]
+        due = find_due_drafts(variants, selected.suspended, self.draft_limit)
+        busy = due.written | due.postponed | selected.suspended
+        for variant in self.renderer.render_due(variants, due, selected.observed.inputs.budget):
+            by_name[variant.spec.name] = variant
+            if variant.spec.name not in busy:
                 variant_memo.store_idle(variant)
-        return RenderedPolicy(selected, tuple([rendered[it.spec.name] for it in selected.variants]))
+        return RenderedPolicy(selected, tuple([by_name[it.spec.name] for it in selected.variants]))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
         """Decide for each variant whether it may be released and published."""
@@ -354,12 +349,11 @@ class PolicyEvaluator(Value, kw_only=True):
         merged = find_person_merges(variants, decided.observed.status)
         if not merged:
             return decided
-        before = self.conditions.decide(
-            facts_before_merges(decided.facts, merged), decided.observed.inputs.budget
-        )
-        marked = judge_merges(variants, merged, before)
-        rendered = RenderedPolicy(decided.rendered.selected, marked)
-        return replace(decided, rendered=rendered, drafted=marked)
+        facts = facts_before_merges(decided.facts, merged)
+        decision = self.conditions.decide(facts, decided.observed.inputs.budget)
+        variants = judge_merges(variants, merged, decision)
+        rendered = RenderedPolicy(decided.rendered.selected, variants)
+        return replace(decided, rendered=rendered, drafted=variants)
 
     def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Decide again with holds on variants that must wait, until no other one has to."""
@@ -370,18 +364,18 @@ class PolicyEvaluator(Value, kw_only=True):
             now=self.now,
         )
         while any(it.publish for it in decided.decision.variants.values()) and (
-            held_variants := (
+            variants := (
                 hold_back_moves(decided.rendered.variants, decided.decision)
                 or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
                 or hold_back_requests(decided.rendered.variants, decided.decision, request_inputs)
             )
         ):
-            rendered = RenderedPolicy(decided.rendered.selected, held_variants)
+            rendered = RenderedPolicy(decided.rendered.selected, variants)
             observed = rendered.selected.observed
             # Without the memo: these holds last for this pass only.
-            facts = build_policy_facts(observed.gate_inputs, held_variants, observed.evidence)
+            facts = build_policy_facts(observed.gate_inputs, variants, observed.evidence)
             decision = self.conditions.decide(facts, observed.inputs.budget)
-            decided = DecidedPolicy(rendered, facts, decision, held_variants)
+            decided = DecidedPolicy(rendered, facts, decision, variants)
         return decided
 
     def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
@@ -396,62 +390,57 @@ class PolicyEvaluator(Value, kw_only=True):
         # What a forge merges is published when the next pass finds it.
         if any(it.observed.repository_state.forge for it in decided.rendered.variants):
             return decided
-        next_facts = facts_after_pass(decided.facts, decision)
-        next_candidates = choose_candidates(next_facts)
-        advanced_stages = {
+        facts = facts_after_pass(decided.facts, decision)
+        candidates = choose_candidates(facts)
+        advanced = {
             name
-            for name, revision in next_candidates.items()
+            for name, revision in candidates.items()
             if name not in decision.stages or decision.stages[name].candidate != revision
         }
-        busy_variants = {
-            name
-            for name, variant_decision in decision.variants.items()
-            if variant_decision.publish or variant_decision.state is VariantState.SUSPENDED
+        busy = {
+            it.name
+            for it in decision.variants.values()
+            if it.publish or it.state is VariantState.SUSPENDED
         }
-        due_variants = [
-            variant.observed
-            for variant in decided.rendered.variants
-            if variant.spec.stage in advanced_stages and variant.spec.name not in busy_variants
+        variants = [
+            it.observed
+            for it in decided.rendered.variants
+            if it.spec.stage in advanced and it.spec.name not in busy
         ]
         if self.draft_limit is not None:
-            drafts = sum(it.draft_content is not None for it in decided.rendered.variants)
-            share = max(self.draft_limit.number - drafts, 0)
-            due_variants = self.draft_limit.rank(due_variants)[:share]
-        if not due_variants:
+            number = sum(it.draft_content is not None for it in decided.rendered.variants)
+            variants = self.draft_limit.rank(variants)[: max(self.draft_limit.number - number, 0)]
+        if not variants:
             return decided
-        selected = self.renderer.choose_candidates(
+        due_variants = self.renderer.choose_candidates(
             decided.observed,
-            due_variants,
-            next_candidates,
-            find_leads(next_facts),
+            variants,
+            candidates,
+            find_leads(facts),
             decided.rendered.selected.pins,
         )
-        rendered = self.renderer.render_due(
-            selected, find_due_drafts(selected), decided.observed.inputs.budget
-        )
-        drafted = {it.spec.name: it for it in rendered}
-        return replace(
-            decided,
-            drafted=tuple(drafted.get(it.spec.name, it) for it in decided.rendered.variants),
-        )
+        due, budget = find_due_drafts(due_variants), decided.observed.inputs.budget
+        by_name = {it.spec.name: it for it in self.renderer.render_due(due_variants, due, budget)}
+        drafted = tuple(by_name.get(it.spec.name, it) for it in decided.rendered.variants)
+        return replace(decided, drafted=drafted)
 
     def _plan_actions(self, decided: DecidedPolicy) -> tuple[PolicyResult, PolicyPlan]:
         """Plan the step of each variant, what is cleaned up, and what is recorded."""
-        observed, decision = decided.observed, decided.decision
+        observed, decision, facts = decided.observed, decided.decision, decided.facts
         inputs, status = observed.inputs, observed.status
-        resolved_policy = observed.resolved_policy
+        resolved_policy = inputs.resolved_policy
         steps = [
             plan_step(
-                variant,
-                decision.variants[variant.spec.name],
+                it,
+                decision.variants[it.spec.name],
                 publish=self.publish,
-                policy_suspended=decided.facts.suspended,
+                policy_suspended=facts.suspended,
             )
-            for variant in decided.drafted
+            for it in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
-        reviews = self._read_removal_reviews(inputs, status, decided.facts)
-        departing_steps = self._find_departing_steps(inputs, steps, decided.facts, reviews)
+        reviews = self._read_removal_reviews(decided)
+        departing_steps = self._find_departing_steps(inputs, steps, facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
         removals = plan_removals(
             resolved_policy,
@@ -459,7 +448,7 @@ class PolicyEvaluator(Value, kw_only=True):
             inputs.path_ownership,
             orphans,
             RemovalInputs(
-                decided.facts,
+                facts,
                 active_records(inputs.policy_state.records),
                 reviews,
                 inputs.removal_doubt,
@@ -467,8 +456,8 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
         )
         cleanup = self._plan_cleanup(observed, departing_steps, removals, reviews)
-        refused = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
-        shown = show_refusals(decision, refused, steps)
+        refused_pushes = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
+        decision = show_refusals(decision, refused_pushes, steps)
         result = PolicyResult(
             resolved_policy=resolved_policy,
             policy_state=inputs.policy_state,
@@ -476,9 +465,9 @@ class PolicyEvaluator(Value, kw_only=True):
             revisions=observed.usable_revisions,
             unusable_tags=warn_unusable(resolved_policy, observed.unusable),
             variants=decided.rendered.variants,
-            rules=observed.gate_inputs.facts.stages,
-            facts=decided.facts,
-            decision=add_removal_hold(shown, removals.evaluation),
+            rules=facts.stages,
+            facts=facts,
+            decision=add_removal_hold(decision, removals.evaluation),
             repository_states=repository_states,
             publishing=frozenset(
                 it.rendered.spec.name
@@ -491,9 +480,20 @@ class PolicyEvaluator(Value, kw_only=True):
             },
             orphans=orphans,
             removals=removals.evaluation,
-            refused_pushes=refused,
+            refused_pushes=refused_pushes,
         )
-        return result, with_standing(self._plan_policy(decided, steps, cleanup), refused)
+        return result, with_standing(self._plan_policy(decided, steps, cleanup), refused_pushes)
+
+    def _read_removal_reviews(self, decided: DecidedPolicy) -> RemovalReviews:
+        resolved_policy, facts = decided.observed.inputs.resolved_policy, decided.facts
+        return RemovalReviews(
+            owner=RemovalDraftOwner(
+                self.setup.install, resolved_policy.namespace, resolved_policy.name
+            ),
+            lines=decided.observed.status.requests,
+            decisions=facts.records.decisions,
+            stage_rules=facts.stages,
+        )
 
     def _plan_cleanup(
         self,
@@ -518,47 +518,31 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
         )
 
-    def _read_removal_reviews(
-        self, inputs: PolicyInputs, status: RecordedStatus, facts: PolicyFacts
-    ) -> RemovalReviews:
-        policy = inputs.resolved_policy
-        return RemovalReviews(
-            owner=RemovalDraftOwner(self.setup.install, policy.namespace, policy.name),
-            lines=status.requests,
-            decisions=facts.records.decisions,
-            stage_rules=facts.stages,
-        )
-
     def _plan_policy(
         self, decided: DecidedPolicy, steps: Sequence[DecidedVariant], cleanup: PolicyCleanup
     ) -> PolicyPlan:
         """Compute the actions of the policy and the status to record."""
-        observed = decided.observed
-        resolved_policy, records = observed.resolved_policy, observed.inputs.policy_state.records
-        # Publications name the newest record in a trailer, by which later passes detect records
-        # that were restored from an older copy.
-        moment = replace(
-            observed.gate_inputs.facts.records.position(self.now),
-            last_record=records[-1].name if records else NO_VALUE,
-        )
+        observed, facts, inputs = decided.observed, decided.facts, decided.observed.inputs
+        resolved_policy, records = inputs.resolved_policy, inputs.policy_state.records
         plan = plan_policy(
             resolved_policy.namespace,
             resolved_policy.name,
             steps,
             observed.status,
             merge_history(resolved_policy, observed.status, decided.decision),
-            moment,
+            # Publications name the newest record in a trailer, by which later passes detect records
+            # that were restored from an older copy.
+            replace(
+                facts.records.position(self.now),
+                last_record=records[-1].name if records else NO_VALUE,
+            ),
             cleanup,
         )
-        stages = observed.gate_inputs.facts.stages
-        plan = with_draft_times(plan, stages_with_reports(stages), self.now)
+        plan = with_draft_times(plan, stages_with_reports(facts.stages), self.now)
         plan = self.request_planner.add_requests(
-            plan,
-            observed.variants,
-            observed.inputs.path_ownership.states_by_repository,
-            observed.inputs.promotions,
+            plan, observed.variants, inputs.path_ownership.states_by_repository, inputs.promotions
         )
-        return sort_actions(plan, [it.name for it in stages])
+        return sort_actions(plan, [it.name for it in facts.stages])
 
     def _check_bootstrap(
         self, inputs: PolicyInputs, variants: Sequence[ObservedVariant]
@@ -570,15 +554,13 @@ class PolicyEvaluator(Value, kw_only=True):
         """
         if inputs.policy_state.head:
             return frozenset()
-        activity_inputs = (
-            inputs.resolved_policy,
-            inputs.path_ownership.witness_states,
-            variants,
-            self.git,
-        )
+        resolved_policy = inputs.resolved_policy
+        repository_states = inputs.path_ownership.witness_states
         if self.setup.new_records:
-            return find_bootstrap_repositories(*activity_inputs, self.setup.install)
-        refuse_lost_policy_state(*activity_inputs)
+            return find_bootstrap_repositories(
+                resolved_policy, repository_states, variants, self.git, self.setup.install
+            )
+        refuse_lost_policy_state(resolved_policy, repository_states, variants, self.git)
         return frozenset()
 
     def _build_variant_observer(
@@ -598,34 +580,40 @@ class PolicyEvaluator(Value, kw_only=True):
         )
 
     def _build_record_baseline(self, inputs: PolicyInputs) -> RecordBaseline:
-        decision = last_acceptance(find_own_records(inputs))
-        record_names = {record.name for record in inputs.policy_state.records}
+        acceptance = last_acceptance(find_own_records(inputs))
+        accepted_at = acceptance.at if acceptance is not None else None
         if self.setup.new_records:
-            return RecordBaseline(record_names, self.now, self.now)
-        return RecordBaseline(record_names, decision.at if decision is not None else None, self.now)
+            accepted_at = self.now
+        names = {it.name for it in inputs.policy_state.records}
+        return RecordBaseline(names, accepted_at, self.now)
 
     def _find_lost_traces(
         self, inputs: PolicyInputs
     ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
         key = inputs.resolved_policy.records_key
-        states = [
+        repository_states = [
             it for it in inputs.path_ownership.witness_states if trace_path(key) in it.record_traces
         ]
-        if not states:
+        if not repository_states:
             return iter(())
         baseline = self._build_record_baseline(inputs)
-        return find_lost_traces(states, key, baseline.record_names, baseline.accepted_at)
+        return find_lost_traces(repository_states, key, baseline.record_names, baseline.accepted_at)
 
     def _find_due_traces(self, inputs: PolicyInputs) -> tuple[DueTrace, ...]:
         """Return the traces to write; none of records that are incomplete or were put back."""
-        state = inputs.policy_state
-        is_unsure = state.failure is not None or state.unreadable or state.outdated or state.rewound
-        if is_unsure or any(self._find_lost_traces(inputs)):
+        policy_state = inputs.policy_state
+        if (
+            policy_state.failure is not None
+            or policy_state.unreadable
+            or policy_state.outdated
+            or policy_state.rewound
+            or any(self._find_lost_traces(inputs))
+        ):
             return ()
         return find_due_traces(
             inputs.path_ownership.own_states,
             inputs.resolved_policy.records_key,
-            find_last_stop(state.records),
+            find_last_stop(policy_state.records),
         )
 
     def _find_departing_steps(
@@ -636,16 +624,16 @@ class PolicyEvaluator(Value, kw_only=True):
         reviews: RemovalReviews,
     ) -> list[tuple[DecidedVariant, CleanupPermission]]:
         """Return the steps of variants with leftovers, each with its cleanup conditions."""
-        moved_steps = [
-            step
-            for step in steps
-            if step.rendered.observed.misplaced_drafts or step.rendered.observed.abandoned
+        steps = [
+            it
+            for it in steps
+            if it.rendered.observed.misplaced_drafts or it.rendered.observed.abandoned
         ]
-        if not moved_steps:
+        if not steps:
             return []
-        automatic_stages = {rule.name for rule in facts.stages if rule.automatic}
-        ready_variants, suspended_variants = find_ready(facts), find_suspended(facts)
-        closed_hold = closed_window_hold(
+        automatic = {it.name for it in facts.stages if it.automatic}
+        ready, suspended = find_ready(facts), find_suspended(facts)
+        window_hold = closed_window_hold(
             facts.calendars,
             facts.now,
             has_unreadable_calendar=facts.has_unreadable_calendar,
@@ -656,15 +644,15 @@ class PolicyEvaluator(Value, kw_only=True):
                 step,
                 CleanupPermission(
                     is_publishing=self.publish,
-                    is_ready=step.rendered.spec.name in ready_variants,
-                    is_automatic=step.rendered.spec.stage in automatic_stages,
+                    is_ready=step.rendered.spec.name in ready,
+                    is_automatic=step.rendered.spec.stage in automatic,
                     automation_acts=inputs.is_sweep,
-                    window_hold=closed_hold,
+                    window_hold=window_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
                     request_holds=reviews.find_leftover_holds(step.rendered),
                 ),
             )
-            for step in moved_steps
-            if step.rendered.spec.name not in suspended_variants
+            for step in steps
+            if step.rendered.spec.name not in suspended
         ]

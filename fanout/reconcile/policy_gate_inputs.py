@@ -64,7 +64,7 @@ def build_gate_inputs(
         resolutions=read_resolutions(find_applicable_records(inputs, now)),
         last_evidence=gate_records.position(now).last_evidence,
         draft_lines=status.drafts,
-        attributes=build_variant_details(resolved_policy, inputs.depends_on),
+        attributes=build_variant_details(resolved_policy, inputs.dependency_holds),
     )
 
 
@@ -78,14 +78,12 @@ def build_rules(
     else:
         rules = (build_hand_written_rule(resolved_policy.name, inputs.promotions),)
     # Fail closed: an unreadable object may restrict this policy.
-    return tuple(
-        replace(rule, automatic=rule.automatic and inputs.all_promotions_read) for rule in rules
-    )
+    return tuple(replace(it, automatic=it.automatic and inputs.all_promotions_read) for it in rules)
 
 
 def find_applicable_records(inputs: PolicyInputs, now: datetime) -> Sequence[RecordEntry]:
     """Return the records of the policy that are not dated in the future."""
-    return [record for record in find_own_records(inputs) if not is_from_the_future(record.at, now)]
+    return [it for it in find_own_records(inputs) if not is_from_the_future(it.at, now)]
 
 
 def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
@@ -93,11 +91,11 @@ def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
 
     Hand-written variants of a namespace share their records; each has those that name it.
     """
-    own_records = active_records(inputs.policy_state.records)
+    records = active_records(inputs.policy_state.records)
     if inputs.resolved_policy.upstream_policy is not None:
-        return own_records
+        return records
     name = inputs.resolved_policy.name
-    return [record for record in own_records if name in record.spec.variants]
+    return [it for it in records if name in it.spec.variants]
 
 
 def merge_history(
@@ -109,12 +107,10 @@ def merge_history(
     """
     if resolved_policy.upstream_policy is not None:
         return decision.history
-    other_histories = {
-        key: stage_history
-        for key, stage_history in status.history.items()
-        if key[0] != resolved_policy.name
+    others = {
+        key: history for key, history in status.history.items() if key[0] != resolved_policy.name
     }
-    return other_histories | {
-        (resolved_policy.name, rev): stage_history
-        for (_, rev), stage_history in decision.history.items()
+    return others | {
+        (resolved_policy.name, revision): history
+        for (_, revision), history in decision.history.items()
     }

@@ -9,15 +9,10 @@ visible in reports.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold, StageResult
+from fanout.api.gate_vocabulary import StageState, VariantState, Verdict
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    StageState,
-    VariantEvaluation,
-    VariantState,
-)
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange
@@ -43,7 +38,9 @@ def stop_policy(
     """
     hold = Hold(str(error.reason), str(error))
     variants = {
-        spec.name: VariantEvaluation(spec.name, spec.stage, "", VariantState.HELD, holds=(hold,))
+        spec.name: VariantResult(
+            name=spec.name, stage=spec.stage, state=VariantState.HELD, holds=(hold,)
+        )
         for spec in specs
     }
     stages = {rule.name: _stop_stage(rule.name, variants, status, hold) for rule in rules}
@@ -51,7 +48,7 @@ def stop_policy(
 
 
 def _stop_stage(
-    name: str, variants: dict[str, VariantEvaluation], status: RecordedStatus, hold: Hold
+    name: str, variants: dict[str, VariantResult], status: RecordedStatus, hold: Hold
 ) -> StageResult:
     members = sum(variant.stage == name for variant in variants.values())
     return StageResult(

@@ -7,7 +7,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import DependencyFacts, PolicyFacts
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.rollback_pins import Pin
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.variant_facts import GateInputs, ObservedEvidence
@@ -35,7 +35,8 @@ class PolicyInputs(KeyedValue, kw_only=True):
     promotions: Sequence[PromotionPolicy]
     is_sweep: bool
     budget: EvaluationBudget | None = None  # of its texts
-    depends_on: tuple[DependencyFacts, ...] = ()  # of a hand-written variant
+    # Of dependencies of a hand-written variant that are not ready.
+    dependency_holds: tuple[Hold, ...] = ()
     all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
     removal_doubt: Hold | None = None  # why a missing target may still exist
 

@@ -105,7 +105,7 @@ class _PassContext(Value):
             removal_doubt=find_removal_doubt(
                 declared, resolved_policy.upstream_policy, self.evaluator.now
             ),
-            depends_on=scope.dependencies.find_dependencies(resolved_policy, results),
+            dependency_holds=scope.dependencies.find_holds(resolved_policy, results),
         )
 
     def _build_ownership(self, resolved_policy: ResolvedPolicy) -> PathOwnership:

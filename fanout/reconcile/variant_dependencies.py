@@ -9,22 +9,24 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from fanout.api.field_errors import suggest_name
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.package_variant import Dependency as DeclaredDependency
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 
 
 def build_variant_details(
-    resolved_policy: ResolvedPolicy, depends_on: tuple[DependencyFacts, ...]
+    resolved_policy: ResolvedPolicy, dependency_holds: tuple[Hold, ...]
 ) -> AttributesByVariant:
     """Build rollout group, expression variables and dependencies of each variant."""
     if resolved_policy.upstream_policy is None:
         return {
-            spec.name: VariantAttributes(depends_on=depends_on) for spec in resolved_policy.variants
+            spec.name: VariantAttributes(dependency_holds=dependency_holds)
+            for spec in resolved_policy.variants
         }
     return {
         name: VariantAttributes(
@@ -108,17 +110,18 @@ class VariantDependencies:
             *self._sort_topologically(hand_written),
         )
 
-    def find_dependencies(
+    def find_holds(
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
-    ) -> tuple[DependencyFacts, ...]:
-        """Return the dependencies with their readiness.
+    ) -> tuple[Hold, ...]:
+        """Return the hold of each dependency that is not ready.
 
         `results` holds the policies evaluated before.
         """
-        return tuple(
+        holds = (
             self._check_dependency(resolved_policy, dependency, results)
             for dependency in _declared_dependencies(resolved_policy)
         )
+        return tuple(it for it in holds if it is not None)
 
     def _sort_topologically(self, hand_written: Sequence[ResolvedPolicy]) -> list[ResolvedPolicy]:
         """Sort topologically; members of a cycle are stored, and the cycle is cut at one edge."""
@@ -160,7 +163,7 @@ class VariantDependencies:
         resolved_policy: ResolvedPolicy,
         dependency: DeclaredDependency,
         results: Mapping[PolicyKey, PolicyResult],
-    ) -> DependencyFacts:
+    ) -> Hold | None:
         dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
         name = dependency.variant or ""
         if dependency.policy is not None:
@@ -168,38 +171,32 @@ class VariantDependencies:
                 (resolved_policy.namespace, dependency.policy, dependency.target or ""), ""
             )
         if dependency_policy is None or not name:
-            return DependencyFacts(
-                dependency.variant or dependency.target or "",
-                False,
-                _describe_missing(dependency_policy, dependency),
-                _DEPENDENCY_AUTHOR,
-            )
+            sentence = _describe_missing(dependency_policy, dependency)
+            return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
         cycle = self._cycle_by_key.get(resolved_policy.key, ())
         if cycle and name in cycle:
             sentence = f"variants form a cycle: {' → '.join(cycle)}"
-            return DependencyFacts(name, False, sentence, _DEPENDENCY_AUTHOR)
+            return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
         return _check_readiness(name, results.get(dependency_policy.key))
 
 
-def _check_readiness(name: str, policy_result: PolicyResult | None) -> DependencyFacts:
-    """Return whether the variant is ready at its candidate.
-
-    If not, its own first hold is the reason.
-    """
+def _check_readiness(name: str, policy_result: PolicyResult | None) -> Hold | None:
+    """Return why the variant is not ready at its candidate, by its own first hold, or None."""
     decision = policy_result.decision if policy_result is not None else None
     variant_decision = decision.variants.get(name) if decision is not None else None
     if decision is None or variant_decision is None:
-        return DependencyFacts(name, False, f"waits for variant {name}, which was not evaluated")
+        sentence = f"waits for variant {name}, which was not evaluated"
+        return Hold(Reason.DEPENDENCY_PENDING, sentence)
     if variant_decision.state is VariantState.READY:
-        return DependencyFacts(name, True)
+        return None
     sentence = f"waits for variant {name}, which is {variant_decision.state}"
     if variant_decision.candidate:
         sentence += f" at {variant_decision.candidate}"
     hold = next(iter(variant_decision.holds), None)
-    if hold is None:
-        return DependencyFacts(name, False, sentence, "", decision.next)
-    detail = f": {hold.message}" if hold.message else ""
-    return DependencyFacts(name, False, f"{sentence}{detail}", hold.who, decision.next)
+    if hold is not None and hold.message:
+        sentence += f": {hold.message}"
+    actor = hold.who if hold is not None else ""
+    return Hold(Reason.DEPENDENCY_PENDING, sentence, actor, until=decision.next)
 
 
 def _describe_missing(

@@ -157,7 +157,7 @@ def _compare_variant(
         path,
         expected,
         {
-            "state": decision.state.value,
+            "state": str(decision.state),
             "revision": facts.published.revision if facts.published else "",
             "released": decision.release,
             "published": decision.publish,

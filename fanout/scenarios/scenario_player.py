@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.scenario import Scenario
 from fanout.errors import InvalidInput
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.gate_rules import PropagationCondition

@@ -12,14 +12,12 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckAnswer, Hold
 from fanout.api.scenario import StatedDraft, StatedHold, StatedVariant
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
-    CheckAnswer,
     CheckReading,
-    DependencyFacts,
     DraftFacts,
     Grant,
     PolicyFacts,
@@ -319,9 +317,10 @@ class ScenarioWorld:
             offline=variant.offline,
             readings=tuple(variant.readings.values()),
             answers=variant.answers,
-            depends_on=tuple(
-                DependencyFacts(it.name, it.ready, "ready" if it.ready else "not ready")
+            dependency_holds=tuple(
+                Hold(Reason.DEPENDENCY_PENDING, "not ready")
                 for it in stated.depends_on
+                if not it.ready
             ),
             variables={
                 "target": stated.target,

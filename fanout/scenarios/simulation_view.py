@@ -11,10 +11,9 @@ from fanout.api.output_views import (
     StageMoment,
 )
 from fanout.api.reasons import classify_reason
-from fanout.api.results import Hold, StageResult
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.api.scenario import Scenario
 from fanout.api.view_base import ViewMeta
-from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.scenarios.scenario_player import PlayedPass
 
 
@@ -31,8 +30,8 @@ def build_simulation(scenario: Scenario, moments: Sequence[PlayedPass]) -> Simul
 def build_moment_view(played: PlayedPass) -> MomentView:
     """Build the view of one pass."""
     decision = played.decision
-    variants_by_stage: dict[str, list[VariantEvaluation]] = {name: [] for name in decision.stages}
-    variants_without_stage: list[VariantEvaluation] = []
+    variants_by_stage: dict[str, list[VariantResult]] = {name: [] for name in decision.stages}
+    variants_without_stage: list[VariantResult] = []
     for variant in decision.variants.values():
         variants_by_stage.get(variant.stage, variants_without_stage).append(variant)
     return MomentView(
@@ -60,7 +59,7 @@ def build_reason_view(hold: Hold) -> ReasonView:
     )
 
 
-def _build_stage_view(stage: StageResult, variants: Iterable[VariantEvaluation]) -> StageMoment:
+def _build_stage_view(stage: StageResult, variants: Iterable[VariantResult]) -> StageMoment:
     return StageMoment(
         stage=stage.name,
         candidate=stage.candidate,
@@ -88,9 +87,9 @@ def _build_stage_view(stage: StageResult, variants: Iterable[VariantEvaluation])
     )
 
 
-def _build_held_view(variant: VariantEvaluation) -> HeldView:
+def _build_held_view(variant: VariantResult) -> HeldView:
     return HeldView(
         variant=variant.name,
-        state=variant.state.value,
+        state=variant.state,
         reasons=tuple(map(build_reason_view, variant.holds)),
     )

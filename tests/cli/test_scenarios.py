@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.crd_schemas import build_json_schemas
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.scenario import VariantStateName
 from fanout.cli.main import run_arguments
-from fanout.gates.evaluation_results import VariantState
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "fixtures/scenarios").glob("*.yaml"))

@@ -64,7 +64,7 @@ ROWS = [
         [said("dev", PASSED, "v0")],
         PENDING,
         "VerificationPending",
-        gate_wording.describe_other_subject("v0", ""),
+        "is about v0",
     ),
     (
         "evidence for a commit of the publication counts",
@@ -78,7 +78,7 @@ ROWS = [
         [said("dev", PASSED, "", commit="abc")],
         PENDING,
         "VerificationPending",
-        gate_wording.describe_other_subject("", "abc"),
+        "is about commit abc, where the package differs from the published one",
     ),
     (
         "evidence that names both must be right in both",
@@ -99,7 +99,7 @@ ROWS = [
         [said("dev", PASSED, when=-1)],
         PENDING,
         "VerificationPending",
-        gate_wording.describe_early_evidence("v1", "published"),
+        "was recorded before v1 was published",
     ),
     ("evidence of the very second counts", [said("dev", PASSED, when=0)], PASSED, "", ""),
     (
@@ -130,7 +130,7 @@ ROWS = [
         [said("dev", PASSED, when=15)],
         PENDING,
         "VerificationPending",
-        gate_wording.describe_upcoming_report("e2e", "ci"),
+        "check e2e: the report by ci is dated ahead and counts from then on",
     ),
     (
         "a failure counts at once, five minutes ahead",
@@ -158,7 +158,7 @@ ROWS = [
         [said("dev", PASSED, when=16)],
         PENDING,
         "FromTheFuture",
-        gate_wording.describe_future_report("e2e", "ci"),
+        "check e2e: the report by ci is dated in the future and does not count yet",
     ),
     (
         "it counts for nothing beside an answer that passed",
@@ -179,7 +179,7 @@ ROWS = [
         [replace(said("dev", PASSED), withdrawn=at(2))],
         PENDING,
         "VerificationPending",
-        gate_wording.describe_unreported_check("e2e", "v1"),
+        "check e2e is not reported for v1 yet",
     ),
     (
         "it does not hide a failure",

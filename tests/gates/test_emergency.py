@@ -19,9 +19,8 @@ from gates.worlds import (
     with_spec,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState
 from fanout.gates.active_decisions import decision_statuses
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.values import replace

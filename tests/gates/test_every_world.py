@@ -49,10 +49,10 @@ from gates.worlds import (
     with_spec,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Require
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require, VariantState
 from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.record_facts import ReviewFacts

@@ -117,10 +117,10 @@ def test_how_long_it_takes_is_what_was_seen():
     )  # fmt: skip
     reach = told(it)["dev"]
     assert minutes(reach.passes) == 105
-    assert reach.assumptions == (gate_wording.assume_observed_duration(timedelta(minutes=5), 3),)
+    assert reach.assumptions == ("a variant is ready 5m after publication, as 3 variants before",)
 
 
-UNSEEN = gate_wording.assume_passing_checks(["e2e"])
+UNSEEN = "checks pass immediately, as no duration is known: e2e"
 
 
 def test_what_people_do_is_taken_to_be_done_at_once():
@@ -128,7 +128,7 @@ def test_what_people_do_is_taken_to_be_done_at_once():
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
     assert told(it)["prod"].assumptions == (
         gate_wording.ASSUMED_PROMOTION,
-        gate_wording.assume_required_checks(["signed-off"]),
+        "required checks pass immediately: signed-off",
         UNSEEN,
     )
 
@@ -188,7 +188,7 @@ def test_a_failure_is_told(borne, is_told):
         said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
     )  # fmt: skip
     assumptions = told(it, revision="v1")["dev"].assumptions
-    assert (gate_wording.assume_mended_failures(1) in assumptions) is is_told
+    assert ("1 failed variant fixed or skipped immediately" in assumptions) is is_told
 
 
 def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
@@ -217,7 +217,7 @@ def test_a_stage_that_got_new_inputs_since_began_before_it_had_passed():
     assert spans(it, revision="v1")["dev"] == (8, 8)
 
 
-GIVEN = gate_wording.assume_required_checks(["signed-off"])
+GIVEN = "required checks pass immediately: signed-off"
 #   variants of prod, whether something is still to be given
 REQUIRED = [
     pytest.param([variant("p", "prod", draft=draft("v1"))], (), True, id="nobody has approved"),
@@ -256,7 +256,7 @@ def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
     reach = told(it, revision="v1")["prod"]
     assert (reach.begins, reach.passes) == (None, None)
     [hold] = reach.holds
-    assert hold.message == gate_wording.describe_superseded("prod", "v2")
+    assert hold.message == "stage prod takes v2, which is newer; automation never downgrades"
 
 
 def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
@@ -281,10 +281,8 @@ def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
     assert (minutes(reach.begins), reach.passes) == (4, None)
     [hold] = reach.holds
     assert str(hold.reason) == "Pinned"
-    assert hold.message == gate_wording.describe_rolled_back_variants(
-        ["q"], "v2", gate_wording.describe_rollback("v1", "ann", "")
-    )
-    assert hold.who == gate_wording.format_withdrawer("ann", "decision-x")
+    assert hold.message == "q does not take v2: rolled back to v1 by ann"
+    assert hold.who == "ann (fanout withdraw decision-x)"
 
 
 def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
@@ -297,9 +295,7 @@ def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
     )  # fmt: skip
     [hold] = told(it, revision="v1")["prod"].holds
     assert str(hold.reason) == "SoakCutShort"
-    assert hold.message == gate_wording.describe_ended_soak(
-        "v1", "join", timedelta(minutes=3), timedelta(hours=1), is_returning=False
-    )
+    assert hold.message == "soak of v1 in stage join ended after 3m of 1h; v1 can no longer pass"
 
 
 def test_a_soak_that_a_person_has_lifted_is_not_waited_for():

@@ -15,9 +15,10 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import VariantState
+from fanout.api.results import Hold
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import DependencyFacts, DraftFacts, Publication
+from fanout.gates.gate_facts import DraftFacts, Publication
 
 DEV = stage("dev")
 OK = said("dev", PASSED)
@@ -106,8 +107,8 @@ def test_an_object_that_the_variant_has_already_is_not_asked_about():
 
 
 def test_a_variant_waits_for_those_it_depends_on():
-    first = DependencyFacts("db", ready=False, message="db is Verifying at v3", who="somebody")
-    it = variant("d", "dev", draft=draft("v1"), depends_on=(first,))
+    first = Hold("DependencyPending", "db is Verifying at v3", "somebody")
+    it = variant("d", "dev", draft=draft("v1"), dependency_holds=(first,))
     decision = evaluate_gates(facts([DEV], [it]))
     assert reasons_of(decision, "d") == ["DependencyPending"]
     assert decision.variants["d"].state is VariantState.DRAFTED
@@ -116,11 +117,11 @@ def test_a_variant_waits_for_those_it_depends_on():
 
 def test_a_draft_names_all_that_it_waits_for_though_its_neighbours_wait_for_automation_alone():
     rules = [DEV, stage("prod", after("dev"), automatic=False)]
-    awaited = DependencyFacts("db", ready=False, message="db is Verifying at v3", who="somebody")
+    awaited = Hold("DependencyPending", "db is Verifying at v3", "somebody")
     variants = [
         sized("d", "dev", "1", wants="2"),
         *(variant(name, "prod", draft=draft("v1")) for name in ("a", "z")),
-        variant("p", "prod", draft=draft("v1"), depends_on=(awaited,)),
+        variant("p", "prod", draft=draft("v1"), dependency_holds=(awaited,)),
         sized("q", "prod", "1", wants="2"),
     ]
     decision = evaluate_gates(facts(rules, variants, OK))

@@ -24,9 +24,8 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.gate_vocabulary import GATE_ACTIONS, OverridableGate, Require, Verdict
+from fanout.api.gate_vocabulary import GATE_ACTIONS, OverridableGate, Require, VariantState, Verdict
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.values import replace

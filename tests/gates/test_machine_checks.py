@@ -18,10 +18,10 @@ from gates.worlds import (
     with_spec,
 )
 
-from fanout.api.gate_vocabulary import CheckMethod
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import CheckMethod, VariantState
+from fanout.api.results import CheckAnswer
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import CheckAnswer, CheckReading
+from fanout.gates.gate_facts import CheckReading
 from fanout.values import replace
 
 HEALTH = check_rule("health", CheckMethod.OBJECT)

@@ -26,9 +26,9 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.values import replace
 

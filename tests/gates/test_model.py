@@ -17,8 +17,7 @@ from gates.worlds import FAILED, PASSED, approved, at, said
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
-from fanout.api.gate_vocabulary import Action, OverridableGate
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts

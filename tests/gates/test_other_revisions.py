@@ -47,24 +47,24 @@ NEW = frozenset({"tree-v1new"})
 FLIES = variant("p", "prod", published("v1", 5))
 ROWS = [
     ("it soaks in the stage before", two(),
-     [("SoakRunning", gate_wording.describe_running_soak("v2", "dev", HOUR),
+     [("SoakRunning", "v2 soaks in stage dev for 1h",
        gate_wording.TIME_ALONE, at(65))]),
     ("its clock is not on record yet", two(history=WAS),
-     [("SoakRunning", gate_wording.describe_running_soak("v2", "dev", HOUR),
+     [("SoakRunning", "v2 soaks in stage dev for 1h",
        gate_wording.TIME_ALONE, at(65))]),
     ("the policy pins the stage", two(rule={"pin": "v1"}),
-     [("Pinned", gate_wording.describe_policy_pin("v2", "prod", "v1"),
+     [("Pinned", "v2 waits: stage prod is pinned to v1 by the policy",
        gate_wording.AUTHOR, None)]),
     ("a person took the stage back", two(BACK),
-     [("Pinned", gate_wording.describe_decided_pin("v2", "prod", "v1", "back", "ann"),
+     [("Pinned", "v2 waits: stage prod is rolled back to v1 by ann (back)",
        gate_wording.MAY_WITHDRAW, None)]),
     ("people have approved the one in hand",
      two(approved("ann", trees=NEW), soak=0, rule=SIGNING, p=DRAFTED),
-     [("RevisionQueued", gate_wording.describe_approved_candidate("v2", "v1"),
-       gate_wording.format_queue_actor("v1"), None)]),
+     [("RevisionQueued", "v2 is queued: drafts of v1 have approvals and can still pass",
+       "a reporter or approver of v1 (fanout report, approve or revoke)", None)]),
     ("policies in order wait for what is in flight",
      two(soak=0, p=FLIES, serialize=True, rule={"rollout": rolling(progress_deadline=30)}),
-     [("Serialized", gate_wording.describe_serialized_revision("v2", "v1", 1, "prod"),
+     [("Serialized", "v2 is queued (inFlight: Serialize): 1 variant in flight at v1 in stage prod",
        gate_wording.REPORTER, at(35))]),
     ("nothing is newer", two(revisions="v1"), []),
 ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
     beside = {"history": history, "revisions": "v1 v2", "serialize": True}
     view = evaluate_gates(facts(stages, (d, p), said("dev", PASSED, "v1"), **beside)).stages["dev"]
     [hold] = view.others[0].holds
-    assert hold.message == gate_wording.describe_serialized_soak("v2", "v1", ["prod"])
+    assert hold.message == "v2 is queued (inFlight: Serialize): stage prod waits for the soak of v1"
     assert (hold.reason, hold.until) == ("Serialized", at(65))
 
 
@@ -107,8 +107,8 @@ def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
     [dropped] = view.others
     assert (dropped.revision, dropped.newer) == ("v2", False)
     assert dropped.holds[0].reason == "SoakCutShort"
-    assert dropped.holds[0].message == gate_wording.describe_ended_soak(
-        "v2", "dev", timedelta(minutes=4), HOUR, is_returning=False
+    assert dropped.holds[0].message == (
+        "soak of v2 in stage dev ended after 4m of 1h; v2 can no longer pass"
     )
     taken = variant("p", "prod", published("v3", 9))
     assert evaluate_gates(facts(stages, (d, taken), good, **beside)).stages["prod"].others == ()

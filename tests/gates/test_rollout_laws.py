@@ -23,12 +23,18 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.gate_vocabulary import Action, CheckMethod, OverridableGate, RolloutStrategy
+from fanout.api.gate_vocabulary import (
+    Action,
+    CheckMethod,
+    OverridableGate,
+    RolloutStrategy,
+    VariantState,
+)
+from fanout.api.results import CheckAnswer
 from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import CheckAnswer, CheckReading, PolicyFacts
+from fanout.gates.gate_facts import CheckReading, PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import replace

@@ -16,10 +16,8 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
+from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy, VariantState
 from fanout.api.results import Hold
-from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.values import replace
@@ -280,7 +278,7 @@ def test_what_was_released_is_published_without_a_further_slot():
 def test_a_newer_revision_that_waits_for_a_slot_says_who_has_it():
     decision = evaluate_gates(world(rolling(max_in_flight=1), [under_way("a"), waiting("b")]))
     hold = decision.variants["b"].holds[0]
-    assert hold.message == gate_wording.describe_limit(1, 1)
+    assert hold.message == "in-flight limit reached (1 of 1)"
 
 
 def test_a_stage_with_borne_failures_passes():

@@ -17,11 +17,10 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, CheckMethod
-from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import Action, CheckMethod, VariantState
+from fanout.api.results import CheckAnswer, Hold
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import CheckAnswer, CheckReading
+from fanout.gates.gate_facts import CheckReading
 from fanout.values import replace
 
 # ---- offline -------------------------------------------------------------------------------------

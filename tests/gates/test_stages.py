@@ -26,10 +26,9 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Require
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require, VariantState
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import ApprovalRule
@@ -256,7 +255,7 @@ def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock()
     waiting = facts((DEV, PROD), (A, away, variant("p", "prod", draft=draft("v1"))), OK)
     early, late = evaluate_gates(waiting), evaluate_gates(replace(waiting, now=at(500)))
     [hold] = early.variants["p"].holds
-    assert hold.message == gate_wording.describe_unrecorded_soak("v1", "dev", timedelta(hours=1))
+    assert hold.message == "v1 is ready in stage dev; its soak of 1h starts with the next sweep"
     assert (hold.since, hold.until, early.next) == (None, None, None)
     assert early.variants == late.variants
     assert early.stages == late.stages
@@ -367,8 +366,8 @@ def test_stages_gather_the_holds_of_their_variants():
     variants = [variant(f"v{number}", "dev", V1) for number in range(5)]
     holds = evaluate_gates(dev(*variants)).stages["dev"].holds
     assert len(holds) == 1
-    unreported = gate_wording.describe_unreported_check("e2e", "v1")
-    assert holds[0].message == gate_wording.describe_group(5, "v0", unreported)
+    unreported = "check e2e is not reported for v1 yet"
+    assert holds[0].message == f"5 variants, v0 first: {unreported}"
     assert holds[0].who == gate_wording.format_reporter("e2e", "dev")
 
 
@@ -403,7 +402,7 @@ def test_a_hold_of_a_stage_counts_each_variant_once():
     variants = [variant(name, "dev", draft=draft("v1")) for name in "abc"]
     [hold] = evaluate_gates(facts((rule,), variants)).stages["dev"].holds
     missing = gate_wording.describe_missing_approvals(one, [])
-    assert hold.message == gate_wording.describe_group(3, "a", missing)
+    assert hold.message == f"3 variants, a first: {missing}"
 
 
 def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on():

@@ -6,8 +6,7 @@ import pytest
 from gates.rolling import bad, released, rolling, under_way, waiting, world
 from gates.worlds import PASSED, at, decided, reasons_of, said
 
-from fanout.api.gate_vocabulary import Action
-from fanout.gates.evaluation_results import VariantState
+from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 
 MINUTES = [

@@ -25,8 +25,8 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.values import replace
 
@@ -236,7 +236,7 @@ ROWS = [
 def test_variant(sentence, world, state, release, publish, reasons):
     decision = evaluate_gates(world)
     p = decision.variants["p"]
-    assert (p.state.value, p.release, p.publish) == (state, bool(release), bool(publish))
+    assert (p.state, p.release, p.publish) == (state, bool(release), bool(publish))
     if reasons is not None:
         assert reasons_of(decision, "p") == reasons
 

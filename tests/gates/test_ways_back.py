@@ -19,9 +19,8 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.api.stages import Rollout
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.values import replace

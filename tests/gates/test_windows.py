@@ -19,9 +19,8 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.values import replace
 

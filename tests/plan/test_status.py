@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.api.results import CheckAnswer
+from fanout.gates.gate_facts import RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.plan.records.policy_status import (
     DraftLine,

@@ -6,7 +6,7 @@ import pytest
 from reconcile.builders import EDGE_URL, NOW, open_draft, parsed, repository_state, variant_spec
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.gates.gate_facts import CheckAnswer
+from fanout.api.results import CheckAnswer
 from fanout.plan.evidence.status_readings import (
     StatusSubject,
     find_awaited_commits,

@@ -45,5 +45,5 @@ def test_members_of_a_cycle_are_evaluated_and_held_for_it():
     dependencies = VariantDependencies(policies)
     evaluated = dependencies.with_dependencies(policies[1:])
     assert sorted(it.name for it in evaluated) == ["a", "b", "c"]
-    facts = {it.name: dependencies.find_dependencies(it, {}) for it in evaluated}
-    assert not any(it.ready for of in facts.values() for it in of)
+    holds = {it.name: dependencies.find_holds(it, {}) for it in evaluated}
+    assert {name: len(of) for name, of in holds.items()} == {"a": 1, "b": 1, "c": 1}

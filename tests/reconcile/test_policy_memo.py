@@ -6,9 +6,9 @@ import pytest
 from gates.worlds import facts
 from reconcile.builders import EDGE_URL, NOW, UPSTREAM_URL, parsed, resolved, tags, variant_name
 
+from fanout.api.results import Hold
 from fanout.errors import Unavailable
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.observation.repository_state import Remote, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -120,7 +120,7 @@ CHANGED = [
     ),
     ("a record of its own", {"policy_state": PolicyRecords(head="d" * 40)}),
     ("no sweep", {"is_sweep": False}),
-    ("a dependency", {"depends_on": (DependencyFacts("other", ready=True),)}),
+    ("a dependency", {"dependency_holds": (Hold("DependencyPending", "other is Verifying"),)}),
     ("a promotion policy", {"promotions": (PROMOTION,)}),
     ("a promotion policy that cannot be read", {"all_promotions_read": False}),
     ("a file that cannot be read", {"removal_doubt": "it may declare a target"}),

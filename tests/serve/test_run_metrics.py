@@ -2,16 +2,12 @@
 
 from datetime import UTC, datetime
 
-from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import Hold, StageResult
+from fanout.api.gate_vocabulary import VariantState, Verdict
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    VariantEvaluation,
-    VariantState,
-)
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
@@ -38,7 +34,7 @@ def samples(made):
 
 def variant(name, state, *reasons):
     holds = tuple(Hold(reason, "") for reason in reasons)
-    return VariantEvaluation(name, "dev", "v1", state, holds=holds)
+    return VariantResult(name=name, stage="dev", candidate="v1", state=state, holds=holds)
 
 
 def result(name, *variants, halted=False, error=None):
@@ -120,8 +116,8 @@ def test_an_approval_counts_as_missing_when_nothing_else_is_before_it():
 def test_decisions_of_gates_are_counted_in_each_pass():
     made = metrics()
     stage = {"stage": "dev", "candidate": "v1"}
-    released = VariantEvaluation(
-        "a", state=VariantState.PROPOSED, release=True, publish=True, **stage
+    released = VariantResult(
+        name="a", state=VariantState.PROPOSED, release=True, publish=True, **stage
     )
     held = variant("b", VariantState.HELD, "MergeConflict", "SoakRunning")
     for _ in range(2):

@@ -6,8 +6,6 @@ import pytest
 from editing import conflict, one_site
 from fleet import PROMOTION, Fleet
 
-from fanout.gates import gate_wording
-
 
 def told(fleet: Fleet, *words: str) -> dict[str, dict]:
     views = fleet.run("forecast", "monitoring", *words, "-o", "json").views
@@ -75,5 +73,6 @@ def test_undecided_conflicts_are_told(tmp_path: Path):
     conflict(fleet)
     [dev, *_] = fleet.run("forecast", "monitoring", "-o", "json").views
     [variant] = fleet.run("get", "variants", "-o", "json").items
-    assumption = gate_wording.assume_decided_conflicts([variant["metadata"]["name"]])
+    name = variant["metadata"]["name"]
+    assumption = f"merge conflicts of 1 variant are decided immediately ({name})"
     assert assumption in dev["assumptions"]

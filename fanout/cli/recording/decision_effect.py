@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import chain
 
 from fanout.api.durations import format_instant
-from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
+from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
@@ -16,7 +16,6 @@ from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalEffect
 from fanout.gates.candidate_promotion import list_needed_overrides
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
@@ -383,7 +382,7 @@ def compare_evaluations(
         state_before = before.variants.get(name)
         state_after = result.decision.variants.get(name)
         if state_before is not None and state_after is not None:
-            groups.setdefault((state_before.state.value, state_after.state.value), []).append(name)
+            groups.setdefault((state_before.state, state_after.state), []).append(name)
     parts = [
         f"{format_names(changed)}: {_format_change(*states)}" for states, changed in groups.items()
     ]

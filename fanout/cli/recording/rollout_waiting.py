@@ -15,9 +15,9 @@ import click
 
 from fanout.api.durations import format_duration, parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS
-from fanout.api.results import StageResult
+from fanout.api.results import StageResult, VariantResult
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import VerbCommand
@@ -27,7 +27,6 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import Stopped
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
 from fanout.ports import RecordCreator
@@ -213,13 +212,13 @@ def list_unpublished(
     ]
 
 
-def _describe(item: PolicyResult, variant: VariantEvaluation) -> PendingVariant:
+def _describe(item: PolicyResult, variant: VariantResult) -> PendingVariant:
     assert item.decision is not None, "only variants of evaluated policies have a state"
     stage = item.decision.stages.get(variant.stage)
-    return PendingVariant(variant.name, variant.state.value, _can_proceed(variant, stage))
+    return PendingVariant(variant.name, variant.state, _can_proceed(variant, stage))
 
 
-def _can_proceed(variant: VariantEvaluation, stage: StageResult | None) -> bool:
+def _can_proceed(variant: VariantResult, stage: StageResult | None) -> bool:
     """Return whether time or another program can change the state of the variant."""
     if variant.state in _ANSWERED_BY_PROGRAMS or variant.next is not None:
         return True

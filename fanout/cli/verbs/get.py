@@ -16,6 +16,7 @@ import click
 
 from fanout.api.durations import format_instant, parse_instant
 from fanout.api.field_errors import suggest_name
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
 from fanout.api.view_base import ViewModel, dump_views
@@ -42,7 +43,6 @@ from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
-from fanout.gates.evaluation_results import VariantState
 from fanout.present import conflict_views, object_views
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode

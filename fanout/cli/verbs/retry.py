@@ -1,10 +1,9 @@
 """`fanout retry`: let failed variants try again, by a recorded Decision."""
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import nothing_to_do
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult

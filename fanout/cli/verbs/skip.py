@@ -1,10 +1,9 @@
 """`fanout skip`: take variants out of the rollout of one revision."""
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.cli.command_errors import not_found, nothing_to_do
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
-from fanout.gates.evaluation_results import VariantEvaluation
+from fanout.api.results import VariantResult
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
@@ -137,7 +137,7 @@ def _find_standing(
     return [review for standing in standing_by_person.values() for review in standing]
 
 
-def build_approval_trailers(evaluations: Iterable[VariantEvaluation]) -> tuple[str, ...]:
+def build_approval_trailers(evaluations: Iterable[VariantResult]) -> tuple[str, ...]:
     """Return the lines of a publication's message that name whose approvals counted."""
     approvers = {
         name

@@ -12,7 +12,6 @@ from fanout.api.results import Hold
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import (
     CheckReading,
-    DependencyFacts,
     DraftFacts,
     Grant,
     PolicyFacts,
@@ -38,7 +37,7 @@ class VariantAttributes(Value):
 
     group: int = 0  # of its stage's rollout
     variables: Variables = field(default_factory=dict)  # variables of `propagateWhen`
-    depends_on: tuple[DependencyFacts, ...] = ()
+    dependency_holds: tuple[Hold, ...] = ()  # of dependencies that are not ready
 
 
 NO_ATTRIBUTES = VariantAttributes()
@@ -235,7 +234,7 @@ def _build_variant_facts(
         readings=evidence.readings,
         answers=variant.status_line.answers,
         offline=spec.offline,
-        depends_on=attributes.depends_on,
+        dependency_holds=attributes.dependency_holds,
         variables=attributes.variables,
         held=_find_hold(rendered) if rendered is not None else None,
         failed=Hold(failure.reason, str(failure), who="a maintainer of the upstream package")

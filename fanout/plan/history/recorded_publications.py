@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.api.results import CheckAnswer
+from fanout.gates.gate_facts import RevisionHistory
 from fanout.plan.records.policy_status import GrantLine, PublishedLine, VariantLine, parse_status
 from fanout.values import Value, replace
 

@@ -7,7 +7,8 @@ hold it in that pass (design-forges, "Out of band"). It is in force all the same
 from collections.abc import Sequence
 
 from fanout.api.reasons import ReasonClass, classify_reason
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation
+from fanout.api.results import VariantResult
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -108,7 +109,7 @@ def judge_merges(
     )
 
 
-def _judge(variant: ObservedVariant, evaluation: VariantEvaluation) -> ObservedVariant:
+def _judge(variant: ObservedVariant, evaluation: VariantResult) -> ObservedVariant:
     published, line = variant.published, variant.status_line
     assert published is not None, "what was merged is published"
     if evaluation.candidate != published.revision:

@@ -5,8 +5,7 @@ from typing import Final, TypeVar
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
-from fanout.api.results import Hold
-from fanout.gates.evaluation_results import VariantEvaluation
+from fanout.api.results import Hold, VariantResult
 from fanout.plan.draft_messages import find_next_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
@@ -109,7 +108,7 @@ def _describe_variant(variant: RenderedVariant, draft: OpenDraft | None) -> Requ
     )
 
 
-def _iterate_holds(evaluations: Mapping[str, VariantEvaluation]) -> Iterator[tuple[Hold, str]]:
+def _iterate_holds(evaluations: Mapping[str, VariantResult]) -> Iterator[tuple[Hold, str]]:
     for path, evaluation in evaluations.items():
         for hold in evaluation.holds:
             if hold.reason not in _UNTOLD_REASONS:

@@ -12,9 +12,8 @@ from typing import Final
 from fanout.api.durations import format_instant
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckResult, Hold
 from fanout.api.text_fields import pluralize
-from fanout.gates.evaluation_results import CheckResult
 from fanout.message_commands import MessageCommands
 from fanout.plan.pull_requests.markdown_text import (
     format_block,

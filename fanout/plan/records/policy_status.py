@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from fanout.api.durations import format_instant
-from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.api.results import CheckAnswer
+from fanout.gates.gate_facts import RevisionHistory
 from fanout.plan.draft_trailers import PackageVersion
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace

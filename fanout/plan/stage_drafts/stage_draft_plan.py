@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation
+from fanout.api.results import Hold, VariantResult
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.decided_variant import RELEASED_STATES
 from fanout.plan.draft_messages import build_draft_trailers, draft_subject, new_conflict_lines
 from fanout.plan.draft_trailers import DraftTrailers
@@ -227,7 +227,7 @@ def hold_back_stage_drafts(
     A stage draft is published as a whole, when all in it may be. Who is not released any more
     leaves it, and keeps nobody waiting, unless a forge merges the branch with all that is on it.
     """
-    members: dict[tuple[str, str], list[VariantEvaluation]] = {}
+    members: dict[tuple[str, str], list[VariantResult]] = {}
     for variant in variants:
         evaluation = decision.variants[variant.spec.name]
         has_forge = variant.observed.repository_state.forge is not None

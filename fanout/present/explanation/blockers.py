@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
-from fanout.api.results import Hold, StageResult
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
+from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
@@ -206,7 +206,7 @@ def _add_stage_holds(
 
 def _add_variant_holds(
     groups: _BlockerGroups,
-    evaluation: VariantEvaluation,
+    evaluation: VariantResult,
     reasons: set[str],
     shared: set[tuple[str, str]],
     failures: frozenset[tuple[str, str]],

@@ -12,8 +12,8 @@ from fanout.api.fleet_status_view import (
     FleetStatusView,
     PolicyBlocker,
 )
+from fanout.api.gate_vocabulary import VariantState
 from fanout.api.view_base import ViewMeta, dump_view
-from fanout.gates.evaluation_results import VariantState
 from fanout.message_commands import MessageCommands
 from fanout.present.explanation.blockers import rank_urgency, sort_by_urgency
 from fanout.present.explanation.policy_explanation import (

@@ -10,14 +10,11 @@ from fanout.api.explanation_view import (
     ExplanationStatus,
     ExplanationView,
 )
+from fanout.api.gate_vocabulary import StageState, VariantState
 from fanout.api.reasons import Reason
+from fanout.api.results import VariantResult
 from fanout.api.view_base import ViewMeta
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    StageState,
-    VariantEvaluation,
-    VariantState,
-)
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
@@ -129,7 +126,7 @@ class PolicyExplainer:
             for it in select_blockers(self.blockers, spec.stage, [variant], is_stage=False)
         )
         status = ExplanationStatus(
-            evaluation.state.value,
+            evaluation.state,
             evaluation.candidate,
             published.revision if published is not None else "",
             blockers=tuple(sort_by_urgency(blockers)),
@@ -222,9 +219,9 @@ def _policy_state(decision: PolicyEvaluation, blockers: Sequence[Blocker]) -> st
     return next((str(it) for it in _POLICY_STATES if it in reasons), default)
 
 
-def _count_ready(evaluations: Iterable[VariantEvaluation]) -> int:
+def _count_ready(evaluations: Iterable[VariantResult]) -> int:
     return sum(it.state is VariantState.READY for it in evaluations)
 
 
-def _find_moving(evaluations: Iterable[VariantEvaluation]) -> tuple[str, ...]:
+def _find_moving(evaluations: Iterable[VariantResult]) -> tuple[str, ...]:
     return tuple(it.name for it in evaluations if it.release or it.publish)

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fanout.api.explanation_view import Blocker
-from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.evaluation_results import VariantState
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import EvidenceFacts

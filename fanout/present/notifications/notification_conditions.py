@@ -3,15 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
-from fanout.api.results import StageResult
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    VariantEvaluation,
-    VariantState,
-)
+from fanout.api.results import StageResult, VariantResult
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.reconcile.pass_results import PolicyResult
 
 _EVENT_BY_REASON: Mapping[str, NotificationEvent] = {
@@ -45,7 +41,7 @@ def _list_conditions(decision: PolicyEvaluation) -> Iterator[tuple[NotificationC
         yield NotificationCondition(NotificationEvent.ROLLOUT_DONE, revision=revision), ""
 
 
-def _list_of_variant(variant: VariantEvaluation) -> Iterator[tuple[NotificationCondition, str]]:
+def _list_of_variant(variant: VariantResult) -> Iterator[tuple[NotificationCondition, str]]:
     subject = (variant.stage, variant.candidate, variant.name)
     if variant.state is VariantState.FAILED:
         sentence = variant.holds[0].message if variant.holds else ""

@@ -155,7 +155,7 @@ def _list_settings(inputs: PolicyInputs, *, publish: bool) -> tuple[object, ...]
         publish,
         inputs.policy_state.head,
         inputs.is_sweep,
-        inputs.depends_on,
+        inputs.dependency_holds,
         inputs.promotions,
         inputs.all_promotions_read,
         inputs.removal_doubt,
