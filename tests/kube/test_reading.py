@@ -401,7 +401,7 @@ data: {}
 
 
 @pytest.mark.parametrize("files", [{"site.yaml": INJECTED}, {"secret.yaml": SECRET}], ids=list)
-def test_kinds_that_only_packages_name_are_listed_too(twin: Twin, files: dict[str, str]):
+def test_kinds_that_only_packages_name_are_listed_too(twin: Twin, files: dict[str, str | None]):
     """An injector without a kind is for all injection points of the package, but for Secrets."""
     policy = twin.fleet.root / "policies" / "policy.yaml"
     document = yaml.safe_load(policy.read_text())

@@ -6,8 +6,10 @@ variants by its name.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeGuard
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
@@ -30,10 +32,18 @@ def find_unusable(
         position = facts.revisions.index(candidate)
         for revision in reversed(facts.revisions[: position + 1]):
             problem = find_problem(revision) if revision not in taken else None
-            if not isinstance(problem, InvalidInput):  # another failure may pass by itself
+            if not _is_of_package(problem):
                 break
             unusable[revision] = problem
     return unusable if len(unusable) < len(facts.revisions) else {}
+
+
+def _is_of_package(problem: FanoutError | None) -> TypeGuard[InvalidInput]:
+    """Return whether a problem lasts as long as the tag names what it does.
+
+    Another failure may pass by itself, and a function is missing in this installation.
+    """
+    return isinstance(problem, InvalidInput) and problem.reason != Reason.FUNCTION_UNAVAILABLE
 
 
 def _find_taken(facts: PolicyFacts) -> set[str]:

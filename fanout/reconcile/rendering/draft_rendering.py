@@ -243,10 +243,9 @@ def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | N
     """Return why the objects of a tag cannot be had from the server, or None."""
     tag, listing = _find_tag(observed, revision)
     unfetched = listing.unfetched if isinstance(listing, RefListing) else {}
-    error = unfetched.get(f"refs/tags/{tag}")
-    return error and InvalidInput(
-        error.problem, reason=error.reason, remedy=error.remedy, where=error.where
-    )
+    if (error := unfetched.get(f"refs/tags/{tag}")) is None:
+        return None
+    return InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=error.where)
 
 
 def _find_withdrawn_hold(observed: ObservedPolicy, revision: str) -> Hold:
