@@ -63,7 +63,8 @@ def _choose_step(
     """Choose the step, and whether it releases the variant."""
     observed = variant.observed
     if variant.changes_nothing:
-        return VariantStep.ADOPT, False
+        # What is found in Git gets its tag first, and the digest of its inputs in the next pass.
+        return VariantStep.SETTLE if observed.is_unrecorded else VariantStep.ADOPT, False
     if variant.is_declined:
         return VariantStep.KEEP, False
     if observed.shares_draft:

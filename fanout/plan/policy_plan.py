@@ -343,6 +343,7 @@ def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> Pu
         at=previous.at if previous and same_revision else moment.now,
         merge=previous.merge if previous else variant.observed.repository_state.head,
         tag=previous.tag if previous else "",
+        out_of_band=previous is not None and same_revision and previous.out_of_band,
         pristine=variant.rendering.tree,
         reads=variant.selected.inputs.object_versions,
         heard=previous.heard if previous and same_revision else moment.last_evidence,

@@ -141,8 +141,11 @@ def check_squashed(fleet: Fleet, revision: str) -> None:
     fleet.sweep()
     status = fleet.variants()[AMS]
     assert status["published"]["revision"] == revision, fleet.condition(AMS)
-    assert "OutOfBand" in {it["type"] for it in status["conditions"]}
     fleet.settle()
+    types = {it["type"] for it in fleet.variants()[AMS]["conditions"]}
+    assert "OutOfBand" in types
+    assert "TagMissing" not in types
+    assert f"{AMS}/{revision}" in edge.tags()
     assert edge.drafts() == []
     before = edge.refs()
     fleet.later(minutes=1).sweep()
