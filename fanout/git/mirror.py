@@ -237,9 +237,8 @@ def _remove_leftovers(path: Path) -> bool:
             kinds_by_pack.setdefault(match[1], set()).add(match[2])
     # Incomplete packs: temporary ones, lone packs and lone indexes.
     lone = tuple(f"{stem}." for stem, kinds in kinds_by_pack.items() if len(kinds) < 2)
-    for name in packs:
-        if name.startswith(("tmp_", *lone)) or name.endswith(".keep"):
-            leftovers.append(objects / name)
+    prefixes = ("tmp_", *lone)
+    leftovers += [objects / it for it in packs if it.startswith(prefixes) or it.endswith(".keep")]
     for leftover in (*leftovers, *locks):
         leftover.unlink(missing_ok=True)
     return True
