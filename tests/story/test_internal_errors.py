@@ -165,13 +165,13 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
     (
         "what is to be listed",
-        "reconcile.observation.repository_listing:_upstream_refs",
+        "reconcile.observation.repository_listing:adopts_existing",
         named("bad"),
         BAD,
     ),
     (
         "what is known of places",
-        "reconcile.ownership.path_ownership:_locate_repositories",
+        "reconcile.ownership.path_ownership:PathOwnershipIndex.for_policy",
         named("bad"),
         BAD,
     ),

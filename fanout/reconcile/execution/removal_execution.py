@@ -145,12 +145,13 @@ def find_removals(
     removals = []
     for variant, location in locations:
         name, path = location.place
+        repository_name, state = repository_states.get(name, ("", None))
         status_line = policy_result.status.variants.get(variant)
         stage = status_line.stage if status_line is not None else ""
         orphan = orphans_packages(resolved_policy) or (
             status_line is not None and status_line.orphan
         )
-        if name not in repository_states and not orphan:
+        if state is None and not orphan:
             raise InvalidInput(
                 f"{variant} is at {path} in {name}, for which the namespace has no Repository",
                 reason="UnknownRepository",
@@ -162,11 +163,11 @@ def find_removals(
                 owner=trailer_owner(resolved_policy),
                 status_line=location.status_line,
                 path=path,
-                repository_state=repository_states[name][1] if name in repository_states else None,
+                repository_state=state,
                 keeps_package=orphan,
                 moved_tree=location.moved_tree,
                 keeps_drafts=variant not in orphan_stages,
-                repository=repository_states[name][0] if name in repository_states else "",
+                repository=repository_name,
                 stage=orphan_stages.get(variant, stage),
             )
         )
@@ -264,9 +265,8 @@ def execute_removals(
     setup = world.setup
     removals_by_state: dict[str, list[PackageRemoval]] = {}
     for removal in removals:
-        removals_by_state.setdefault(
-            removal.repository_state.key if removal.repository_state else "", []
-        ).append(removal)
+        state = removal.repository_state
+        removals_by_state.setdefault(state.key if state else "", []).append(removal)
     when = int(request.at.timestamp())
     builders = [
         partial(build_removal_change, group, setup.install, setup.identity, request.reason, when)

@@ -580,7 +580,6 @@ def _find_highest_numbers(
     """Return the highest publication number of every path, by tags and statements."""
     highest = {path: statement.number for path, statement in statements.items()}
     for ref in refs:
-        match = _TAG_PATTERN.fullmatch(ref)
-        if match:
+        if match := _TAG_PATTERN.fullmatch(ref):
             highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
     return highest

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import RevisionRule
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.package.package_limits import add_package
 from fanout.package.revision import (
@@ -62,8 +61,24 @@ def find_revisions(
     else:
         fitting = select_releases(tags, path)
     commit_by_revision = dict(fitting)
+    url = resolved_policy.upstream.spec.url
+    if not commit_by_revision and rule.tag:
+        raise InvalidInput(
+            f"repository {url} has no tag {path}/{rule.tag}",
+            reason="TagMissing",
+            remedy="push the tag, or name an existing one",
+            where=_locate_field(resolved_policy, "revision.tag"),
+        )
     if not commit_by_revision:
-        raise _no_revision_error(resolved_policy, path, rule)
+        allowed = (
+            f"the range {rule.semver}" if rule.semver else "`latest`, which excludes prereleases"
+        )
+        raise InvalidInput(
+            f"no tag {path}/v<N> of repository {url} matches {allowed}",
+            reason="NoRevision",
+            remedy="release a revision, or widen the range",
+            where=_locate_field(resolved_policy, "revision"),
+        )
     for name, commit in commit_by_revision.items():
         if pinned_commits.get(name, commit) != commit:
             raise InvalidInput(
@@ -80,27 +95,6 @@ def list_tags(refs: Mapping[str, str]) -> dict[str, str]:
     """Return the commit of each tag, by its name without `refs/tags/`."""
     prefix = "refs/tags/"
     return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
-
-
-def _no_revision_error(
-    resolved_policy: ResolvedPolicy, path: str, rule: RevisionRule
-) -> InvalidInput:
-    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
-    url = resolved_policy.upstream.spec.url
-    if rule.tag:
-        return InvalidInput(
-            f"repository {url} has no tag {path}/{rule.tag}",
-            reason="TagMissing",
-            remedy="push the tag, or name an existing one",
-            where=_locate_field(resolved_policy, "revision.tag"),
-        )
-    allowed = f"the range {rule.semver}" if rule.semver else "`latest`, which excludes prereleases"
-    return InvalidInput(
-        f"no tag {path}/v<N> of repository {url} matches {allowed}",
-        reason="NoRevision",
-        remedy="release a revision, or widen the range",
-        where=_locate_field(resolved_policy, "revision"),
-    )
 
 
 def _locate_field(resolved_policy: ResolvedPolicy, field_name: str) -> ErrorLocation:

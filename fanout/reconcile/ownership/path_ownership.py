@@ -17,7 +17,7 @@ from fanout.plan.observation.repository_state import (
     normalize_identity,
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.selection.policy_resolution import (
@@ -69,16 +69,20 @@ def read_recorded_paths(
             )
             if state_key.policy and state_key not in declared_keys:
                 recorded_paths.undeclared_owners.add(owner)
-            recorded_paths.owner_by_path[status_line.place] = owner
-            recorded_paths.path_by_owner[owner] = status_line.place
-            places = [status_line.place]
-            if status_line.grant is not None and status_line.grant.repository:
-                places.append((status_line.grant.repository, status_line.grant.path))
-            for previous in status_line.left:
-                recorded_paths.former_owner_by_path[previous.place] = owner
-                places.append(previous.place)
-            recorded_paths.all_paths_by_owner[owner] = places
+            _add_owner(recorded_paths, owner, status_line)
     return recorded_paths
+
+
+def _add_owner(recorded_paths: RecordedPaths, owner: PathOwner, status_line: VariantLine) -> None:
+    recorded_paths.owner_by_path[status_line.place] = owner
+    recorded_paths.path_by_owner[owner] = status_line.place
+    places = [status_line.place]
+    if status_line.grant is not None and status_line.grant.repository:
+        places.append((status_line.grant.repository, status_line.grant.path))
+    for previous in status_line.left:
+        recorded_paths.former_owner_by_path[previous.place] = owner
+        places.append(previous.place)
+    recorded_paths.all_paths_by_owner[owner] = places
 
 
 # ---- where else to look --------------------------------------------------------------------------
