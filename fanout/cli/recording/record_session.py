@@ -32,7 +32,7 @@ from fanout.cli.input.name_lookup import (
     refuse_no_stage,
     refuse_unknown_stage,
 )
-from fanout.cli.input.options import READ_OPTIONS, with_settings
+from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
 from fanout.cli.output.pass_output import print_planned_actions, print_report
 from fanout.cli.output.printer import format_yaml, write_stdout
 from fanout.cli.settings import OutputFormat, Settings
@@ -51,8 +51,6 @@ from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import Value, replace
-
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
 reason_option: Option = click.option(
@@ -81,10 +79,9 @@ def with_request(*formats: OutputFormat) -> Option:
 
     It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
     """
-
     request_fields = RecordRequest.__struct_fields__
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call_with_request(**arguments: Any) -> Any:
             fields = {name: arguments.pop(name) for name in request_fields if name in arguments}
@@ -101,12 +98,12 @@ def revision_option(help_text: str) -> Option:
     return click.option("--revision", default="", shell_complete=complete_revisions, help=help_text)
 
 
-def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def subject_options(function: Function) -> Function:
     """Add POLICY, --stage and --variant, the subject of a record, to a command."""
     return policy_argument(scope_options(function))
 
 
-def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def scope_options(function: Function) -> Function:
     """Add --stage and --variant, the recorded part of a policy, to a command."""
     stage = click.option(
         "--stage",
