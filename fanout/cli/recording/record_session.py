@@ -26,12 +26,7 @@ from fanout.cli.input.completion import (
     complete_stages,
     complete_variants,
 )
-from fanout.cli.input.name_lookup import (
-    find_evaluated_policy,
-    find_variant_of,
-    refuse_no_stage,
-    refuse_unknown_stage,
-)
+from fanout.cli.input.name_lookup import find_evaluated_policy, find_variant_of
 from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
 from fanout.cli.output.pass_output import print_planned_actions, print_report
 from fanout.cli.output.printer import format_yaml, write_stdout
@@ -230,12 +225,17 @@ class RecordSession(Value):
         policy without one of its stages.
         """
         item, stage = self.item, self.request.stage
-        if needs_stage:
-            refuse_no_stage(item, stage)
-        refuse_unknown_stage(item, stage)
+        is_declared = item.resolved_policy.upstream_policy is not None
+        stages = [rule.name for rule in item.rules if rule.name]
+        if needs_stage and is_declared and not stage:
+            remedy = f"use --stage with one of: {', '.join(stages)}"
+            raise not_found(f"the stage of {item.title} is missing", remedy)
+        if stage and stage not in stages:
+            remedy = f"choose one of: {', '.join(stages)}" if stages else "omit the stage"
+            raise not_found(f"{item.title} has no stage {stage}", remedy)
         requested = self.request.variants
         chosen = sorted({find_variant_of(item, name, stage).spec.name for name in requested})
-        if item.resolved_policy.upstream_policy is None:
+        if not is_declared:
             return {"variants": [item.resolved_policy.name]}
         return {
             "policy": item.resolved_policy.name,
