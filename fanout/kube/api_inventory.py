@@ -346,15 +346,15 @@ class ApiInventory:
         try:
             return self._source.objects(listed_kind)
         except (Denied, NotServed, Bug) as error:
-            if isinstance(error, Denied) and self._namespace and listed_kind.can_be_narrowed:
-                resource_type = listed_kind.resource_type
+            resource_type = listed_kind.resource_type
+            is_narrowable = resource_type.is_namespaced and not listed_kind.namespace
+            if isinstance(error, Denied) and self._namespace and is_narrowable:
                 if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
                     # Those of other namespaces may allow this one to use them.
                     subject = "Repository objects of other namespaces"
                     reading.unread.append(DeclarationFailure(subject, kind, self._namespace))
                 return self._list(replace(listed_kind, namespace=self._namespace), reading)
-            it = listed_kind.resource_type
-            key = it.group, it.kind, it.version
+            key = resource_type.group, resource_type.kind, resource_type.version
             reading.unread_kinds[key] = UnreadableKind(error.problem, error.remedy)
             return {}
 

@@ -36,11 +36,6 @@ class ListedKind(Value):
         query = urlencode({"fieldSelector": f"{PackageVariant.SELECTABLE}="})
         return f"{path}?{query}"
 
-    @property
-    def can_be_narrowed(self) -> bool:
-        """True if it can be listed in one namespace instead of all."""
-        return self.resource_type.is_namespaced and not self.namespace
-
 
 class ListedObjects:
     """Source of a command: each kind is listed once, when it is asked for."""

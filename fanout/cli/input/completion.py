@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from fanout.api.object_meta import GROUP
+from fanout.api.stages import Stage
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import discover_manifests
 from fanout.declared.declared_objects import DeclaredObjects
@@ -27,15 +28,6 @@ from fanout.values import Value, replace, write_json
 STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts", "conflicts")
 RECORD_TYPES = ("records", "evidence", "approvals", "decisions", "publications")
 RESOURCE_TYPES = (*STATE_TYPES, *RECORD_TYPES)
-
-
-def singular_of(resource_type: str) -> str:
-    """Return the singular of a resource type, such as `policy` for `policies`."""
-    return (
-        f"{resource_type[:-3]}y"
-        if resource_type.endswith("ies")
-        else resource_type.removesuffix("s")
-    )
 
 
 ALIASES = {
@@ -131,16 +123,10 @@ def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: s
 
 def complete_checks(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Complete checks of the policy and stage that were given before."""
-    typed_policy, typed_stage = _typed_policy(ctx), ctx.params.get("stage") or ""
-    checks = (
-        check.name
-        for policy in _read_declared(ctx).policies
-        if typed_policy in ("", policy.metadata.name)
-        for stage in policy.spec.stages
-        if typed_stage in ("", stage.name)
-        for check in (*stage.requires, *stage.verification)
-    )
-    return _matching(checks, incomplete)
+    typed_stage = ctx.params.get("stage") or ""
+    stages = (it for it in _list_stages(ctx) if typed_stage in ("", it.name))
+    checks = (check for stage in stages for check in (*stage.requires, *stage.verification))
+    return _matching((it.name for it in checks), incomplete)
 
 
 def _typed_policy(ctx: click.Context) -> str:
@@ -178,14 +164,14 @@ def complete_promotions(
 
 def complete_stages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Complete stages of the policy that was given before, or of all policies."""
-    policy_name = _typed_policy(ctx)
-    stages = (
-        stage.name
-        for policy in _read_declared(ctx).policies
-        if policy_name in ("", policy.metadata.name)
-        for stage in policy.spec.stages
-    )
-    return _matching(stages, incomplete)
+    return _matching((it.name for it in _list_stages(ctx)), incomplete)
+
+
+def _list_stages(ctx: click.Context) -> Iterator[Stage]:
+    typed_policy = _typed_policy(ctx)
+    for policy in _read_declared(ctx).policies:
+        if typed_policy in ("", policy.metadata.name):
+            yield from policy.spec.stages
 
 
 def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

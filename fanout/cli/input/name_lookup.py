@@ -247,26 +247,6 @@ def build_ambiguous_name(
     return not_found(none_message, suggest_name(name, known_names, otherwise))
 
 
-def refuse_no_stage(item: PolicyResult, stage: str) -> None:
-    """Raise InvalidInput if a policy is named without one of its stages."""
-    if item.resolved_policy.upstream_policy is not None and not stage:
-        stages = ", ".join(rule.name for rule in item.rules)
-        raise not_found(
-            f"the stage of {item.title} is missing",
-            f"use --stage with one of: {stages}",
-        )
-
-
-def refuse_unknown_stage(item: PolicyResult, stage: str) -> None:
-    """Raise InvalidInput if a stage is named that the policy does not have."""
-    stages = [rule.name for rule in item.rules if rule.name]
-    if stage and stage not in stages:
-        raise not_found(
-            f"{item.title} has no stage {stage}",
-            f"choose one of: {', '.join(stages)}" if stages else "omit the stage",
-        )
-
-
 def select_variants(
     item: PolicyResult, stage: str, variants: Sequence[str] = ()
 ) -> list[RenderedVariant]:

@@ -117,7 +117,9 @@ class _PathParser:
         if content == "*":
             return _iterate
         if _INDEX.match(content):
-            return _index_step(int(content))
+            # A slice of one value selects none beyond the ends.
+            index = int(content)
+            return _slice_step(slice(index, index + 1 or None))
         if content.startswith("?(") and content.endswith(")"):
             return self._parse_filter(content[2:-1].strip(), start)
         if quoted := _QUOTED.match(content):
@@ -190,14 +192,6 @@ def _field_step(name: str) -> Step:
             yield from _iterate(value)
         elif isinstance(value, Mapping) and name in value:
             yield value[name]
-
-    return select
-
-
-def _index_step(index: int) -> Step:
-    def select(value: Any) -> Iterator[Any]:
-        if isinstance(value, list | tuple) and -len(value) <= index < len(value):
-            yield value[index]
 
     return select
 

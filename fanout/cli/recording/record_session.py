@@ -26,13 +26,8 @@ from fanout.cli.input.completion import (
     complete_stages,
     complete_variants,
 )
-from fanout.cli.input.name_lookup import (
-    find_evaluated_policy,
-    find_variant_of,
-    refuse_no_stage,
-    refuse_unknown_stage,
-)
-from fanout.cli.input.options import READ_OPTIONS, with_settings
+from fanout.cli.input.name_lookup import find_evaluated_policy, find_variant_of
+from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
 from fanout.cli.output.pass_output import print_planned_actions, print_report
 from fanout.cli.output.printer import format_yaml, write_stdout
 from fanout.cli.settings import OutputFormat, Settings
@@ -50,8 +45,6 @@ from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import Value, replace
-
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
 reason_option: Option = click.option(
@@ -80,10 +73,9 @@ def with_request(*formats: OutputFormat) -> Option:
 
     It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
     """
-
     request_fields = RecordRequest.__struct_fields__
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def call_with_request(**arguments: Any) -> Any:
             fields = {name: arguments.pop(name) for name in request_fields if name in arguments}
@@ -100,12 +92,12 @@ def revision_option(help_text: str) -> Option:
     return click.option("--revision", default="", shell_complete=complete_revisions, help=help_text)
 
 
-def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def subject_options(function: Function) -> Function:
     """Add POLICY, --stage and --variant, the subject of a record, to a command."""
     return policy_argument(scope_options(function))
 
 
-def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def scope_options(function: Function) -> Function:
     """Add --stage and --variant, the recorded part of a policy, to a command."""
     stage = click.option(
         "--stage",
@@ -232,12 +224,17 @@ class RecordSession(Value):
         policy without one of its stages.
         """
         item, stage = self.item, self.request.stage
-        if needs_stage:
-            refuse_no_stage(item, stage)
-        refuse_unknown_stage(item, stage)
+        is_declared = item.resolved_policy.upstream_policy is not None
+        stages = [rule.name for rule in item.rules if rule.name]
+        if needs_stage and is_declared and not stage:
+            remedy = f"use --stage with one of: {', '.join(stages)}"
+            raise not_found(f"the stage of {item.title} is missing", remedy)
+        if stage and stage not in stages:
+            remedy = f"choose one of: {', '.join(stages)}" if stages else "omit the stage"
+            raise not_found(f"{item.title} has no stage {stage}", remedy)
         requested = self.request.variants
         chosen = sorted({find_variant_of(item, name, stage).spec.name for name in requested})
-        if item.resolved_policy.upstream_policy is None:
+        if not is_declared:
             return {"variants": [item.resolved_policy.name]}
         return {
             "policy": item.resolved_policy.name,

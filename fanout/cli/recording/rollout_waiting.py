@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -20,7 +20,7 @@ from fanout.api.reasons import AWAITS_APPROVERS
 from fanout.api.results import StageResult, VariantResult
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand
+from fanout.cli.input.options import Option, VerbCommand
 from fanout.cli.recording.decision_effect import is_in_force
 from fanout.cli.recording.record_session import RecordSession
 from fanout.cli.settings import Settings
@@ -69,9 +69,7 @@ _UNTIL_PUBLISHED = (
 )
 
 
-def wait_option(
-    help_text: str = _UNTIL_PUBLISHED,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def wait_option(help_text: str = _UNTIL_PUBLISHED) -> Option:
     """Return the option --wait; `help_text` describes what ends the wait."""
     return click.option(
         "--wait",

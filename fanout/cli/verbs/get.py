@@ -30,7 +30,6 @@ from fanout.cli.input.completion import (
     complete_policies,
     complete_resource_types,
     complete_stages,
-    singular_of,
 )
 from fanout.cli.input.name_lookup import target_names
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
@@ -97,7 +96,10 @@ class ObjectFilter(Value):
         missing = sorted(set(self.names) - known_names)
         if missing and self.resource_type not in RECORD_TYPES:
             item_names = [item["metadata"]["name"] for item in items]
-            raise build_not_found(singular_of(self.resource_type), missing, item_names)
+            singular = self.resource_type.removesuffix("s")
+            if self.resource_type.endswith("ies"):
+                singular = f"{self.resource_type[:-3]}y"
+            raise build_not_found(singular, missing, item_names)
 
     def select(self, items: Sequence[Item]) -> list[Item]:
         """Return the items that match.

@@ -151,9 +151,8 @@ def _build_files(
     with_clusters: bool,
 ) -> dict[Path, str]:
     """Return the text of each file of the working directory."""
-    names = _UniqueNames()
     name = _to_name(package.rpartition("/")[2] or "package")
-    upstream_name = names.add(_to_name(_last_part(upstream)))
+    upstream_name = _to_name(_last_part(upstream))
     repositories = [
         RepositoryTemplate(
             upstream_name, namespace, _absolute(upstream), comment="Upstream: has the package."
@@ -163,9 +162,8 @@ def _build_files(
         named = _DOWNSTREAM.fullmatch(text)
         wanted, url = (named[1], named[2]) if named else (_to_name(_last_part(text)), text)
         comment = "Downstream: gets variants. It needs a branch main with a first commit."
-        repositories.append(
-            RepositoryTemplate(names.add(wanted), namespace, _absolute(url), comment=comment)
-        )
+        unique = _unique_name(wanted, repositories)
+        repositories.append(RepositoryTemplate(unique, namespace, _absolute(url), comment=comment))
     targets = [it.name for it in repositories[1:]]
     # In their order; surplus ones go with the last of the other.
     pairs = [
@@ -194,20 +192,13 @@ def _build_files(
     return texts
 
 
-class _UniqueNames:
-    """Names of Repositories: a second one of a name gets a number."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-
-    def add(self, name: str) -> str:
-        """Return the name, with a number if it is taken."""
-        unique, number = name, 1
-        while unique in self._names:
-            number += 1
-            unique = f"{name}-{number}"
-        self._names.add(unique)
-        return unique
+def _unique_name(wanted: str, repositories: Sequence[RepositoryTemplate]) -> str:
+    """Return the name of another Repository: a second one of a name gets a number."""
+    unique, number = wanted, 1
+    while any(it.name == unique for it in repositories):
+        number += 1
+        unique = f"{wanted}-{number}"
+    return unique
 
 
 def _last_part(url: str) -> str:
