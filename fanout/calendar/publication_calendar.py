@@ -103,28 +103,26 @@ class RecurringWindow:
 
         None: the calendar ends. A span that goes on for more than five years has no end.
         """
-        place = bisect_right(self._partial_spans, instant, key=_span_since) - 1
-        partial = self._partial_spans[place] if place >= 0 else None
+        spans = self._partial_spans
+        place = bisect_right(spans, instant, key=_span_since) - 1
+        partial = spans[place] if place >= 0 else None
         if partial is None or partial.end <= instant:
             partial = self._search(instant)
             if partial is None:
                 return None
-            self._memoize(partial)
+            # Passes ask for instants near now, so old spans are dropped.
+            if len(spans) == _MAX_SPANS:
+                spans.clear()
+            place = bisect_right(spans, partial.since, key=_span_since)
+            if place < len(spans) and spans[place].start == partial.start:
+                spans[place] = partial  # the same span, known from an earlier instant on
+            else:
+                spans.insert(place, partial)
         limit = max(instant, partial.start) + HORIZON
         self._extend(partial, limit)
         return WindowSpan(
             partial.start, partial.end if partial.complete and partial.end <= limit else None
         )
-
-    def _memoize(self, partial: _PartialSpan) -> None:
-        # Passes ask for instants near now, so old spans are dropped.
-        if len(self._partial_spans) == _MAX_SPANS:
-            self._partial_spans.clear()
-        place = bisect_right(self._partial_spans, partial.since, key=_span_since)
-        if place < len(self._partial_spans) and self._partial_spans[place].start == partial.start:
-            self._partial_spans[place] = partial  # the same span, known from an earlier instant on
-        else:
-            self._partial_spans.insert(place, partial)
 
     def _search(self, instant: int) -> _PartialSpan | None:
         # An occurrence that began earlier may still cover the instant.

@@ -64,21 +64,16 @@ def find_open_injectors(
     declaration: UpstreamPolicy | PackageVariant,
 ) -> Iterator[tuple[FieldPath, str]]:
     """Yield the paths of injectors that name no kind, with the version that they name, or ""."""
-    for path, injectors in _list_injectors(declaration):
+    lists: list[tuple[FieldPath, Sequence[InjectionPointFilter]]] = []
+    if isinstance(declaration, PackageVariant):
+        lists.append((("spec",), declaration.spec.injectors))
+    else:
+        for number, entry in enumerate(declaration.spec.targets):
+            lists.append((("spec", "targets", number, "template"), entry.template.injectors))
+    for path, injectors in lists:
         for index, injector in enumerate(injectors):
             if not injector.kind:
                 yield (*path, "injectors", index), injector.version or ""
-
-
-def _list_injectors(
-    declaration: UpstreamPolicy | PackageVariant,
-) -> Iterator[tuple[FieldPath, Sequence[InjectionPointFilter]]]:
-    """Yield all lists of injectors, with the paths of the objects that have them."""
-    if isinstance(declaration, PackageVariant):
-        yield ("spec",), declaration.spec.injectors
-        return
-    for index, entry in enumerate(declaration.spec.targets):
-        yield ("spec", "targets", index, "template"), entry.template.injectors
 
 
 def may_read_status(texts: Iterable[str], variable: str) -> bool:

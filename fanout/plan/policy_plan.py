@@ -256,10 +256,14 @@ def _line_actions(
         for it in recorded.answers
         if (it.check, it.digest) not in answered
     ]
-    published = variant.observed.status_line.published
-    if published is not None and _is_recovered(published, recorded.published):
-        witness = "its tag" if published.tag else "the vendor branch"
-        details.append(f"that {name} is published at {published.revision}, as {witness} shows")
+    published, before = variant.observed.status_line.published, recorded.published
+    if published is not None and (published.tag or published.merge):
+        is_recorded = before is not None and (
+            published.tag == before.tag if published.tag else published.merge == before.merge
+        )
+        if not is_recorded:  # but read from the repository
+            witness = "its tag" if published.tag else "the vendor branch"
+            details.append(f"that {name} is published at {published.revision}, as {witness} shows")
     if line.place != recorded.place:
         location = f"{variant.spec.repository}:{variant.spec.path}"
         details.append(f"that {name} is at {location}, no longer at {recorded.path}")
@@ -270,13 +274,6 @@ def _line_actions(
             f"that {name} is in {f'stage {line.stage}' if line.stage else 'no stage'} now"
         )
     return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
-
-
-def _is_recovered(published: PublishedLine, recorded: PublishedLine | None) -> bool:
-    """Return whether the publication was read from the repository, and is not on record."""
-    if published.tag:
-        return recorded is None or published.tag != recorded.tag
-    return bool(published.merge) and (recorded is None or published.merge != recorded.merge)
 
 
 def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:

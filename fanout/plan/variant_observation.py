@@ -12,15 +12,9 @@ from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
-from fanout.plan.moves.move_locations import (
-    location_author,
-)
+from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
-    OpenDraft,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant, VariantContext, missing_branch_hold
 from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
 from fanout.plan.stage_drafts.draft_location import locate_draft
@@ -99,12 +93,8 @@ def _unrecorded_publication(
     It occurs when a pass ended between its push and its record, and when a draft was merged
     by hand. Its clocks start now, so nothing can be back-dated (design §6, "Checks").
     """
-    tree, grant, draft, now = (
-        variant.path_state.tree,
-        variant.status_line.grant,
-        variant.draft,
-        context.now,
-    )
+    tree, grant = variant.path_state.tree, variant.status_line.grant
+    draft, now = variant.draft, context.now
     recorded = variant.status_line.published if variant.previous is None else None
     if tree is None or variant.published_for_another:
         return None

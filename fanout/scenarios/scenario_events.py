@@ -54,6 +54,7 @@ class ScenarioTimeline:
     def __init__(self, scenario: Scenario, policy: UpstreamPolicy) -> None:
         """Create the timeline of a scenario of this policy."""
         self._scenario, self._spec = scenario, scenario.spec
+        self._instant = scenario.spec.resolve_instant
         self._groups: dict[str, Sequence[MatchableSelector]] = {
             stage.name: stage.rollout.groups for stage in policy.spec.stages if stage.rollout
         }
@@ -89,9 +90,6 @@ class ScenarioTimeline:
                 pending, variant.pending_answers = variant.pending_answers, []
                 for scenario_answer in pending:
                     self._apply_answer(scenario_answer, world)
-
-    def _instant(self, when: Any) -> datetime:
-        return self._spec.resolve_instant(when)
 
     def _add_variant(
         self, world: ScenarioWorld, name: str, stated: StatedVariant, now: datetime

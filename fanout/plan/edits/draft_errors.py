@@ -118,8 +118,9 @@ def _suspect_files(
     # Checking every file of every draft would dominate a pass. Unchanged files can
     # only matter where an object was added that one of them may contain too.
     no_new_objects = all(
-        _object_counts(path, it[1], limits) <= _reference_objects(path, reference, limits)
-        for path, it in changed.items()
+        _object_counts(path, data, limits)
+        <= (_object_counts(path, reference[path][1], limits) if path in reference else Counter())
+        for path, (_, data) in changed.items()
         if path not in ignored
     )
     return changed if no_new_objects else files
@@ -127,10 +128,6 @@ def _suspect_files(
 
 def _kptfile_paths(files: PackageFiles) -> set[str]:
     return {path for path in files if path.rpartition("/")[2] == KPTFILE}
-
-
-def _reference_objects(path: str, reference: PackageFiles, limits: SizeLimits) -> Counter[object]:
-    return _object_counts(path, reference[path][1], limits) if path in reference else Counter()
 
 
 def _object_counts(path: str, data: bytes, limits: SizeLimits) -> Counter[object]:

@@ -104,20 +104,18 @@ def _build_probe(
             address = check.address or values[check.address_expr or ""]
             query = check.query or values[check.query_expr or ""]
             secret = check.secret_ref.name if check.secret_ref else ""
-            return _validate_probe(
-                f"the query to {address}",
-                ProbeQuery(url=address, query=query, secret=secret),
-            )
+            probe = ProbeQuery(url=address, query=query, secret=secret)
+            return _validate_probe(f"the query to {address}", probe)
         case HttpCheck():
             url = check.url or values[check.url_expr or ""]
-            query = ProbeQuery(
+            probe = ProbeQuery(
                 url=url,
                 method=check.method.value,
                 headers=tuple(sorted(check.headers.items())),
                 body="" if check.body is None else json.dumps(check.body, sort_keys=True),
                 secret=check.secret_ref.name if check.secret_ref else "",
             )
-            return _validate_probe(url.partition("?")[0], query)
+            return _validate_probe(url.partition("?")[0], probe)
 
 
 def _machine_check_of(due_check: DueCheck) -> MachineCheck:

@@ -9,6 +9,7 @@ that is written anew for the same revision does not answer it.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
@@ -57,11 +58,26 @@ def find_review_approvals(
     Also of drafts that a person has merged, which nobody has recorded yet. The person is
     `<host>/<login>`. An approval without trees is of other drafts of the revision.
     """
-    return tuple(
-        approval
-        for group, rule in _pair_with_rules(variants, stage_rules)
-        for approval in _find_group_approvals(group, rule)
-    )
+    approvals: list[ApprovalFacts] = []
+    for group, rule in _pair_with_rules(variants, stage_rules):
+        person_of = partial(_find_person, group.host, rule)
+        for review in find_standing_approvals(group.facts.reviews, person_of):
+            trees = group.facts.reviewed_trees.get(review.commit)
+            if trees is None:  # no commit, or one that nobody has any more
+                continue
+            approved = [it for it in group.packages if trees.get(it.observed.spec.path) == it.tree]
+            rewritten = [
+                it
+                for it in group.packages
+                if trees.get(it.observed.spec.path) != it.tree
+                and _was_released(it.observed, review)
+            ]
+            if approved:
+                approved_trees = {it.tree for it in approved}
+                approvals.append(_build_approval(group, rule, review, approved, approved_trees))
+            if rewritten:
+                approvals.append(_build_approval(group, rule, review, rewritten, set()))
+    return tuple(approvals)
 
 
 def find_requested_changes(
@@ -187,25 +203,6 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
         forge = forges[identity, ref]
         facts = forge.requests[ref]
         yield _ReviewedGroup(forge.host, facts, stage, revision, tuple(group_packages))
-
-
-def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ApprovalFacts]:
-    for review in find_standing_approvals(
-        group.facts.reviews, lambda login: _find_person(group.host, rule, login)
-    ):
-        trees = group.facts.reviewed_trees.get(review.commit)
-        if trees is None:  # no commit, or one that nobody has any more
-            continue
-        approved = [it for it in group.packages if trees.get(it.observed.spec.path) == it.tree]
-        if approved:
-            yield _build_approval(group, rule, review, approved, {it.tree for it in approved})
-        rewritten = [
-            it
-            for it in group.packages
-            if trees.get(it.observed.spec.path) != it.tree and _was_released(it.observed, review)
-        ]
-        if rewritten:
-            yield _build_approval(group, rule, review, rewritten, set())
 
 
 def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:

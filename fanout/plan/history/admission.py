@@ -111,7 +111,13 @@ def build_admission(
     """
     person, spec, decided = format_person(by), None, ""
     if decision is not None and isinstance(decision.spec, DecisionSpec):
-        spec, decided = decision.spec, _describe_decision(decision, decision.spec)
+        spec = decision.spec
+        verb = "rollback" if spec.action is Action.ROLLBACK else "promote"
+        decided = f"{format_person(decision.by)}, {verb}"
+        if spec.overrides:
+            decided += f" with override {', '.join(spec.overrides)}"
+        decided += ", conflicts accepted" if spec.accept_conflicts else ""
+        decided += f": {spec.reason}" if spec.reason else ""
     match kind:
         case AdmissionType.AUTOMATIC:
             message = f"automatic ({', '.join(promotion_policies)})"
@@ -137,16 +143,6 @@ def build_admission(
         promotion_policies=promotion_policies,
         message=message,
     )
-
-
-def _describe_decision(decision: RecordEntry, spec: DecisionSpec) -> str:
-    verb = "rollback" if spec.action is Action.ROLLBACK else "promote"
-    phrase = f"{format_person(decision.by)}, {verb}"
-    if spec.overrides:
-        phrase += f" with override {', '.join(spec.overrides)}"
-    if spec.accept_conflicts:
-        phrase += ", conflicts accepted"
-    return f"{phrase}: {spec.reason}" if spec.reason else phrase
 
 
 def format_person(author: str) -> str:

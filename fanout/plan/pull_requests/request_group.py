@@ -178,13 +178,8 @@ def _is_member(step: DecidedVariant, *, is_open: bool) -> bool:
     Of drafts on branches of their own only released ones get a request.
     """
     observed, evaluation = step.rendered.observed, step.evaluation
-    if step.step is VariantStep.WRITE:
-        is_present = True
-    else:
-        is_present = observed.draft is not None and step.step in (
-            VariantStep.KEEP,
-            VariantStep.MERGE,
-        )
+    stays = step.step in (VariantStep.KEEP, VariantStep.MERGE)
+    is_present = step.step is VariantStep.WRITE or (observed.draft is not None and stays)
     is_released = evaluation is not None and evaluation.state in RELEASED_STATES
     return is_present and (is_open or is_released or observed.shares_draft)
 

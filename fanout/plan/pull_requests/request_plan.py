@@ -190,10 +190,16 @@ def _build_actions(
 ) -> Sequence[PlanAction]:
     details: list[tuple[ActionKind, str]] = []
     title = text.title if text is not None else ""
+    edit = change.edit or RequestEdit()
+    updates = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
+    updates += ["its text"] if edit.text is not None else []
+    if edit.is_draft is not None:
+        updates.append("draft" if edit.is_draft else "ready for review")
+    updates += [f"label {label}" for label in change.added_labels]
     if change.opening is not None:
         details.append((ActionKind.OPEN_REQUEST, title))
-    elif (update := _describe_update(change)) != "":
-        details.append((ActionKind.UPDATE_REQUEST, update))
+    elif updates:
+        details.append((ActionKind.UPDATE_REQUEST, ", ".join(updates)))
     if change.closes:
         details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
     if change.status is not None:
@@ -213,12 +219,3 @@ def _build_actions(
         )
         for kind, detail in details
     ]
-
-
-def _describe_update(change: RequestChange) -> str:
-    edit = change.edit or RequestEdit()
-    parts = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
-    parts += ["its text"] if edit.text is not None else []
-    if edit.is_draft is not None:
-        parts.append("draft" if edit.is_draft else "ready for review")
-    return ", ".join([*parts, *(f"label {label}" for label in change.added_labels)])

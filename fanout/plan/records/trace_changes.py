@@ -22,6 +22,7 @@ from fanout.plan.records.policy_records import RecordEntry, RecordsKey
 from fanout.selection.ref_names import record_traces_ref
 from fanout.values import Value
 
+# Of records that stop or take back something, besides revocations of approvals.
 # A decision to accept older records is among them: by it an even older copy is noticed.
 _STOPPING_ACTIONS = frozenset(
     {Action.SUSPEND, Action.ROLLBACK, Action.SKIP, Action.WITHDRAW, Action.ACCEPT_RECORDS}
@@ -37,13 +38,6 @@ class DueTrace(Value):
     trace: RecordTrace | None
 
 
-def is_stopping(record: RecordEntry) -> bool:
-    """Return whether a record stops or takes back something."""
-    if isinstance(record.spec, ApprovalSpec):
-        return bool(record.spec.revokes)
-    return record.action in _STOPPING_ACTIONS
-
-
 def trace_path(key: RecordsKey) -> str:
     """Return the path of the trace of these records in its branch."""
     return f"{key.namespace}/{key.policy or _NO_POLICY}"
@@ -51,8 +45,11 @@ def trace_path(key: RecordsKey) -> str:
 
 def find_last_stop(records: Sequence[RecordEntry]) -> RecordTrace | None:
     """Return the trace of the last record that stops something."""
-    stops = (RecordTrace(it.name, it.at) for it in reversed(records) if is_stopping(it))
-    return next(stops, None)
+    for record in reversed(records):
+        is_revocation = isinstance(record.spec, ApprovalSpec) and bool(record.spec.revokes)
+        if is_revocation or record.action in _STOPPING_ACTIONS:
+            return RecordTrace(record.name, record.at)
+    return None
 
 
 def find_lost_traces(

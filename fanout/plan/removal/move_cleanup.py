@@ -89,8 +89,15 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
                 path=misplaced.path,
                 open_draft=misplaced.draft,
             )
+    is_automatic = (
+        permission.is_automatic and permission.automation_acts and permission.window_hold is None
+    )
     for abandoned in variant.observed.abandoned:
-        if permission.is_publishing and _may_remove(variant, abandoned, permission):
+        # An edit made after the move is not at the new place and would be lost.
+        may_remove = abandoned.is_vacant or (
+            permission.is_ready and is_automatic and not abandoned.is_edited
+        )
+        if permission.is_publishing and may_remove and not _moves_back(variant, abandoned):
             location = abandoned.location
             removes_package = not abandoned.is_vacant and not permission.keeps_package
             if removes_package and location.repository_state.forge is not None:
@@ -121,18 +128,6 @@ def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:
     if variant.observed.draft is not None:
         return misplaced.is_contained_in(variant.observed.draft)
     return variant.selected.is_in_force and not misplaced.draft.has_edits
-
-
-def _may_remove(
-    variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
-) -> bool:
-    if _moves_back(variant, abandoned):
-        return False
-    is_automatic = (
-        permission.is_automatic and permission.automation_acts and permission.window_hold is None
-    )
-    # An edit made after the move is not at the new place and would be lost.
-    return abandoned.is_vacant or (permission.is_ready and is_automatic and not abandoned.is_edited)
 
 
 def _moves_back(variant: RenderedVariant, abandoned: AbandonedLocation) -> bool:
