@@ -199,13 +199,14 @@ class EvidenceIndex:
         # Pipelines mostly report once per stage and revision. All variants published in one push
         # then share one result, which keeps a pass over thousands of variants from evaluating it
         # for each.
-        is_shared = not named and not evidence.commits
-        shared_key = (stage, check, publication.revision, publication.at, floor, retried)
-        if is_shared and (shared_result := self._shared_results.get(shared_key)) is not None:
-            return shared_result
+        shared_key = None
+        if not named and not evidence.commits:
+            shared_key = (stage, check, publication.revision, publication.at, floor, retried)
+            if (shared_result := self._shared_results.get(shared_key)) is not None:
+                return shared_result
         subject = _CheckSubject(stage, check, publication, retried, drafted, floor, evidence, named)
         check_result = self._evaluate(subject)
-        if is_shared:
+        if shared_key is not None:
             self._shared_results[shared_key] = check_result
         return check_result
 
