@@ -10,6 +10,7 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Condition, Hold, build_ready, build_true
+from fanout.api.text_fields import pluralize
 from fanout.api.view_base import ConditionStatus, label_verdict
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
@@ -139,27 +140,30 @@ def _build_readiness(entry: PolicyEntry) -> Condition:
     decisions = decision.variants.values() if decision else ()
     holds = decision.holds if decision else ()
     ready_count = sum(map(_is_carried_out, decisions))
-    ready_sentence = wording.describe_readiness(ready_count, len(decisions))
+    ready_sentence = f"{ready_count} of {pluralize(len(decisions), 'variant')} ready"
     if failed_targets := policy_result.resolved_policy.failures:
         first = failed_targets[0]
-        failed = wording.describe_failed_targets(len(failed_targets), first.target, first.problem)
+        number = pluralize(len(failed_targets), "target")
+        failed = f"{number} without a variant, {first.target} first: {first.problem}"
         return build_ready(Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}")
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
         detail = f": {describe_hold(hold)}" if hold else ""
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
-        summary_text = wording.describe_failed_variants(len(failures), failures[0].name)
-        return build_ready(reason, f"{summary_text}{detail}; {ready_sentence}")
+        failed = f"{pluralize(len(failures), 'variant')} failed, {failures[0].name} first"
+        return build_ready(reason, f"{failed}{detail}; {ready_sentence}")
     undrafted = [(it, hold) for it in decisions if (hold := _find_undrafted_hold(it)) is not None]
     if undrafted:
         variant_decision, hold = undrafted[0]
-        summary_text = wording.describe_undrafted_variants(len(undrafted), variant_decision.name)
-        return build_ready(hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}")
+        others = f" and {len(undrafted) - 1} more" if len(undrafted) > 1 else ""
+        undone = f"no draft can be made of the changed inputs of {variant_decision.name}{others}"
+        return build_ready(hold.reason, f"{undone}: {describe_hold(hold)}; {ready_sentence}")
     if unreadable := _find_unreadable(policy_result.variants):
         variant, failure = unreadable[0]
         hold = unreadable_repository_hold(failure, "")
-        summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
-        return build_ready(hold.reason, f"{summary_text}: {hold.message}; {ready_sentence}")
+        number = pluralize(len(unreadable), "variant")
+        unread = f"{number} cannot be observed, {variant.spec.name} first: {hold.message}"
+        return build_ready(hold.reason, f"{unread}; {ready_sentence}")
     is_refused = any(it.reason == Reason.PUSH_REFUSED for it in holds[:1])
     if policy_result.orphans and not is_refused:
         reason, orphan_summary, remedy = summarize_orphans(
@@ -174,19 +178,19 @@ def _build_readiness(entry: PolicyEntry) -> Condition:
         return build_ready(holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}")
     if not decisions:
         # All that is declared is carried out. Tools that wait for the policy would wait for ever.
-        return build_ready(Reason.NO_TARGETS, wording.NO_TARGETS, is_ready=True)
+        return build_ready(Reason.NO_TARGETS, "the policy selects no target", is_ready=True)
     return build_ready(Reason.PROGRESSING, ready_sentence)
 
 
 def find_failed_variants(policy_result: PolicyResult) -> list[VariantEvaluation]:
     """Return decisions of variants that failed, or that name a missing stage."""
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
-    return [it for it in decisions if it.state is VariantState.FAILED or _is_misplaced(it)]
-
-
-def _is_misplaced(decision: VariantEvaluation) -> bool:
-    """Return True if the variant names a missing stage, a failure in sweeps too."""
-    return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
+    return [
+        it
+        for it in decisions
+        if it.state is VariantState.FAILED
+        or (it.stage and any(hold.reason == Reason.NOT_IN_STAGE for hold in it.holds))
+    ]
 
 
 def _policy_ready_since(entry: PolicyEntry) -> datetime | None:
@@ -244,8 +248,8 @@ def build_stage_conditions(
         )
     ]
     if conflicts:
-        message = wording.describe_stage_conflicts(conflicts)
-        conditions.append(build_true(Reason.MERGE_CONFLICT, message))
+        number = pluralize(conflicts, "undecided merge conflict")
+        conditions.append(build_true(Reason.MERGE_CONFLICT, f"{number} in drafts of this stage"))
     since = hold.since if hold else None
     if result.verdict is Verdict.PASSED:
         history = policy_result.status.history.get((stage.name, result.candidate))
@@ -262,7 +266,7 @@ def build_variant_conditions(
     published, state = entry.variant.observed.published, decision.state.value
     message = f"it is {state}"
     if decision.state is VariantState.READY and published is not None:
-        message = wording.describe_ready_variant(published.revision)
+        message = f"{published.revision} is published and verified"
     ready = build_ready(
         hold.reason if hold else state,
         describe_hold(hold) if hold else message,
@@ -338,17 +342,17 @@ def _list_conflict_conditions(entry: VariantEntry) -> Iterator[Condition]:
     if draft is not None and lines:
         revision = draft.trailers.revision
         if entry.undecided:
-            text = wording.describe_draft_conflicts(entry.undecided, f"the draft of {revision}")
+            number = pluralize(entry.undecided, "undecided merge conflict")
+            message = _format_list(f"{number} in the draft of {revision}", lines)
             since = _drafted_since(entry.variant)
-            message = _format_list(text, lines)
             yield Condition("MergeConflict", _TRUE, Reason.MERGE_CONFLICT, message, since)
         else:
-            text = wording.describe_decided_conflicts(revision, is_published=False)
-            decided_parts.append(_format_list(text, lines))
+            title = f"decided merge conflicts in the draft of {revision}"
+            decided_parts.append(_format_list(title, lines))
     published = observed.published
     if published is not None and published.rejected:
-        text = wording.describe_decided_conflicts(published.revision, is_published=True)
-        decided_parts.append(_format_list(text, published.rejected))
+        title = f"merge conflicts decided in {published.revision}, which is published"
+        decided_parts.append(_format_list(title, published.rejected))
     if decided_parts:
         since = entry.published_since if observed.draft is None else None
         message = "\n".join(decided_parts)

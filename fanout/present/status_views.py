@@ -244,7 +244,7 @@ def _without_progress_of_others(policy_result: PolicyResult, entry: VariantEntry
         return entry
     place = f"stage {decision.stage} of UpstreamPolicy {policy_result.resolved_policy.name}"
     holds = tuple(
-        Hold(it.reason, wording.describe_wait_of_stage(_MEANINGS[it.reason], place))
+        Hold(it.reason, f"{_MEANINGS[it.reason]}; see the status of {place}")
         if it.reason in _OF_OTHERS
         else it
         for it in decision.holds

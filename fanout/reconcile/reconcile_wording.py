@@ -21,8 +21,6 @@ BRANCH_REMEDY = "use the same branch in both, or another repository"
 COMMAND_REMEDY = "run the command again"
 COMMIT_REMEDY = "push the commit to a branch, or name an existing one"
 DEPENDENCY_REMEDY = "correct spec.dependsOn, or add the target"
-DECIDED_BY_COMMIT = "by a commit on the draft"
-DECIDED_BY_FIELD = "by spec.onConflict"
 DIRECTORY_REMEDY = "correct spec.upstream.package, or the tag"
 DRAFT_RENDERING_LOST = "no commit contains the rendering of the draft any more"
 DRAFT_RENDERING_REMEDY = "delete the draft branch; the next pass writes it again"
@@ -34,7 +32,6 @@ IN_FORCE = "the policy is valid and in force"
 MERGED_EARLY = "a person merged the draft before its gates opened"
 MOVED_TAG_REMEDY = "restore the tag, and release the change under a new one"
 NEW_EDITS_REMEDY = "review it, then run the command again"
-NO_TARGETS = "the policy selects no target"
 ORPHAN_NAME_REMEDY = "run `fanout get targets`; variants without a target have TargetGone"
 PRESENT_TARGET_REMEDY = "to remove the package, remove the target from the policy first"
 RANGE_REMEDY = "release a revision, or widen the range"
@@ -144,89 +141,11 @@ def remind_open_conflicts(number: int, subject: str) -> str:
     return f"{pluralize(number, 'undecided merge conflict')}; run `fanout explain {subject}`"
 
 
-def describe_decided_conflict(conflict: str, by: str, decision: str, reason: str) -> str:
-    """Describe a merge conflict with the decision of a person."""
-    return f"{conflict}; decided by {by} ({decision}): {reason}"
-
-
-def describe_settled_conflict(conflict: str, by: str) -> str:
-    """Describe a merge conflict that no decision was needed for."""
-    return f"{conflict}; decided {by}"
-
-
-def describe_undecided_conflict(conflict: str) -> str:
-    """Describe a merge conflict that nobody has decided."""
-    return f"{conflict}; undecided"
-
-
-def describe_draft_conflicts(number: int, draft: str) -> str:
-    """Describe the merge conflicts of a draft that nobody has decided."""
-    return f"{pluralize(number, 'undecided merge conflict')} in {draft}"
-
-
-def describe_decided_conflicts(revision: str, *, is_published: bool) -> str:
-    """Describe the list of decided merge conflicts in a draft or publication."""
-    if is_published:
-        return f"merge conflicts decided in {revision}, which is published"
-    return f"decided merge conflicts in the draft of {revision}"
-
-
-def describe_taken_value(file: str, side: str) -> str:
-    """Describe which side of a merge conflict is in the draft; `file` is "" if it is not known."""
-    return f"{file or 'a value'}: the {side} value is in the draft"
-
-
-def describe_rejected_value(revision: str, value: str) -> str:
-    """Describe a value that was dropped when a revision was published."""
-    return f"decided when {revision} was published: {value}"
-
-
-def describe_stage_conflicts(number: int) -> str:
-    """Describe the merge conflicts of a stage that nobody has decided."""
-    return f"{pluralize(number, 'undecided merge conflict')} in drafts of this stage"
-
-
-def describe_early_merge(variants: str, revision: str) -> str:
-    """Describe variants whose drafts were merged before their gates opened."""
-    return f"{variants}: a person merged {revision} before its gates opened"
-
-
 def describe_accepted_conflicts(number: int) -> str:
     """Describe a draft that is published with its merge conflicts."""
     return (
         f"its draft is published with {pluralize(number, 'merge conflict')} that a person accepted"
     )
-
-
-def describe_readiness(ready: int, total: int) -> str:
-    """Describe how many variants are ready."""
-    return f"{ready} of {pluralize(total, 'variant')} ready"
-
-
-def describe_failed_targets(number: int, first: str, problem: str) -> str:
-    """Describe targets for which no variant can be specified; `problem`: of the first."""
-    return f"{pluralize(number, 'target')} without a variant, {first} first: {problem}"
-
-
-def describe_ready_variant(revision: str) -> str:
-    """Say that a variant has what is declared for it."""
-    return f"{revision} is published and verified"
-
-
-def describe_undrafted_variants(number: int, first: str) -> str:
-    """Say that no draft can be made of the changed inputs of variants."""
-    others = f" and {number - 1} more" if number > 1 else ""
-    return f"no draft can be made of the changed inputs of {first}{others}"
-
-
-def describe_failed_variants(number: int, first: str) -> str:
-    """Describe variants that failed."""
-    return f"{pluralize(number, 'variant')} failed, {first} first"
-
-
-def describe_unreadable_repositories(number: int, first: str) -> str:
-    """Describe variants whose repositories cannot be read."""
-    return f"{pluralize(number, 'variant')} cannot be observed, {first} first"
 
 
 # Tags and repositories.
@@ -476,14 +395,6 @@ def describe_unwritten_trace(record: str, url: str, error: object) -> str:
     )
 
 
-def describe_early_record(kind: str, name: str, by: str, instant: str) -> str:
-    """Describe a record that is dated in the future."""
-    return (
-        f"{kind} {name} of {by} is dated {instant}, more than five minutes ahead; it does not"
-        " count yet"
-    )
-
-
 def describe_unrecorded_publication(publication: str, commit: str, repository: str) -> str:
     """Describe a publication that was recorded once."""
     return f"publication {publication} ({commit}) of {repository} is missing from the records"
@@ -579,11 +490,6 @@ def describe_present_target(variant: str) -> str:
 def describe_missing_orphan(title: str, variant: str) -> str:
     """Describe a name that is no variant without a target."""
     return f"{title} has no variant {variant} without a target"
-
-
-def describe_next_removals(variants: str) -> str:
-    """Describe the variants without a target that the next sweep removes."""
-    return f"the next sweep removes variants without a target: {variants}"
 
 
 def describe_orphans(number: int) -> str:
@@ -694,22 +600,7 @@ def format_large_file(size: int) -> str:
     return f"{size:,} bytes, too long to compare"
 
 
-def describe_wait_of_stage(meaning: str, place: str) -> str:
-    """Describe what many variants wait for; `place` has the details."""
-    return f"{meaning}; see the status of {place}"
-
-
 # Pins and promotion.
-
-
-def describe_policy_pin(stage_label: str, revision: str) -> str:
-    """Describe a stage that its policy pins."""
-    return f"the policy pins {stage_label} to {revision}"
-
-
-def describe_rollback(subject: str, revision: str, decision: str, by: str, reason: str) -> str:
-    """Describe a stage or variants that a decision keeps at a revision."""
-    return f"{subject} stays at {revision}, by decision {decision} of {by}: {reason}"
 
 
 def describe_unreadable_promotion(declaration: str) -> str:

@@ -5,8 +5,7 @@ It fits one screen, whatever the size of the fleet: what does not fit is counted
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fanout.api.explanation_view import Blocker, ExplanationView
-from fanout.api.fleet_status_view import FleetStageView
+from fanout.api.explanation_view import Blocker, ExplanationView, FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly, format_next

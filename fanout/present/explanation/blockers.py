@@ -11,9 +11,9 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
 from fanout.api.results import Hold, StageResult
+from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import replace
 
@@ -253,8 +253,8 @@ def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> Pas
     """Return a merge conflict without its remedy, which an explanation has as commands."""
     if problem.reason != Reason.MERGE_CONFLICT or not conflicts.get(problem.subject):
         return problem
-    sentence = wording.describe_draft_conflicts(conflicts[problem.subject], "its draft")
-    return replace(problem, message=sentence)
+    number = pluralize(conflicts[problem.subject], "undecided merge conflict")
+    return replace(problem, message=f"{number} in its draft")
 
 
 def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:

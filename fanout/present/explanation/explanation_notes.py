@@ -28,7 +28,6 @@ from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.enforcement_conditions import list_unenforced
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -121,9 +120,8 @@ def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
         reason = () if verb == "revoke" else ("--reason", "WHY")
         yield ExplanationNote(
             str(Reason.FROM_THE_FUTURE),
-            wording.describe_early_record(
-                record.kind, record.name, record.by, format_instant(record.at)
-            ),
+            f"{record.kind} {record.name} of {record.by} is dated {format_instant(record.at)},"
+            " more than five minutes ahead; it does not count yet",
             until=start,
             command=shlex.join(["fanout", verb, item.resolved_policy.name, record.name, *reason]),
         )
@@ -133,7 +131,7 @@ def _pending_removals(item: PolicyResult) -> Iterator[ExplanationNote]:
     """Yield the orphaned variants that the next sweep removes."""
     if removed_next := item.removals.removable:
         names = format_names(removed_next)
-        sentence = wording.describe_next_removals(names)
+        sentence = f"the next sweep removes variants without a target: {names}"
         yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")
 
 
@@ -147,7 +145,7 @@ def _rejected_notes(variant: RenderedVariant) -> Iterator[ExplanationNote]:
     published = variant.observed.published
     for rejected_value in published.rejected if published is not None else ():
         assert published is not None, "it has rejected values"
-        sentence = wording.describe_rejected_value(published.revision, str(rejected_value))
+        sentence = f"decided when {published.revision} was published: {rejected_value}"
         yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)
 
 
@@ -161,7 +159,7 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
     if pin is None:
         yield from _variant_pins(item, rule, decisions) if not variant else ()
     elif pin.decision is None:
-        sentence = wording.describe_policy_pin(label_stage(stage), pin.revision)
+        sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
         yield ExplanationNote(str(Reason.PINNED), sentence, AUTHOR)
     else:
         subject = variant or label_stage(stage)
@@ -186,9 +184,8 @@ def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) ->
     policy = item.resolved_policy.name
     return ExplanationNote(
         str(Reason.PINNED),
-        wording.describe_rollback(
-            subject, decision.revision, decision.name, decision.by, decision.spec.reason
-        ),
+        f"{subject} stays at {decision.revision}, by decision {decision.name} of {decision.by}:"
+        f" {decision.spec.reason}",
         since=decision.at,
         command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
     )
@@ -201,7 +198,7 @@ def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[Exp
     """
     draft = find_release_draft(variant)
     for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
-        taken = wording.describe_taken_value(dispute.file, dispute.winner.value)
+        taken = f"{dispute.file or 'a value'}: the {dispute.winner.value} value is in the draft"
         yield _build_conflict(item, variant, dispute.key, taken)
 
 
@@ -219,24 +216,16 @@ def _build_conflict(
     name = variant.spec.name
     if decision := _find_resolution(item, variant, key):
         why = decision.fields.get("reason", "")
-        sentence = wording.describe_decided_conflict(text, decision.by, decision.name, why)
+        sentence = f"{text}; decided by {decision.by} ({decision.name}): {why}"
         return ExplainedConflict(name, key, sentence, decided=True, since=decision.at)
     draft = find_release_draft(variant)
     if draft is not None and key in draft.settled_keys:
-        return ExplainedConflict(
-            name,
-            key,
-            wording.describe_settled_conflict(text, wording.DECIDED_BY_COMMIT),
-            decided=True,
-        )
+        sentence = f"{text}; decided by a commit on the draft"
+        return ExplainedConflict(name, key, sentence, decided=True)
     if variant.observed.choices.default_side is not None:
-        return ExplainedConflict(
-            name,
-            key,
-            wording.describe_settled_conflict(text, wording.DECIDED_BY_FIELD),
-            decided=True,
-        )
-    return ExplainedConflict(name, key, wording.describe_undecided_conflict(text), decided=False)
+        sentence = f"{text}; decided by spec.onConflict"
+        return ExplainedConflict(name, key, sentence, decided=True)
+    return ExplainedConflict(name, key, f"{text}; undecided", decided=False)
 
 
 def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:
@@ -265,7 +254,7 @@ def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
             by_revision.setdefault(published.revision, []).append(publication)
     for revision, publications in by_revision.items():
         names = format_names(name for name, _ in publications)
-        sentence = wording.describe_early_merge(names, revision)
+        sentence = f"{names}: a person merged {revision} before its gates opened"
         since = min(at for _, at in publications)
         yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=since)
 

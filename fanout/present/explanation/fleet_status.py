@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from fanout.api.explanation_view import Blocker, ExplanationView
-from fanout.api.fleet_status_view import (
+from fanout.api.explanation_view import (
+    Blocker,
+    ExplanationView,
     FleetStageView,
     FleetStatusSpec,
     FleetStatusStatus,

@@ -5,19 +5,24 @@ is paused, first for ten seconds and then for twice as long each time, and the e
 others: one that an address never accepts must not hold up those that it would.
 """
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Final
 
+from fanout.api.durations import format_instant
 from fanout.api.notifications import NotificationTarget
+from fanout.message_commands import MessageCommands
 from fanout.ports import BatchResult, EventBatch, EventSender
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
+    Transition,
     find_conditions,
+    group_transitions,
 )
-from fanout.present.notifications.notification_events import EventSource, build_events
 from fanout.present.notifications.notification_outbox import (
     DeliveryPause,
     NotificationOutbox,
@@ -34,6 +39,8 @@ MAX_WAITING: Final = 1000  # events of all addresses; the oldest are dropped fir
 FIRST_PAUSE: Final = timedelta(seconds=10)
 MAX_PAUSE: Final = timedelta(minutes=10)
 MAX_BATCH: Final = 50  # events of one address in one delivery
+MAX_NAMES: Final = 20  # variants that one event names; it counts all
+TYPE_PREFIX: Final = "dev.fanout."
 
 
 class Delivery(Value):
@@ -142,12 +149,15 @@ class Notifier:
     def _build_waiting(
         self, item: PolicyResult, began: Mapping[NotificationCondition, str], now: datetime
     ) -> Iterable[WaitingEvent]:
-        policy = item.resolved_policy
-        source = EventSource(self._install, policy.namespace, policy.name, now, self._in_cluster)
-        for built in build_events(source, began, self._redact) if began else ():
+        namespace, name = item.resolved_policy.namespace, item.resolved_policy.name
+        for transition in group_transitions(began):
+            event = build_event(
+                transition, self._install, namespace, name, now, in_cluster=self._in_cluster
+            )
+            body = json.dumps(self._redact(event))
             for target in self._targets.values():
-                if target.covers(built.event, policy.namespace, policy.name):
-                    yield WaitingEvent(target.name, now, built.body)
+                if target.covers(transition.event, namespace, name):
+                    yield WaitingEvent(target.name, now, body)
 
     def _build_batch(self, name: str, due: Sequence[WaitingEvent]) -> EventBatch:
         target = self._targets[name]
@@ -180,6 +190,47 @@ class Notifier:
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:
             self._events.add(EventName.NOTIFICATION, event.target, "dropped")
+
+
+def build_event(
+    transition: Transition,
+    install: str,
+    namespace: str,
+    policy: str,
+    passed_at: datetime,
+    *,
+    in_cluster: bool = False,
+) -> dict[str, Any]:
+    """Return a CloudEvent (specification 1.0, JSON format) about a policy.
+
+    `in_cluster`: its objects are those of a cluster.
+    """
+    title, stage = f"{namespace}/{policy}", transition.stage
+    at = format_instant(passed_at)
+    commands = MessageCommands((("namespace", namespace),), in_cluster)
+    facts = {
+        "namespace": namespace,
+        "policy": policy,
+        "stage": stage,
+        "revision": transition.revision,
+        "event": transition.event.value,
+        "variants": list(transition.variants[:MAX_NAMES]),
+        "variantCount": len(transition.variants),
+        "message": commands.complete_text(transition.message),
+        "command": f"fanout explain {policy} --namespace {namespace}",
+    }
+    # The same transition in the same pass has the same id, however often it is delivered.
+    identity = json.dumps([install, at, facts])
+    return {
+        "specversion": "1.0",
+        "id": hashlib.sha256(identity.encode()).hexdigest()[:32],
+        "source": f"/fanout/{install}",
+        "type": f"{TYPE_PREFIX}{transition.event.value}",
+        "subject": f"{title}/{stage}" if stage else title,
+        "time": at,
+        "datacontenttype": "application/json",
+        "data": {name: value for name, value in facts.items() if value},
+    }
 
 
 def _key_of(item: PolicyResult) -> str:
