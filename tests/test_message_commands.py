@@ -1,6 +1,5 @@
 """Commands of messages, completed for their readers."""
 
-import json
 from datetime import UTC, datetime
 
 import click

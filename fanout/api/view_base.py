@@ -135,13 +135,9 @@ Candidate = Annotated[
 InputDigest = Annotated[str, doc("Digest of the inputs that the package was rendered from.")]
 NextChange = Annotated[
     Instant | None,
-    doc(
-        "Next time when the state can change without action, in RFC 3339; null if there is none."
-    ),
+    doc("Next time when the state can change without action, in RFC 3339; null if there is none."),
 ]
-PackagePath = Annotated[
-    str, doc("Path of the package, relative to the root of the repository.")
-]
+PackagePath = Annotated[str, doc("Path of the package, relative to the root of the repository.")]
 PolicyName = Annotated[
     str, doc("Name of the UpstreamPolicy; empty for a manually written PackageVariant.")
 ]

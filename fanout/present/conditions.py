@@ -20,8 +20,9 @@ from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draf
 from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
+from fanout.plan.written_objects import PROGRESS_TYPES
 from fanout.present.conflict_views import draft_time
-from fanout.present.enforcement_conditions import report_enforcement
+from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import (
@@ -32,7 +33,8 @@ from fanout.reconcile.edits.package_damage import (
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
-from fanout.values import replace
+from fanout.reconcile.selection.policy_resolution import repository_key
+from fanout.values import Value, replace
 
 # A variant with one of these has changed inputs of which no draft can be made, or written.
 _UNDRAFTED = frozenset(
@@ -92,12 +94,52 @@ def needs_person(error: FanoutError) -> bool:
     return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
 
 
-def find_refusals(policy_result: PolicyResult) -> Mapping[str, Denied]:
-    """Return the errors of repositories whose servers refuse pushes of a policy, by identity."""
-    return {
+class RepositoryReport(Value):
+    """Findings of the pass over one policy about a repository that it uses."""
+
+    failure: FanoutError | None = None
+    enforcement: EnforcementReport | None = None
+
+
+def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, RepositoryReport]:
+    """Return the findings about a policy's repositories, by key of the Repository."""
+    uses: dict[str, RepositoryReport] = {}
+    upstream = policy_result.resolved_policy.upstream
+    # A policy that an error stopped may not have asked for its upstream.
+    if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
+        uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure)
+    refusals = {
         it.repository: Denied(describe_refusal(it), reason=str(Reason.PUSH_REFUSED))
         for it in policy_result.refused_pushes.values()
     }
+    for variant in policy_result.variants:
+        key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
+        if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
+            reports = report_enforcement([variant])
+            state = variant.observed.repository_state
+            failure = state.failure or refusals.get(state.identity)
+            if key not in uses or reports or failure:
+                uses[key] = RepositoryReport(failure, reports[0] if reports else None)
+    return uses
+
+
+def build_repository_conditions(uses: Iterable[RepositoryReport]) -> list[Condition]:
+    """Build the conditions of a Repository; `uses` are those of all policies."""
+    enforcement = None
+    conditions = [
+        build_ready(
+            Reason.UNUSED,
+            "no policy that can be evaluated uses the repository",
+            is_ready=True,
+        )
+    ]
+    for use in uses:
+        if use.failure is not None:
+            conditions = build_error_conditions(use.failure)
+            break
+        conditions = [build_ready(Reason.LISTED, "the repository could be listed", is_ready=True)]
+        enforcement = enforcement or use.enforcement
+    return [*conditions, *([enforcement.as_condition()] if enforcement is not None else [])]
 
 
 def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
@@ -132,6 +174,31 @@ def build_policy_conditions(entry: PolicyEntry) -> tuple[Condition, ...]:
         *(build_true(Reason.EXPRESSION_ERROR, it) for it in policy_result.template_warnings[:1]),
     ]
     return complete_conditions(conditions, policy_result, _policy_ready_since(entry))
+
+
+def build_status_conditions(entry: PolicyEntry, problem: FanoutError | None) -> list[Condition]:
+    """Build all conditions of a policy, those about its progress first.
+
+    `problem`: one that all policies have.
+    """
+    item, decision = entry.result, entry.result.decision
+    conditions = add_progress(
+        build_policy_conditions(entry),
+        has_failed=bool(item.resolved_policy.failures or find_failed_variants(item))
+        or has_unusable_repository(item.variants),
+    )
+    suspensions = [
+        replace(build_true(Reason.SUSPENDED, describe_hold(it)), last_transition_time=it.since)
+        for it in (decision.holds if decision else ())
+        if it.reason == Reason.SUSPENDED  # by its spec or a person
+    ]
+    conditions += suspensions[:1]
+    if problem is not None:
+        conditions.append(build_true(problem.reason, str(problem)))
+    if outdated := item.policy_state.outdated:
+        message = wording.describe_outdated_records(outdated)
+        conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
+    return sorted(conditions, key=lambda it: it.type not in PROGRESS_TYPES)
 
 
 def _build_readiness(entry: PolicyEntry) -> Condition:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from fanout.api.listed_objects import (
     ListedCheck,
@@ -25,23 +24,22 @@ from fanout.api.output_views import (
     TargetViewSpec,
     TargetViewStatus,
 )
-from fanout.api.reasons import Reason
 from fanout.api.results import Hold, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.present.conditions import (
+    RepositoryReport,
     build_policy_conditions,
+    build_repository_conditions,
     build_stage_conditions,
     build_variant_conditions,
     complete_conditions,
     find_failed_variants,
-    find_refusals,
+    summarize_repositories,
 )
 from fanout.present.conflict_views import draft_time, find_undecided_keys
-from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import (
     PolicyEntry,
     StageEntry,
@@ -50,21 +48,19 @@ from fanout.present.policy_entry import (
     walk_policy,
 )
 from fanout.present.view_meta import (
+    Plain,
     build_meta,
     fanout_labels,
     policy_labels,
     policy_name,
     variant_labels,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import replace
-
-Plain = dict[str, Any]
 
 
 def list_stages(pass_plan: PassPlan) -> list[StageView]:
@@ -342,35 +338,24 @@ def _build_draft_view(
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
     """Return every Repository object with its listing result and variant count."""
-    reports: dict[str, EnforcementReport] = {}
-    # None: its listing brought no failure.
-    failures: dict[str, FanoutError | None] = {}
     counts: Counter[str] = Counter()
+    uses: dict[str, list[RepositoryReport]] = {}
     for policy_result in pass_plan.policies:
-        upstream = policy_result.resolved_policy.upstream
-        if upstream is not None:
-            failures[repository_key(upstream)] = policy_result.upstream_failure
-    # Failures of all upstreams come first: a variant's repository does not hide one of them.
-    for policy_result in pass_plan.policies:
-        refusals = find_refusals(policy_result)
-        for variant in policy_result.variants:
-            key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-            counts[key] += 1
-            if failures.get(key) is None:
-                state = variant.observed.repository_state
-                failures[key] = state.failure or refusals.get(state.identity)
-            if key not in reports and (enforcement := report_enforcement([variant])):
-                reports[key] = enforcement[0]
+        policy = policy_result.resolved_policy
+        counts.update(
+            repository_key(policy.repositories[it.spec.name]) for it in policy_result.variants
+        )
+        for key, report in summarize_repositories(policy_result).items():
+            uses.setdefault(key, []).append(report)
+        if policy.upstream is not None:
+            uses.setdefault(repository_key(policy.upstream), []).append(RepositoryReport())
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        key, conditions = repository_key(repository), None
-        if key in failures:
-            failure = failures[key]
-            ready = build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)
-            if failure is not None:
-                ready = build_ready(failure.reason, str(failure))
-            conditions = (ready, *((reports[key].as_condition(),) if key in reports else ()))
-        status = ListedRepositoryStatus(counts[key], conditions)
+        key = repository_key(repository)
+        reports = uses.get(key, ())
+        conditions = [it for it in build_repository_conditions(reports) if it.type == "Ready"]
+        conditions += [it.enforcement.as_condition() for it in reports if it.enforcement][:1]
+        status = ListedRepositoryStatus(counts[key], tuple(conditions) if reports else None)
         bodies.append({**body, "status": dump_view(status)})
     return bodies

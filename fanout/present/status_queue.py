@@ -19,12 +19,11 @@ from fanout.errors import Conflict, FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
-from fanout.present.declaration_error_conditions import with_errors
+from fanout.present.conditions import RepositoryReport, summarize_repositories
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
     find_conditions,
 )
-from fanout.present.pass_failures import build_unevaluated_status, with_failure
 from fanout.present.policy_entry import VariantEntry, walk_policy
 from fanout.present.policy_events import (
     find_changed_variants,
@@ -34,16 +33,17 @@ from fanout.present.policy_events import (
 from fanout.present.record_statuses import build_record_statuses
 from fanout.present.status_views import (
     VARIANT_KIND,
-    RepositoryReport,
     build_broken_status,
     build_orphan_status,
     build_policy_status,
     build_promotion_status,
     build_repository_status,
     build_stopped_status,
+    build_unevaluated_status,
     build_variant_status,
-    summarize_repositories,
     with_declaration,
+    with_errors,
+    with_failure,
 )
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests

@@ -4,7 +4,8 @@ All instants are from records and commits, or of the object itself. The clock is
 two processes that observe the same write the same bytes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,12 +15,13 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
-from fanout.api.results import Condition, Hold, build_ready, build_true
-from fanout.api.view_base import ConditionStatus, dump_view, dump_views
+from fanout.api.results import Condition, Hold, build_ready
+from fanout.api.view_base import dump_view, dump_views
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_wording import describe_hold
 from fanout.message_commands import MessageCommands, cluster_commands
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.written_objects import (
     PROGRESS_TYPES,
     ObjectName,
@@ -27,24 +29,23 @@ from fanout.plan.written_objects import (
     WrittenObject,
 )
 from fanout.present.conditions import (
+    RepositoryReport,
     add_progress,
     build_error_conditions,
     build_policy_conditions,
+    build_repository_conditions,
+    build_status_conditions,
     build_variant_conditions,
-    find_failed_variants,
-    find_refusals,
     has_unusable_repository,
 )
 from fanout.present.conflict_views import draft_time
-from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.object_views import build_stages
 from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
 from fanout.present.variant_content import build_content
 from fanout.present.view_meta import Plain, format_time, without_none
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.selection.policy_resolution import repository_key
-from fanout.values import Value, replace
+from fanout.values import replace
 
 VARIANT_KIND = "PackageVariant"
 
@@ -65,53 +66,17 @@ _MEANINGS: Mapping[str, str] = {it.value: it.meaning for it in Reason}
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RepositoryReport(Value):
-    """Findings of the pass over one policy about a repository that it uses."""
-
-    failure: FanoutError | None
-    enforcement: EnforcementReport | None
-
-
-def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, RepositoryReport]:
-    """Return the findings about a policy's repositories, by key of the Repository."""
-    uses: dict[str, RepositoryReport] = {}
-    upstream = policy_result.resolved_policy.upstream
-    # A policy that an error stopped may not have asked for its upstream.
-    if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
-        uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure, None)
-    refusals = find_refusals(policy_result)
-    for variant in policy_result.variants:
-        key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-        if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
-            reports = report_enforcement([variant])
-            state = variant.observed.repository_state
-            failure = state.failure or refusals.get(state.identity)
-            if key not in uses or reports or failure:
-                uses[key] = RepositoryReport(failure, reports[0] if reports else None)
-    return uses
-
-
 def build_repository_status(
     repository: Repository, uses: Iterable[RepositoryReport]
 ) -> WrittenObject:
     """Return a Repository with its status; `uses` are those of all policies."""
-    enforcement = None
-    conditions = [build_ready(Reason.UNUSED, wording.UNUSED, is_ready=True)]
-    for use in uses:
-        if use.failure is not None:
-            conditions = build_error_conditions(use.failure)
-            break
-        conditions = [build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)]
-        enforcement = enforcement or use.enforcement
-    if enforcement is not None:
-        conditions.append(enforcement.as_condition())
-    return _build_declared_status(repository, {"conditions": _complete(conditions, None)})
+    return _build_declared(repository, build_repository_conditions(uses))
 
 
 def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
     """Return a PromotionPolicy with its status: it is in force as soon as it is valid."""
     ready = build_ready(Reason.READY, wording.IN_FORCE, is_ready=True)
-    return _build_declared_status(promotion, {"conditions": _complete([ready], None)})
+    return _build_declared(promotion, [ready])
 
 
 def build_broken_status(
@@ -119,9 +84,53 @@ def build_broken_status(
 ) -> WrittenObject:
     """Return an object that is declared with errors, with all of them in its status."""
     ready = build_ready(Reason.INVALID_OBJECT, "\n".join(problems))
-    conditions = [ready, replace(ready, type="Stalled", status=ConditionStatus.TRUE)]
-    status = finish_status({"conditions": dump_views(conditions)}, name.namespace)
-    return WrittenObject(name, status, generation=metadata.get("generation") or 0)
+    conditions = add_progress([ready], has_failed=True)
+    return _build_object(name, conditions, generation=metadata.get("generation") or 0)
+
+
+def with_errors(item: WrittenObject, errors: Sequence[str]) -> WrittenObject:
+    """Return an object that is used although it has errors, which `fanout validate` reports.
+
+    It is stalled by them, and not ready. What the pass says comes first where it has stalled the
+    object already.
+    """
+    if not errors:
+        return item
+    by_type: dict[str, Plain] = {it["type"]: it for it in item.status["conditions"]}
+    sentences = "\n".join(errors)
+    invalid = {"reason": Reason.INVALID_OBJECT.value, "message": sentences}
+    ready, stalled = by_type["Ready"], by_type.get("Stalled")
+    if ready["status"] == "True":
+        ready = {"type": "Ready", "status": "False", **invalid}
+    if stalled is None:
+        stalled = {"type": "Stalled", "status": "True", **invalid}
+    else:
+        stalled = {**stalled, "message": f"{stalled['message']}\n{sentences}"}
+    return _with_progress(item, [ready, stalled])
+
+
+# While passes fail as a whole, for example because no record can be read, nothing is evaluated.
+# Policies and hand-written variants say why; everything else of a status, and the variants of
+# policies, stay as the last pass left them.
+
+
+def with_failure(item: WrittenObject, failure: FanoutError) -> WrittenObject:
+    """Return an object as the last pass saw it, which says why there are no passes now."""
+    stopped = _build_object(item.name, build_error_conditions(failure))
+    return _with_progress(item, stopped.status["conditions"])
+
+
+def build_unevaluated_status(declaration: KRMObject, failure: FanoutError) -> WrittenObject:
+    """Return a policy or hand-written variant that this process has not evaluated yet."""
+    stopped = _build_declared(declaration, build_error_conditions(failure))
+    is_variant = declaration.kind == VARIANT_KIND
+    return replace(stopped, defaults={"state": VariantState.HELD.value} if is_variant else {})
+
+
+def _with_progress(item: WrittenObject, progress: Iterable[Plain]) -> WrittenObject:
+    """Return the object with other conditions about its progress."""
+    others = (it for it in item.status["conditions"] if it["type"] not in PROGRESS_TYPES)
+    return replace(item, status={**item.status, "conditions": [*progress, *others]})
 
 
 def with_declaration(
@@ -141,44 +150,19 @@ def with_declaration(
 
 def build_policy_status(entry: PolicyEntry, problem: FanoutError | None = None) -> WrittenObject:
     """Return an UpstreamPolicy with its status; `problem`: one that all policies have."""
-    policy_result, decision = entry.result, entry.result.decision
-    policy = policy_result.resolved_policy.upstream_policy
+    decision = entry.result.decision
+    policy = entry.result.resolved_policy.upstream_policy
     assert policy is not None, "asked of policies only"
-    conditions = add_progress(
-        build_policy_conditions(entry),
-        has_failed=bool(
-            policy_result.resolved_policy.failures or find_failed_variants(policy_result)
-        )
-        or has_unusable_repository(policy_result.variants),
-    )
-    conditions += _build_suspension(decision.holds if decision else ())
-    if problem is not None:
-        conditions.append(build_true(problem.reason, str(problem)))
-    if outdated := policy_result.policy_state.outdated:
-        message = wording.describe_outdated_records(outdated)
-        conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
-    conditions.sort(key=lambda it: it.type not in PROGRESS_TYPES)
-    counts: dict[str, int] = {}
     stages = build_stages(entry)
+    counts: Counter[str] = Counter()
     for stage in stages:
-        for state, number in stage.status.counts.items():
-            counts[state] = counts.get(state, 0) + number
-    status = {
-        "conditions": _complete(conditions, None),
+        counts.update(stage.status.counts)
+    fields = {
         "stages": [{"name": it.spec.stage, **dump_view(it.status)} for it in stages],
-        "counts": counts,
+        "counts": dict(counts),
         "next": format_time(decision.next) if decision else None,
     }
-    return _build_declared_status(policy, without_none(status))
-
-
-def _build_suspension(holds: Iterable[Hold]) -> list[Condition]:
-    """Return the condition Suspended of a policy that its spec or a person suspends."""
-    return [
-        replace(build_true(Reason.SUSPENDED, describe_hold(it)), last_transition_time=it.since)
-        for it in holds
-        if it.reason == Reason.SUSPENDED
-    ][:1]
+    return _build_declared(policy, build_status_conditions(entry, problem), fields)
 
 
 def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> WrittenObject:
@@ -192,44 +176,56 @@ def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> Wr
         build_variant_conditions(policy_result, entry),
         has_failed=decision.state is VariantState.FAILED or has_unusable_repository([variant]),
     )
-    subject = published or (draft.trailers if draft is not None else None)
-    status = {
-        "conditions": _complete(conditions, since or _policy_time(policy_result)),
-        "state": decision.state.value,
-        "stage": variant.spec.stage or None,
-        "revision": subject.revision if subject is not None else None,
-        "digest": subject.digest if subject is not None else None,
-        "draft": None
-        if draft is None
-        else without_none(
+    fields = {
+        "draft": without_none(
             {
                 "revision": draft.trailers.revision or None,
                 "branch": observed.draft_ref.removeprefix("refs/heads/"),
                 "commit": draft.commit,
                 "tree": draft.tree,
             }
-        ),
-        "published": None
-        if published is None
-        else _build_published(published.revision, published.tag, published.merge),
-        "holds": dump_views(decision.holds[:MAX_HOLDS]),
-        "moreHolds": max(len(decision.holds) - MAX_HOLDS, 0),
+        )
+        if draft is not None
+        else None,
         "next": format_time(decision.next),
+        **_describe_variant(
+            decision.state, variant.spec.stage, published, draft and draft.trailers, decision.holds
+        ),
     }
+    since = since or _policy_time(policy_result)
     package_variant = policy_result.resolved_policy.package_variant
     if package_variant is not None:
-        return _build_declared_status(package_variant, without_none(status))
-    return WrittenObject(
-        ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name),
-        finish_status(without_none(status), variant.spec.namespace),
-        content=build_content(policy_result, variant),
-    )
+        return _build_declared(package_variant, conditions, fields, since)
+    name = ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name)
+    content = build_content(policy_result, variant)
+    return replace(_build_object(name, conditions, fields, since), content=content)
 
 
-def _build_published(revision: str, tag: str, commit: str) -> Plain:
-    return without_none(
-        {"revision": revision or None, "tag": tag or None, "commit": commit or None}
-    )
+def _describe_variant(
+    state: VariantState,
+    stage: str,
+    published: PublishedLine | None,
+    drafted: DraftTrailers | None,
+    holds: Sequence[Hold],
+) -> Plain:
+    subject = published or drafted
+    return {
+        "state": state.value,
+        "stage": stage or None,
+        "revision": subject.revision if subject is not None else None,
+        "digest": subject.digest if subject is not None else None,
+        "published": without_none(
+            {
+                "revision": published.revision or None,
+                "tag": published.tag or None,
+                "commit": published.merge or None,
+            }
+        )
+        if published is not None
+        else None,
+        "holds": dump_views(holds[:MAX_HOLDS]),
+        "moreHolds": max(len(holds) - MAX_HOLDS, 0),
+    }
 
 
 def _without_progress_of_others(policy_result: PolicyResult, entry: VariantEntry) -> VariantEntry:
@@ -256,11 +252,8 @@ def build_stopped_status(entry: PolicyEntry) -> WrittenObject:
     """Return a hand-written PackageVariant that an error stops, with its status."""
     package_variant = entry.result.resolved_policy.package_variant
     assert package_variant is not None, "asked of hand-written variants only"
-    status = {
-        "conditions": _complete(build_policy_conditions(entry), None),
-        "state": VariantState.HELD.value,
-    }
-    return _build_declared_status(package_variant, status)
+    state = {"state": VariantState.HELD.value}
+    return _build_declared(package_variant, build_policy_conditions(entry), state)
 
 
 def build_orphan_status(policy_result: PolicyResult, entry: OrphanEntry) -> WrittenObject:
@@ -270,45 +263,40 @@ def build_orphan_status(policy_result: PolicyResult, entry: OrphanEntry) -> Writ
     published = orphan.status_line.published if orphan.status_line is not None else None
     ready = build_ready(holds[0].reason if holds else Reason.TARGET_GONE, entry.failure.problem)
     since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
-    status = {
-        "conditions": _complete(add_progress([ready]), since),
-        "state": VariantState.HELD.value,
-        "stage": orphan.stage or None,
-        "revision": published.revision if published is not None else None,
-        "digest": published.digest if published is not None else None,
-        "published": None
-        if published is None
-        else _build_published(published.revision, published.tag, published.merge),
-        "holds": dump_views(holds[:MAX_HOLDS]),
-        "moreHolds": max(len(holds) - MAX_HOLDS, 0),
-    }
-    object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, orphan.name)
-    return WrittenObject(object_name, finish_status(without_none(status), object_name.namespace))
+    fields = _describe_variant(VariantState.HELD, orphan.stage, published, None, holds)
+    name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, orphan.name)
+    return _build_object(name, add_progress([ready]), fields, since)
 
 
-def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
+def _build_declared(
+    item: KRMObject,
+    conditions: Iterable[Condition],
+    fields: Plain | None = None,
+    since: datetime | None = None,
+) -> WrittenObject:
     meta = item.metadata
     name = ObjectName(item.kind, meta.namespace, meta.name)
-    return WrittenObject(
-        name, finish_status(status, meta.namespace), generation=meta.generation or 0
-    )
+    return _build_object(name, conditions, fields, since, meta.generation or 0)
 
 
-def _complete(conditions: Iterable[Condition], since: datetime | None) -> list[Plain]:
-    """Return the conditions as statuses have them.
+def _build_object(
+    name: ObjectName,
+    conditions: Iterable[Condition],
+    fields: Plain | None = None,
+    since: datetime | None = None,
+    generation: int | None = None,
+) -> WrittenObject:
+    """Return an object with its status: these conditions, and the fields that are known.
 
-    `since`: instant of those that have none of their own; None: it is on no record.
+    Messages have commands for people of the namespace, and all texts are within the bounds of the
+    schema. `since`: instant of conditions that have none of their own; None: it is on no record.
     """
-    return [
-        dump_view(
-            replace(
-                it,
-                last_transition_time=it.last_transition_time or since,
-                observed_generation=None,
-            )
-        )
+    shown = [
+        replace(it, last_transition_time=it.last_transition_time or since, observed_generation=None)
         for it in conditions
     ]
+    status = {"conditions": dump_views(shown), **without_none(fields or {})}
+    return WrittenObject(name, _limit(status, cluster_commands(name.namespace)), generation)
 
 
 def _policy_time(policy_result: PolicyResult) -> datetime | None:
@@ -317,12 +305,6 @@ def _policy_time(policy_result: PolicyResult) -> datetime | None:
     if policy is None:
         return None
     return policy.metadata.creation_timestamp or _UNKNOWN_TIME
-
-
-def finish_status(status: Plain, namespace: str) -> Plain:
-    """Return a status with commands for people of the namespace, within the schema's bounds."""
-    finished: Plain = _limit(status, cluster_commands(namespace))
-    return finished
 
 
 def _limit(value: Any, commands: MessageCommands) -> Any:

@@ -14,7 +14,6 @@ RESTORER_OF_OBJECTS = "nobody (opens automatically), or whoever restores the obj
 OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
-ANSWERED = "the repository could be listed"
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_RESTORATION = "restore the branch"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
@@ -57,7 +56,6 @@ UNDECLARED_REMEDY = (
 UNREADABLE_DECLARATION_REMEDY = "correct it; `fanout validate` reports every error"
 UNREAD_REMEDY = "correct the file, or have an administrator grant the right to read it"
 BROKEN_REPOSITORY_REMEDY = "run `fanout validate`, and correct its errors"
-UNUSED = "no policy that can be evaluated uses the repository"
 UNKNOWN_REPOSITORY_REMEDY = "create it, or add the namespace to its spec.allowedNamespaces"
 
 
