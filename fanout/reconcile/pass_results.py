@@ -3,12 +3,14 @@
 All commands and the log read them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from operator import itemgetter
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
@@ -23,7 +25,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.other_requests import OtherStatus
@@ -98,7 +99,21 @@ class PolicyResult(Value, kw_only=True):
     @property
     def unwritten_traces(self) -> tuple[PassProblem, ...]:
         """Repositories that could not take the trace of a record."""
-        return tuple(_find_unwritten_traces(self))
+        return tuple(
+            PassProblem(
+                policy=self.title,
+                subject=it.state.remote.url,
+                reason=str(error.reason),
+                message=f"record {it.trace.record} counts, but {it.state.remote.url} does not name"
+                f" it yet, by which restored records are noticed ({error}); the next pass tries"
+                " again",
+                noun="repository",
+                failed=False,
+            )
+            for it in self.traces
+            if (error := self.trace_errors.get(it.state.remote.key, it.state.failure)) is not None
+            and it.trace is not None
+        )
 
     @property
     def records(self) -> tuple[RecordEntry, ...]:
@@ -303,6 +318,16 @@ def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:
     return problems
 
 
+def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:
+    return PassProblem(
+        policy=policy_result.title,
+        subject="",
+        reason=str(error.reason),
+        message=str(error),
+        noun="policy",
+    )
+
+
 def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     problem = partial(PassProblem, policy=policy_result.title)
     if policy_result.error is not None:
@@ -329,100 +354,56 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     yield from policy_result.unwritten_traces
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
-    observed_variants = [it.selected.observed for it in policy_result.variants]
-    for repository, sentence in find_lost_renderings(observed_variants):
-        yield problem(
-            subject=repository,
-            reason=str(Reason.BASE_MISSING),
-            message=sentence,
-            noun="repository",
-            failed=False,
-            again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
-        )
-    forge_variants = [it for it in observed_variants if it.repository_state.forge is not None]
-    yield from _find_forge_failures(policy_result, forge_variants)
-    yield from _find_foreign_requests(policy_result, forge_variants)
-    undecided_conflicts = policy_result.undecided_conflicts
+    yield from _find_repository_problems(policy_result)
+    undecided = policy_result.undecided_conflicts
     problems = [
         (variant.spec.target, it)
         for variant in policy_result.variants
         for it in _find_variant_problems(
-            policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
+            policy_result, variant, undecided.get(variant.spec.name, 0)
         )
     ]
     target_names = policy_result.target_names if problems else {}
     yield from (replace(it, target_name=target_names[target]) for target, it in problems)
 
 
-def _find_unwritten_traces(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    """Yield the repositories that could not take the trace of a record."""
-    for write in policy_result.traces:
-        remote = write.state.remote
-        error = policy_result.trace_errors.get(remote.key, write.state.failure)
-        if error is not None and write.trace is not None:
-            yield PassProblem(
-                policy=policy_result.title,
-                subject=remote.url,
-                reason=str(error.reason),
-                message=wording.describe_unwritten_trace(write.trace.record, remote.url, error),
-                noun="repository",
-                failed=False,
-            )
-
-
-def _find_forge_failures(
-    policy_result: PolicyResult, variants: Iterable[ObservedVariant]
-) -> Iterator[PassProblem]:
-    """Yield the repositories whose forge cannot be asked; one that takes no more calls only waits.
-
-    All their pull requests stay as they are, whatever the gates say of the variants.
-    """
-    failures = {
-        state.identity: (it.spec.repository, state.forge.failure)
+def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
+    problem = partial(PassProblem, policy=policy_result.title, noun="repository", failed=False)
+    variants = [it.selected.observed for it in policy_result.variants]
+    for repository, sentence in find_lost_renderings(variants):
+        yield problem(
+            subject=repository,
+            reason=str(Reason.BASE_MISSING),
+            message=sentence,
+            again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
+        )
+    forges = [
+        (it, state, state.forge)
         for it in variants
         if (state := it.repository_state).forge is not None
-        and state.forge.failure is not None
-        and state.failure is None
+    ]
+    failures = {
+        state.identity: (it.spec.repository, forge.failure)
+        for it, state, forge in forges
+        if forge.failure is not None and state.failure is None
     }
     for _, (repository, failure) in sorted(failures.items()):
+        # All pull requests of a forge that cannot be asked stay as they are, whatever the gates say
+        # of the variants. One that takes no more calls only waits.
         if not isinstance(failure, RateLimited):
-            yield PassProblem(
-                policy=policy_result.title,
-                subject=repository,
-                reason=str(failure.reason),
-                message=str(failure),
-                noun="repository",
-            )
-
-
-def _find_foreign_requests(
-    policy_result: PolicyResult, variants: Iterable[ObservedVariant]
-) -> Iterator[PassProblem]:
-    """Yield the pull requests that somebody else opened from branches of the policy's drafts."""
-    heads = {(it.repository_state.identity, it.draft_ref): it for it in variants}
-    for (_, head_ref), observed in sorted(heads.items()):
-        forge = observed.repository_state.forge
-        for request in forge.foreign_requests.get(head_ref, ()) if forge is not None else ():
-            yield PassProblem(
-                policy=policy_result.title,
-                subject=observed.spec.repository,
+            reason = str(failure.reason)
+            yield problem(subject=repository, reason=reason, message=str(failure), failed=True)
+    # Somebody else opened pull requests from branches of the policy's drafts.
+    heads = {(state.identity, it.draft_ref): (it, forge) for it, state, forge in forges}
+    for (_, head_ref), (it, forge) in sorted(heads.items(), key=itemgetter(0)):
+        for request in forge.foreign_requests.get(head_ref, ()):
+            yield problem(
+                subject=it.spec.repository,
                 reason=str(Reason.REQUEST_FOREIGN),
                 message=wording.describe_foreign_request(
                     request.number, request.base_branch, request.head_branch
                 ),
-                noun="repository",
-                failed=False,
             )
-
-
-def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:
-    return PassProblem(
-        policy=policy_result.title,
-        subject="",
-        reason=str(error.reason),
-        message=str(error),
-        noun="policy",
-    )
 
 
 def _find_variant_problems(
@@ -480,25 +461,24 @@ def _build_problem(
 
 
 def _build_conflict_problem(
-    policy_result: PolicyResult, variant: RenderedVariant, conflict_count: int
+    policy_result: PolicyResult, variant: RenderedVariant, undecided: int
 ) -> PassProblem:
     """Build the problem of a draft's merge conflicts: in full when written, then short."""
-    spec, reminder = variant.spec, ""
-    if spec.name in policy_result.publishing:
-        sentence = wording.describe_accepted_conflicts(conflict_count)
+    spec, policy, reminder = variant.spec, policy_result.resolved_policy.name, ""
+    number = pluralize(undecided, "undecided merge conflict")
+    is_accepted = spec.name in policy_result.publishing
+    if is_accepted:
+        sentence = wording.describe_accepted_conflicts(undecided)
     else:
-        sentence = wording.describe_open_conflicts(
-            conflict_count, policy_result.resolved_policy.name, spec.name
+        sentence = (
+            f"{number} in its draft; run `fanout diff {spec.name} --three-way`, then commit a fix"
+            f" to the draft or run `fanout resolve {policy} --variant {spec.name} --reason WHY`"
         )
         if variant.merged is None:
-            parts = (
-                (policy_result.resolved_policy.name, spec.stage, spec.name)
-                if spec.policy
-                else (spec.name,)
-            )
-            reminder = wording.remind_open_conflicts(conflict_count, "/".join(parts))
+            subject = f"{policy}/{spec.stage}/{spec.name}" if spec.policy else spec.name
+            reminder = f"{number}; run `fanout explain {subject}`"
     problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
-    return replace(problem, accepted=spec.name in policy_result.publishing)
+    return replace(problem, accepted=is_accepted)
 
 
 def _find_hold(decision: VariantEvaluation) -> Hold | None:

@@ -125,20 +125,6 @@ def remind_lost_renderings(policy: str) -> str:
     return f"the vendor branch lacks published packages; run `fanout explain {policy}`"
 
 
-def describe_open_conflicts(number: int, policy: str, variant: str) -> str:
-    """Describe merge conflicts in a draft that nobody has decided."""
-    return (
-        f"{pluralize(number, 'undecided merge conflict')} in its draft; run"
-        f" `fanout diff {variant} --three-way`, then commit a fix to the draft or run"
-        f" `fanout resolve {policy} --variant {variant} --reason WHY`"
-    )
-
-
-def remind_open_conflicts(number: int, subject: str) -> str:
-    """Describe the same in one line; `subject` is the argument of `fanout explain`."""
-    return f"{pluralize(number, 'undecided merge conflict')}; run `fanout explain {subject}`"
-
-
 def describe_accepted_conflicts(number: int) -> str:
     """Describe a draft that is published with its merge conflicts."""
     return (
@@ -382,14 +368,6 @@ def describe_lost_trace(record: str, url: str) -> str:
     return (
         f"record {record} stopped something and is named in {url}, but it is not on record: the"
         " records were reset to an older state"
-    )
-
-
-def describe_unwritten_trace(record: str, url: str, error: object) -> str:
-    """Describe a record that a repository does not name yet."""
-    return (
-        f"record {record} counts, but {url} does not name it yet, by which restored records are"
-        f" noticed ({error}); the next pass tries again"
     )
 
 

@@ -37,11 +37,6 @@ SENTENCES = [
       " again from a clone that has it")),
     (wording.remind_lost_renderings("web"),
      "the vendor branch lacks published packages; run `fanout explain web`"),
-    (wording.describe_open_conflicts(1, "web", "ams"),
-     ("1 undecided merge conflict in its draft; run `fanout diff ams --three-way`, then commit a"
-      " fix to the draft or run `fanout resolve web --variant ams --reason WHY`")),
-    (wording.remind_open_conflicts(2, "web/dev/ams"),
-     "2 undecided merge conflicts; run `fanout explain web/dev/ams`"),
     (wording.describe_accepted_conflicts(1),
      "its draft is published with 1 merge conflict that a person accepted"),
     # Tags and repositories.
