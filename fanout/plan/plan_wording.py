@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.plan.observation.observed_request import RequestState
 
 ADMINISTRATOR = "an administrator"
@@ -226,8 +226,7 @@ def describe_missing_branch(
     if default_branch:
         return f"{missing}; its default branch is {default_branch}: {remedy}"
     if others:
-        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-        return f"{missing}, but {', '.join(others[:3])}{more}: {remedy}"
+        return f"{missing}, but {list_first(others, 3)}: {remedy}"
     return f"{missing}; push a first commit to it"
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Condition, Hold, build_ready, build_true
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.api.view_base import ConditionStatus, label_verdict
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
@@ -221,10 +221,10 @@ def _build_readiness(entry: PolicyEntry) -> Condition:
         return build_ready(reason, f"{failed}{detail}; {ready_sentence}")
     undrafted = [(it, hold) for it in decisions if (hold := _find_undrafted_hold(it)) is not None]
     if undrafted:
-        variant_decision, hold = undrafted[0]
-        others = f" and {len(undrafted) - 1} more" if len(undrafted) > 1 else ""
-        undone = f"no draft can be made of the changed inputs of {variant_decision.name}{others}"
-        return build_ready(hold.reason, f"{undone}: {describe_hold(hold)}; {ready_sentence}")
+        _, hold = undrafted[0]
+        names = list_first([it.name for it, _ in undrafted], 1)
+        undone = f"no draft can be made of the changed inputs of {names}: {describe_hold(hold)}"
+        return build_ready(hold.reason, f"{undone}; {ready_sentence}")
     if unreadable := _find_unreadable(policy_result.variants):
         variant, failure = unreadable[0]
         hold = unreadable_repository_hold(failure, "")

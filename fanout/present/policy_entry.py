@@ -108,6 +108,19 @@ class PolicyEntry(Value):
         """All variants in the order of tables: by stage, those in no stage last."""
         return (*(it for stage in self.stages for it in stage.variants), *self.in_no_stage)
 
+    @property
+    def display_names(self) -> Mapping[str, str]:
+        """Short names of variants by their names, and of failed targets by their keys.
+
+        Commands accept them. A variant written by hand has a name that a person chose.
+        """
+        by_hand = self.result.resolved_policy.upstream_policy is None
+        names = dict(self.target_names)
+        for entry in self.variants:
+            name = entry.variant.spec.name
+            names[name] = name if by_hand else entry.target_name
+        return names
+
     def find_stage(self, name: str) -> StageEntry:
         """Return the stage of this name. Raises StopIteration if the policy does not have it."""
         return next(it for it in self.stages if it.name == name)

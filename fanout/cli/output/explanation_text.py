@@ -9,15 +9,13 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import (
     Blocker,
     ExplainedConflict,
-    ExplanationNote,
     ExplanationSpec,
     ExplanationStatus,
     ExplanationView,
 )
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.output.text_layout import format_until, wrap_command, wrap_rows, wrap_text
 from fanout.message_commands import MessageCommands
-from fanout.present.explanation.display_names import format_display_names
 from fanout.present.explanation.fleet_status import list_blockers
 from fanout.present.explanation.policy_explanation import list_commands
 from fanout.present.explanation.unblock_commands import AFTER_OTHERS
@@ -25,6 +23,7 @@ from fanout.values import Value
 
 _INDENT = "  "
 _MAX_CONFLICTS = 10  # listed of a policy or stage
+_MAX_NAMED = 3  # variants named in one line
 _COLORS = {
     **dict.fromkeys(("Ready", "Passed"), "green"),
     **dict.fromkeys(("Failed", "Halted", "Stopped", "Stuck"), "red"),
@@ -76,7 +75,10 @@ def format_explanation(
         yield from _format_section("Pull requests:", request_rows, layout)
     yield from _format_conflicts(status.conflicts, names, layout)
     if status.notes:
-        note_rows = [[it.reason, _describe_note(it)] for it in status.notes]
+        note_rows = [
+            [it.reason, f"{it.message}{f' until {format_instant(it.until)}' if it.until else ''}"]
+            for it in status.notes
+        ]
         yield from _format_section("Notes:", note_rows, layout)
     yield from format_commands(commands.complete_all(list_commands(status)), layout)
     yield from _format_moving(status.moving, names, layout)
@@ -137,27 +139,20 @@ def describe_briefly(
 
 
 def _format_subject(
-    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str], limit: int = 3
+    blocker: Blocker,
+    explanation: ExplanationView,
+    names: Mapping[str, str],
+    limit: int = _MAX_NAMED,
 ) -> str:
     """Return the blocked variants before their sentence; of several the first `limit` by name."""
     shown = [names.get(it, it) for it in blocker.variants]
     if len(shown) > 1:
-        listed = f" ({format_display_names(shown, limit)})" if limit else ""
+        listed = f" ({list_first(shown, limit)})" if limit else ""
         return f"{pluralize(len(shown), blocker.noun)}{listed}: "
-    is_needed = (
-        len(shown) == 1 and not explanation.spec.variant and not _is_named(blocker, shown[0])
-    )
-    return f"{shown[0]}: " if is_needed else ""
-
-
-def _is_named(blocker: Blocker, shown: str) -> bool:
-    """Return whether the sentence names its only variant."""
-    return blocker.variants[0] in blocker.message or f"{shown} " in f"{blocker.message} "
-
-
-def _describe_note(note: ExplanationNote) -> str:
-    until = f" until {format_instant(note.until)}" if note.until else ""
-    return f"{note.message}{until}"
+    if not shown or explanation.spec.variant:
+        return ""
+    is_named = blocker.variants[0] in blocker.message or f"{shown[0]} " in f"{blocker.message} "
+    return "" if is_named else f"{shown[0]}: "
 
 
 def _format_conflicts(
@@ -190,7 +185,7 @@ def _format_moving(
     moving: Sequence[str], names: Mapping[str, str], layout: ExplanationLayout
 ) -> Iterator[str]:
     if moving:
-        shown = format_display_names([names.get(it, it) for it in moving])
+        shown = list_first([names.get(it, it) for it in moving], _MAX_NAMED)
         yield from wrap_text(f"The next sweep continues with {shown}.", layout.width)
 
 
@@ -213,7 +208,7 @@ def format_fleet(
     """
     statuses = [it.status for it in explanations]
     total, ready = sum(it.variants for it in statuses), sum(it.ready for it in statuses)
-    policies = f"{len(explanations)} {'policy' if len(explanations) == 1 else 'policies'}"
+    policies = pluralize(len(explanations), "policy")
     headline = f"Fleet: {policies}, {ready} of {pluralize(total, 'variant')} ready"
     yield from (layout.paint(it, bold=True) for it in wrap_text(headline, layout.width))
     blockers = list_blockers(explanations)

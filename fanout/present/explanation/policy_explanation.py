@@ -27,7 +27,6 @@ from fanout.present.explanation.blockers import (
     select_blockers,
     sort_by_urgency,
 )
-from fanout.present.explanation.display_names import build_display_names
 from fanout.present.explanation.explanation_notes import (
     build_notes,
     list_conflicts,
@@ -59,7 +58,7 @@ class PolicyExplainer:
         namespace = policy.namespace if policy.name in shared_names else ""
         self.item = item
         self.entry = walk_policy(item)
-        self.names = build_display_names(self.entry)
+        self.names = self.entry.display_names
         blockers = find_blockers(item, problems)
         self.fix_count = sum(it.needs_fix for it in problems)
         self.commands = commands or MessageCommands()

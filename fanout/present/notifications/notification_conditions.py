@@ -7,7 +7,7 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
 from fanout.api.results import StageResult
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
     VariantEvaluation,
@@ -106,8 +106,7 @@ def describe_transition(
     """
     sentence = _word_transition(event, revision, stage, len(variants))
     if variants:
-        others = f" and {len(variants) - 1} more" if len(variants) > 1 else ""
-        sentence = f"{sentence} ({variants[0]}{others})"
+        sentence = f"{sentence} ({list_first(variants, 1)})"
     # A hold says again which stage is halted.
     detail = detail.partition(_IS_HALTED)[2] or detail
     return f"{sentence}: {detail}" if detail else sentence
