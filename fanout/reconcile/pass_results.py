@@ -13,7 +13,7 @@ from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
@@ -283,7 +283,16 @@ class PassReport(Value):
         Problems of other variants count only if they failed, be it in a check. A lost or moved
         tag does not count where the pass replaced the publication that it belonged to.
         """
-        relevant_variants = {*variants, *self._failed_variants()}
+        relevant_variants = {
+            *variants,
+            *(
+                name
+                for item in self.pass_plan.policies
+                if item.decision is not None
+                for name, evaluation in item.decision.variants.items()
+                if evaluation.state is VariantState.FAILED  # by its checks or deadlines
+            ),
+        }
         replaced = {
             it.action.variant
             for it in self.outcomes
@@ -296,14 +305,6 @@ class PassReport(Value):
             if it.subject not in replaced or it.reason not in _TAG_REASONS
         )
         return len(self.failed_outcomes) + problem_count
-
-    def _failed_variants(self) -> Iterator[str]:
-        """Yield the variants that failed at their candidate, by their checks or deadlines."""
-        for policy_result in self.pass_plan.policies:
-            if policy_result.decision is not None:
-                for name, evaluation in policy_result.decision.variants.items():
-                    if evaluation.state is VariantState.FAILED:
-                        yield name
 
 
 _LATER_REASONS = (Reason.FORGE_REFUSES, Reason.RATE_LIMITED)
@@ -416,7 +417,15 @@ def _find_variant_problems(
     problem = partial(_build_problem, policy_result, variant)
     observed, failure, name = variant.observed, variant.render_failure, variant.spec.name
     decision = policy_result.decision.variants.get(name) if policy_result.decision else None
-    hold = _find_hold(decision) if decision else None
+    # That of a held variant; in other states, the one that a person must fix.
+    hold = next(
+        (
+            it
+            for it in (decision.holds if decision else ())
+            if (decision and decision.state is VariantState.HELD) or it.reason in NEEDS_REPAIR
+        ),
+        None,
+    )
     if failure is not None:
         yield problem(failure.reason, str(failure), failed=True)
     elif observed.obstacle is not None:
@@ -479,16 +488,6 @@ def _build_conflict_problem(
             reminder = f"{number}; run `fanout explain {subject}`"
     problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
     return replace(problem, accepted=is_accepted)
-
-
-def _find_hold(decision: VariantEvaluation) -> Hold | None:
-    """Return the hold of a held variant; in other states, the hold that a person must fix."""
-    if decision.state is VariantState.HELD:
-        return next(iter(decision.holds), None)
-    for hold in decision.holds:
-        if hold.reason in NEEDS_REPAIR:
-            return hold
-    return None
 
 
 def _count_undecided(variant: RenderedVariant, open_conflicts: int) -> int:

@@ -101,9 +101,11 @@ class Notifier:
             conditions = dict(state.conditions)
             covered = set()
             for item in report.pass_plan.policies:
-                subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
-                covered.add(subject)
-                key, current = _key_of(item), find_conditions(item)
+                covered.add(PassSubject(item.resolved_policy.namespace, item.resolved_policy.name))
+                # A variant that is written by hand may have the same name.
+                is_policy = item.resolved_policy.upstream_policy is not None
+                key = f"{'policy' if is_policy else 'variant'} {item.title}"
+                current = find_conditions(item)
                 earlier = conditions.get(key, frozenset())
                 if state.is_complete or key in conditions:
                     began = {it: text for it, text in current.items() if it not in earlier}
@@ -127,10 +129,19 @@ class Notifier:
     def deliver(self, now: datetime) -> Delivery:
         """Send what waits to addresses that are not paused. Takes seconds at most."""
         with self._lock:
-            self._forget_old(now)
-            state = self._state
+            self._drop(it for it in self._state.waiting if now - it.at > MAX_AGE)
+            kept = tuple(it for it in self._state.waiting if now - it.at <= MAX_AGE)
+            state = self._state = replace(self._state, waiting=kept)
         batches = _select_due(state, now)
-        results = self._sender.send([self._build_batch(it, due) for it, due in batches.items()])
+        results = self._sender.send(
+            [
+                EventBatch(
+                    target.url, target.secret_ref.name, tuple(it.body.encode() for it in due)
+                )
+                for name, due in batches.items()
+                for target in (self._targets[name],)
+            ]
+        )
         outcomes = dict(zip(batches, results, strict=True))
         with self._lock:
             for name, result in outcomes.items():
@@ -159,10 +170,6 @@ class Notifier:
                 if target.covers(transition.event, namespace, name):
                     yield WaitingEvent(target.name, now, body)
 
-    def _build_batch(self, name: str, due: Sequence[WaitingEvent]) -> EventBatch:
-        target = self._targets[name]
-        return EventBatch(target.url, target.secret_ref.name, tuple(it.body.encode() for it in due))
-
     def _settle(
         self, name: str, due: Sequence[WaitingEvent], result: BatchResult, now: datetime
     ) -> None:
@@ -181,11 +188,6 @@ class Notifier:
             refused = due[result.delivered]
             waiting = [it for it in waiting if it is not refused] + [refused]
         self._state = replace(self._state, waiting=tuple(waiting), pauses=pauses)
-
-    def _forget_old(self, now: datetime) -> None:
-        self._drop(it for it in self._state.waiting if now - it.at > MAX_AGE)
-        kept = tuple(it for it in self._state.waiting if now - it.at <= MAX_AGE)
-        self._state = replace(self._state, waiting=kept)
 
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:
@@ -231,13 +233,6 @@ def build_event(
         "datacontenttype": "application/json",
         "data": {name: value for name, value in facts.items() if value},
     }
-
-
-def _key_of(item: PolicyResult) -> str:
-    """Return the key of a policy; a variant that is written by hand may have the same name."""
-    policy = item.resolved_policy
-    kind = "policy" if policy.upstream_policy is not None else "variant"
-    return f"{kind} {policy.namespace}/{policy.name}"
 
 
 def _select_due(state: OutboxState, now: datetime) -> dict[str, list[WaitingEvent]]:
