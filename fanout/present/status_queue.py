@@ -114,8 +114,15 @@ class StatusBatch(Value, kw_only=True):
         `records`: names of the objects of records, by uid. `has_result`: whether a policy still
         has a result, asked for each of its variants; those of others would be created again.
         """
-        positions = self._find_positions()
-        for item in chain(self._list_all(has_result), self._list_records(records)):
+        pairs = (*self.declared.positions.items(), *self.declared.broken)
+        positions = {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
+        # Of records of policies that the pass did not change itself.
+        of_records = [
+            build_record_statuses(it.result, records, it.includes)
+            for it in self.policies
+            if records
+        ]
+        for item in chain(self._list_all(has_result), *of_records):
             position = positions.get(item.name) if item.content is None else None
             if position is None:
                 yield item
@@ -137,11 +144,6 @@ class StatusBatch(Value, kw_only=True):
         annotations = position.value["metadata"].get("annotations") or {}
         return str(annotations.get(Label.REQUESTED_AT, ""))
 
-    def _find_positions(self) -> Mapping[ObjectName, ObjectPosition]:
-        """Return the positions of all objects of fanout, by name."""
-        pairs = (*self.declared.positions.items(), *self.declared.broken)
-        return {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
-
     def _list_all(self, has_result: Callable[[PolicyKey], bool]) -> Iterator[WrittenObject]:
         if self.failure is not None:
             yield from (build_unevaluated_status(it, self.failure) for it in self.unevaluated)
@@ -161,7 +163,10 @@ class StatusBatch(Value, kw_only=True):
                 yield self._add_failure(build_stopped_status(policy))
             for entry in policy.rows:
                 if item.includes(entry.variant.spec.name):
-                    (urgent if _is_urgent(entry) else plain).append((result, entry))
+                    is_urgent = entry.shown.state in _URGENT_STATES or any(
+                        it.reason in NEEDS_REPAIR for it in entry.shown.holds
+                    )
+                    (urgent if is_urgent else plain).append((result, entry))
         for result, entry in (*urgent, *plain):
             if not has_result(result.resolved_policy.key):
                 continue
@@ -177,11 +182,6 @@ class StatusBatch(Value, kw_only=True):
         """Policies and hand-written variants of which there is no result yet."""
         declarations = (*self.declared.policies, *self.declared.variants)
         return (it for it in declarations if _key_of(it) not in self.evaluated)
-
-    def _list_records(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
-        """Yield the objects of the records of policies that the pass did not change itself."""
-        for item in self.policies if records else ():
-            yield from build_record_statuses(item.result, records, item.includes)
 
     def _list_others(self) -> Iterator[WrittenObject]:
         """Yield Repositories, PromotionPolicies, and what is declared with errors."""
@@ -415,13 +415,6 @@ def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:
 def _key_of(declaration: KRMObject) -> PolicyKey:
     meta = declaration.metadata
     return meta.namespace, meta.name, isinstance(declaration, UpstreamPolicy)
-
-
-def _is_urgent(entry: VariantEntry) -> bool:
-    decision = entry.shown
-    return decision.state in _URGENT_STATES or any(
-        it.reason in NEEDS_REPAIR for it in decision.holds
-    )
 
 
 def _build_keeper(result: PolicyResult) -> Callable[[str], bool]:

@@ -5,7 +5,8 @@ and problems that differ only in the names of their variant are one blocker.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
 
 from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
@@ -36,29 +37,15 @@ _PROMOTION_NEEDED = frozenset({Reason.AUTOMATION_OFF, Reason.WOULD_GO_BACK})
 _LISTED_ELSEWHERE = frozenset({Reason.STUCK, Reason.STARVING})
 
 
-@dataclass(slots=True)
-class _BlockerGroup:
-    """Blocker under construction, and the names and stages of what it blocks."""
+class _BlockedPart(NamedTuple):
+    """Hold of a policy, a stage or a variant, and who can end it."""
 
-    blocker: Blocker
-    stages: set[str] = field(default_factory=set)
-    names: list[str] = field(default_factory=list)
-
-    def add(self, name: str, hold: Hold, *, needs_person: bool, failed: bool = False) -> None:
-        if name and (not self.names or self.names[-1] != name):
-            self.names.append(name)
-        blocker = self.blocker
-        self.blocker = replace(
-            blocker,
-            since=min(filter(None, (blocker.since, hold.since)), default=None),
-            until=min(filter(None, (blocker.until, hold.until)), default=None),
-            needs_person=blocker.needs_person or needs_person,
-            failed=blocker.failed or failed,
-        )
-
-    def build(self) -> Blocker:
-        stage = self.blocker.stage or (next(iter(self.stages)) if len(self.stages) == 1 else "")
-        return replace(self.blocker, stage=stage, variants=tuple(self.names))
+    hold: Hold
+    stage: str
+    name: str  # of the variant; "" for a policy or a stage
+    needs_person: bool
+    failed: bool
+    noun: str  # of the name
 
 
 class _BlockerGroups:
@@ -66,10 +53,11 @@ class _BlockerGroups:
 
     def __init__(self, variants: Iterable[RenderedVariant]) -> None:
         self._variants = {it.spec.name: it for it in variants}
-        self._groups: dict[tuple[str, str, str, str], _BlockerGroup] = {}
+        # By stage and revision that all have, reason, and sentence without names.
+        self._groups: dict[tuple[str, str, str, str], list[_BlockedPart]] = {}
         # Variants share the hold objects of their stage; the text of one is read only once. The
-        # hold is kept beside its group, so that no other object gets its id.
-        self._by_hold: dict[tuple[int, str], tuple[Hold, _BlockerGroup]] = {}
+        # hold is kept in its group, so that no other object gets its id.
+        self._by_hold: dict[tuple[int, str], list[_BlockedPart]] = {}
 
     def add(
         self,
@@ -82,49 +70,47 @@ class _BlockerGroups:
         failed: bool = False,
     ) -> None:
         """Add a hold of a policy, of a stage or, with `name`, of a variant."""
-        _, group = self._by_hold.get((id(hold), stage), (hold, None))
-        if group is None:
-            group = self._find_group(hold, stage, name, revision)
-            self._by_hold[id(hold), stage] = (hold, group)
-        group.stages.add(stage)
-        group.add(name, hold, needs_person=needs_person, failed=failed)
+        if (id(hold), stage) not in self._by_hold:
+            self._by_hold[id(hold), stage] = self._find_group(hold, stage, name, revision)
+        part = _BlockedPart(hold, stage, name, needs_person, failed, "variant")
+        self._by_hold[id(hold), stage].append(part)
 
     def add_problem(self, problem: PassProblem, stage: str, *, needs_person: bool) -> None:
         """Add a problem; variants of several stages have some together, such as a lost tag."""
-        hold = Hold(problem.reason, problem.message)
-        group = self._find_group(hold, "", problem.subject, "")
-        group.blocker = replace(group.blocker, noun=problem.noun)
-        group.stages.add(stage)
-        group.add(problem.subject, hold, needs_person=needs_person, failed=problem.failed)
+        hold, name = Hold(problem.reason, problem.message), problem.subject
+        part = _BlockedPart(hold, stage, name, needs_person, problem.failed, problem.noun)
+        self._find_group(hold, "", name, "").append(part)
 
-    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> _BlockerGroup:
-        key = (stage, revision, str(hold.reason), self._anonymize(hold, name))
-        if key not in self._groups:
-            blocker = Blocker(
-                str(hold.reason), hold.message, hold.who, stage=stage, revision=revision
-            )
-            self._groups[key] = _BlockerGroup(blocker)
-        return self._groups[key]
-
-    def mark_halts(self, failed_stages: Collection[str]) -> None:
-        """Let a person end the halts of other stages: what failed there has left the revision."""
-        for group in self._groups.values():
-            blocker = group.blocker
-            if blocker.reason == Reason.HALTED and group.stages.isdisjoint(failed_stages):
-                group.blocker = replace(blocker, needs_person=True)
-
-    def build(self) -> tuple[Blocker, ...]:
-        return tuple(group.build() for group in self._groups.values())
-
-    def _anonymize(self, hold: Hold, name: str) -> str:
-        """Return the sentence without the names of its variant and without its instants."""
+    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> list[_BlockedPart]:
+        """Return the group of a hold, by its sentence without names of its variant and instants."""
         shape = hold.message
         instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
         variant = self._variants.get(name)
         names = _names_of(variant) if variant is not None else (name,) if name else ()
         for text in (*names, *instants):
             shape = shape.replace(text, "\0")
-        return shape
+        return self._groups.setdefault((stage, revision, str(hold.reason), shape), [])
+
+    def build(self, failed_stages: Collection[str] = ()) -> Iterator[Blocker]:
+        """Yield the blockers; `failed_stages`: those with failed variants."""
+        for (stage, revision, reason, _), parts in self._groups.items():
+            stages = {it.stage for it in parts}
+            first = parts[0].hold
+            # Where nothing has failed, what failed has left the revision: a person ends the halt.
+            is_left = reason == Reason.HALTED and stages.isdisjoint(failed_stages)
+            yield Blocker(
+                reason,
+                first.message,
+                first.who,
+                min((it.hold.since for it in parts if it.hold.since), default=None),
+                min((it.hold.until for it in parts if it.hold.until), default=None),
+                stage=stage or (stages.pop() if len(stages) == 1 else ""),
+                variants=tuple(name for name, _ in groupby(it.name for it in parts if it.name)),
+                revision=revision,
+                needs_person=is_left or any(it.needs_person for it in parts),
+                failed=any(it.failed for it in parts),
+                noun=parts[-1].noun,
+            )
 
 
 def _names_of(variant: RenderedVariant) -> tuple[str, ...]:
@@ -149,7 +135,7 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     decision = item.decision
     if item.error is not None or decision is None:
         _add_problems(groups, problems, {}, {})
-        return groups.build()
+        return tuple(groups.build())
     reasons_by_stage: dict[str, set[str]] = {}
     reasons_by_variant: dict[str, set[str]] = {}
     for evaluation in decision.variants.values():
@@ -170,7 +156,13 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
     shared = {(str(it.reason), it.message) for it in decision.holds}
     conflicts = item.undecided_conflicts
-    problems = [_shorten_conflict(it, conflicts) for it in problems]
+    # An explanation has the remedy of a merge conflict as commands.
+    problems = [
+        replace(it, message=f"{pluralize(number, 'undecided merge conflict')} in its draft")
+        if it.reason == Reason.MERGE_CONFLICT and (number := conflicts.get(it.subject))
+        else it
+        for it in problems
+    ]
     # An obstacle is a hold of the gates and a failure of the pass.
     failures = frozenset((it.subject, it.reason) for it in problems if it.failed)
     for evaluation in decision.variants.values():
@@ -178,11 +170,11 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         _add_variant_holds(groups, evaluation, reasons, shared, failures)
     stages = {it.spec.name: it.spec.stage for it in item.variants}
     _add_problems(groups, problems, stages, reasons_by_variant)
-    groups.mark_halts(
-        {it.stage for it in decision.variants.values() if it.state is VariantState.FAILED}
-    )
+    failed_stages = {
+        it.stage for it in decision.variants.values() if it.state is VariantState.FAILED
+    }
     order = {stage: position for position, stage in enumerate(["", *decision.stages])}
-    return tuple(sorted(groups.build(), key=lambda it: order.get(it.stage, 0)))
+    return tuple(sorted(groups.build(failed_stages), key=lambda it: order.get(it.stage, 0)))
 
 
 def _add_stage_holds(
@@ -247,14 +239,6 @@ def _add_problems(
             stages.get(problem.subject, ""),
             needs_person=problem.needs_fix or is_waiting or _needs_person(problem.reason),
         )
-
-
-def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> PassProblem:
-    """Return a merge conflict without its remedy, which an explanation has as commands."""
-    if problem.reason != Reason.MERGE_CONFLICT or not conflicts.get(problem.subject):
-        return problem
-    number = pluralize(conflicts[problem.subject], "undecided merge conflict")
-    return replace(problem, message=f"{number} in its draft")
 
 
 def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:
