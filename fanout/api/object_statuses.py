@@ -31,8 +31,7 @@ class ObjectCondition(ViewModel):
         ),
     ]
     status: Annotated[
-        ConditionStatuses,
-        doc("Whether the condition holds: `True`, `False` or `Unknown`."),
+        ConditionStatuses, doc("Whether the condition holds: `True`, `False` or `Unknown`.")
     ]
     reason: Annotated[
         str,

@@ -8,14 +8,7 @@ from typing import Annotated, Literal
 from fanout.api.explanation_view import ExplanationView, FleetStatusView
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import ReasonClass
-from fanout.api.results import (
-    Condition,
-    ForecastResult,
-    Hold,
-    Holds,
-    StageAggregates,
-    StageResult,
-)
+from fanout.api.results import Condition, ForecastResult, Hold, Holds, StageAggregates, StageResult
 from fanout.api.view_base import (
     Candidate,
     DraftMeta,

@@ -49,8 +49,7 @@ class Condition(ViewModel):
         ),
     ]
     status: Annotated[
-        ConditionStatuses,
-        doc("Whether the condition holds: `True`, `False` or `Unknown`."),
+        ConditionStatuses, doc("Whether the condition holds: `True`, `False` or `Unknown`.")
     ]
     reason: Annotated[
         str, doc("Reason as one CamelCase word; the index of reasons lists all values.")

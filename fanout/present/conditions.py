@@ -78,10 +78,7 @@ def add_progress(conditions: Sequence[Condition], *, has_failed: bool = False) -
 def build_error_conditions(error: FanoutError) -> list[Condition]:
     """Build the conditions of what an error stops."""
     kind = "Stalled" if needs_person(error) else "Reconciling"
-    return [
-        build_ready(error.reason, str(error)),
-        Condition(kind, _TRUE, error.reason, str(error)),
-    ]
+    return [build_ready(error.reason, str(error)), Condition(kind, _TRUE, error.reason, str(error))]
 
 
 def needs_person(error: FanoutError) -> bool:
@@ -128,9 +125,7 @@ def build_repository_conditions(uses: Iterable[RepositoryReport]) -> list[Condit
     enforcement = None
     conditions = [
         build_ready(
-            Reason.UNUSED,
-            "no policy that can be evaluated uses the repository",
-            is_ready=True,
+            Reason.UNUSED, "no policy that can be evaluated uses the repository", is_ready=True
         )
     ]
     for use in uses:

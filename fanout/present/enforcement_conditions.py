@@ -8,10 +8,7 @@ from fanout.api.view_base import ConditionStatus
 from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.enforcement import (
-    Enforcement,
-    check_enforcement,
-)
+from fanout.plan.pull_requests.enforcement import Enforcement, check_enforcement
 from fanout.plan.pull_requests.request_plan import status_context
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import install_of

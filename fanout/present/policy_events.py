@@ -61,11 +61,7 @@ def list_action_events(report: PassReport) -> list[PolicyEvent]:
             at,
             subject.reason,
             describe_actions(
-                subject.reason,
-                counts[subject],
-                subject.revision,
-                subject.stage,
-                problems[subject],
+                subject.reason, counts[subject], subject.revision, subject.stage, problems[subject]
             ),
         )
         for subject in sorted(counts)

@@ -22,12 +22,7 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.message_commands import MessageCommands, cluster_commands
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.plan.written_objects import (
-    PROGRESS_TYPES,
-    ObjectName,
-    TransitionTimes,
-    WrittenObject,
-)
+from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, TransitionTimes, WrittenObject
 from fanout.present.conditions import (
     RepositoryReport,
     add_progress,

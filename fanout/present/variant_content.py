@@ -87,12 +87,7 @@ def _build_changes(spec: VariantSpec) -> Plain:
 def _build_functions(functions: Iterable[FunctionSpec]) -> list[Plain]:
     return [
         _without_empty(
-            {
-                "image": it.image,
-                "name": it.name,
-                "configMap": dict(it.config),
-                **it.extra_fields(),
-            }
+            {"image": it.image, "name": it.name, "configMap": dict(it.config), **it.extra_fields()}
         )
         for it in functions
     ]

@@ -262,11 +262,7 @@ def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
 def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
     for report in list_unenforced(variants):
         names = format_names(report.repositories)
-        yield ExplanationNote(
-            str(report.reason),
-            report.message,
-            f"the administrators of {names}",
-        )
+        yield ExplanationNote(str(report.reason), report.message, f"the administrators of {names}")
 
 
 def has_conflicts(variant: RenderedVariant) -> bool:

@@ -18,10 +18,7 @@ from fanout.api.view_base import ViewMeta, dump_view
 from fanout.gates.evaluation_results import VariantState
 from fanout.message_commands import MessageCommands
 from fanout.present.explanation.blockers import rank_urgency, sort_by_urgency
-from fanout.present.explanation.policy_explanation import (
-    PolicyExplainer,
-    open_explainers,
-)
+from fanout.present.explanation.policy_explanation import PolicyExplainer, open_explainers
 from fanout.present.policy_entry import list_requests
 from fanout.reconcile.pass_results import PassPlan
 from fanout.values import Value, asdict
@@ -64,9 +61,7 @@ def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = N
     )
 
 
-def list_blockers(
-    explanations: Iterable[ExplanationView],
-) -> list[tuple[ExplanationView, Blocker]]:
+def list_blockers(explanations: Iterable[ExplanationView]) -> list[tuple[ExplanationView, Blocker]]:
     """Return the blockers of all policies with the explanation of each, the most urgent first."""
     owned = [(it, blocker) for it in explanations for blocker in it.status.blockers]
     return sorted(owned, key=lambda it: rank_urgency(it[1]))

@@ -22,15 +22,8 @@ from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.present.explanation.blockers import (
-    find_blockers,
-    select_blockers,
-    sort_by_urgency,
-)
-from fanout.present.explanation.explanation_notes import (
-    build_notes,
-    list_conflicts,
-)
+from fanout.present.explanation.blockers import find_blockers, select_blockers, sort_by_urgency
+from fanout.present.explanation.explanation_notes import build_notes, list_conflicts
 from fanout.present.explanation.unblock_commands import CommandBuilder
 from fanout.present.policy_entry import VariantEntry, list_requests, walk_policy
 from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult

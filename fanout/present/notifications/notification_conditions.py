@@ -8,11 +8,7 @@ from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
 from fanout.api.results import StageResult
 from fanout.api.text_fields import list_first, pluralize
-from fanout.gates.evaluation_results import (
-    PolicyEvaluation,
-    VariantEvaluation,
-    VariantState,
-)
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value
 
