@@ -290,13 +290,8 @@ def _first(instants: Iterable[datetime | None]) -> datetime | None:
     return min((at for at in instants if at is not None), default=None)
 
 
-def build_stage_conditions(
-    policy_result: PolicyResult, stage: StageEntry, conflicts: int
-) -> tuple[Condition, ...]:
-    """Build the condition Passed of a stage, about its candidate, and those true beside it.
-
-    `conflicts`: number of undecided merge conflicts of its drafts.
-    """
+def build_stage_conditions(stage: StageEntry) -> tuple[Condition, ...]:
+    """Build the condition Passed of a stage, about its candidate, and those true beside it."""
     result = stage.result
     hold = result.holds[0] if result.holds else None
     label = label_verdict(result.verdict)
@@ -309,19 +304,17 @@ def build_stage_conditions(
             describe_hold(hold) if hold else message,
         )
     ]
-    if conflicts:
-        number = pluralize(conflicts, "undecided merge conflict")
+    if stage.conflicts:
+        number = pluralize(stage.conflicts, "undecided merge conflict")
         conditions.append(build_true(Reason.MERGE_CONFLICT, f"{number} in drafts of this stage"))
     since = hold.since if hold else None
     if result.verdict is Verdict.PASSED:
-        history = policy_result.status.history.get((stage.name, result.candidate))
+        history = stage.policy.status.history.get((stage.name, result.candidate))
         since = history.stretch_start if history is not None else None
-    return complete_conditions(conditions, policy_result, since)
+    return complete_conditions(conditions, stage.policy, since)
 
 
-def build_variant_conditions(
-    policy_result: PolicyResult, entry: VariantEntry
-) -> tuple[Condition, ...]:
+def build_variant_conditions(entry: VariantEntry) -> tuple[Condition, ...]:
     """Build the conditions of a variant: Ready, and those that are true beside it."""
     decision = entry.shown
     hold = _find_undrafted_hold(decision) or next(iter(decision.holds), None)
@@ -335,7 +328,7 @@ def build_variant_conditions(
         is_ready=_is_carried_out(decision),
     )
     conditions = (ready, *_list_true_conditions(entry))
-    return complete_conditions(conditions, policy_result, _ready_since(entry, decision))
+    return complete_conditions(conditions, entry.policy, _ready_since(entry, decision))
 
 
 def _is_carried_out(decision: VariantEvaluation) -> bool:

@@ -46,6 +46,7 @@ from fanout.present.policy_entry import (
     VariantEntry,
     list_requests,
     walk_policy,
+    walk_variants,
 )
 from fanout.present.view_meta import (
     Plain,
@@ -54,6 +55,7 @@ from fanout.present.view_meta import (
     policy_labels,
     policy_name,
     variant_labels,
+    variant_names,
 )
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
@@ -70,25 +72,23 @@ def list_stages(pass_plan: PassPlan) -> list[StageView]:
 
 def build_stages(entry: PolicyEntry) -> list[StageView]:
     """Return a StageView for every stage of a policy; none if it was not evaluated."""
-    return [_build_stage(entry.result, it) for it in entry.stages]
+    return [_build_stage(it) for it in entry.stages]
 
 
-def _build_stage(policy_result: PolicyResult, stage: StageEntry) -> StageView:
-    policy, conflicts = policy_result.resolved_policy.name, stage.conflicts
-    labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
+def _build_stage(stage: StageEntry) -> StageView:
+    item, policy = stage.policy, stage.policy.resolved_policy.name
+    labels = {**policy_labels(item), **fanout_labels(item, stage.name)}
     return StageView(
-        metadata=build_meta(
-            policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
-        ),
-        spec=StageViewSpec(policy_name(policy_result), stage.name),
+        metadata=build_meta(item, f"{policy}/{stage.name}" if stage.name else policy, labels),
+        spec=StageViewSpec(policy_name(item), stage.name),
         status=replace(
             stage.result,
             state=stage.state,
             published=stage.published,
             published_since=stage.published_since,
-            conflicts=conflicts,
+            conflicts=stage.conflicts,
             requests=list_requests(stage.variants),
-            conditions=build_stage_conditions(policy_result, stage, conflicts),
+            conditions=build_stage_conditions(stage),
         ),
     )
 
@@ -107,7 +107,7 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
             repository_place(repository_by_name[name]): name
             for name in sorted(repository_by_name, reverse=True)  # of several the first
         }
-        views = [_build_target(entry.result, it) for it in entry.rows]
+        views = [_build_target(it) for it in entry.rows]
         views += [
             _build_target_without_variant(entry, it, VariantState.FAILED) for it in policy.failures
         ]
@@ -130,20 +130,15 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
 def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
     """Return a DraftView for every open draft of a declared variant."""
     return [
-        _build_draft_view(policy_result, entry, entry.variant.observed.draft)
-        for policy_result in pass_plan.policies
-        for entry in walk_policy(policy_result).rows
-        if entry.variant.observed.draft is not None
+        _build_draft_view(entry, draft)
+        for entry in walk_variants(pass_plan)
+        if (draft := entry.variant.observed.draft) is not None
     ]
 
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
-    return [
-        _build_variant(policy_result, entry)
-        for policy_result in pass_plan.policies
-        for entry in walk_policy(policy_result).rows
-    ]
+    return list(map(_build_variant, walk_variants(pass_plan)))
 
 
 def list_policies(pass_plan: PassPlan) -> list[Plain]:
@@ -178,7 +173,7 @@ def _build_policy(entry: PolicyEntry) -> Plain:
     return {**body, "status": dump_view(status)}
 
 
-def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
+def _build_variant(entry: VariantEntry) -> Plain:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
     left = [leaving.location for leaving in variant.observed.abandoned if not leaving.is_vacant]
     draft = variant.observed.draft
@@ -187,16 +182,12 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
         target_name=entry.target_name,
         state=decision.state.value,
         candidate=decision.candidate,
-        conditions=build_variant_conditions(policy_result, entry),
+        conditions=build_variant_conditions(entry),
         conflicts=find_undecided_keys(variant, entry.undecided),
         checks=tuple(ListedCheck(it.name, it.verdict, it.message) for it in decision.checks),
         published=_build_publication(entry),
         left=tuple(PackageLocation(it.repository, it.path) for it in left) or None,
-        draft=ListedDraft(
-            draft.trailers.revision,
-            draft.tree or "",
-            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
-        )
+        draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
         if draft is not None
         else None,
         request=entry.request,
@@ -207,7 +198,7 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
         "metadata": {
             "name": spec.name,
             "namespace": spec.namespace,
-            "labels": variant_labels(policy_result, variant),
+            "labels": variant_labels(entry),
             "annotations": dict(spec.annotations),
         },
         "spec": {
@@ -216,7 +207,7 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
         },
         "status": dump_view(status),
     }
-    if policy_result.resolved_policy.upstream_policy is not None:
+    if entry.policy.resolved_policy.upstream_policy is not None:
         body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
     return body
 
@@ -239,24 +230,13 @@ def _build_publication(entry: VariantEntry) -> ListedPublication | None:
     )
 
 
-def _build_target(policy_result: PolicyResult, entry: VariantEntry) -> TargetView:
+def _build_target(entry: VariantEntry) -> TargetView:
     spec, decision = entry.variant.spec, entry.shown
     return TargetView(
-        metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
-        spec=TargetViewSpec(
-            policy_name(policy_result),
-            spec.target,
-            entry.target_name,
-            spec.name,
-            spec.stage,
-            spec.repository,
-            spec.path,
-        ),
+        metadata=_build_target_meta(entry.policy, spec.target, spec.stage, spec.repository),
+        spec=TargetViewSpec(**variant_names(entry)),
         status=TargetViewStatus(
-            decision.state.value,
-            entry.request,
-            build_variant_conditions(policy_result, entry),
-            decision.holds,
+            decision.state.value, entry.request, build_variant_conditions(entry), decision.holds
         ),
     )
 
@@ -303,23 +283,11 @@ def _build_target_meta(
     )
 
 
-def _build_draft_view(
-    policy_result: PolicyResult, entry: VariantEntry, draft: OpenDraft
-) -> DraftView:
+def _build_draft_view(entry: VariantEntry, draft: OpenDraft) -> DraftView:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    meta = build_meta(policy_result, spec.name, variant_labels(policy_result, variant))
     return DraftView(
-        metadata=DraftMeta(meta.name, meta.namespace, meta.labels, draft_time(draft)),
-        spec=DraftViewSpec(
-            policy=policy_name(policy_result),
-            target=spec.target,
-            target_name=entry.target_name,
-            variant=spec.name,
-            stage=spec.stage,
-            repository=spec.repository,
-            path=spec.path,
-            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
-        ),
+        metadata=DraftMeta(spec.name, spec.namespace, variant_labels(entry), draft_time(draft)),
+        spec=DraftViewSpec(**variant_names(entry), branch=entry.draft_branch),
         status=DraftViewStatus(
             commit=draft.commit,
             tree=draft.tree or "",
@@ -330,7 +298,7 @@ def _build_draft_view(
             current=variant.selected.has_current_draft,
             state=decision.state.value,
             request=entry.request,
-            conditions=build_variant_conditions(policy_result, entry),
+            conditions=build_variant_conditions(entry),
             holds=decision.holds,
         ),
     )

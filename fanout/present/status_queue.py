@@ -152,13 +152,13 @@ class StatusBatch(Value, kw_only=True):
             if item.result.resolved_policy.upstream_policy is not None:
                 yield self._add_failure(build_policy_status(policy, self.problem))
         yield from self._list_others()
-        urgent: list[tuple[PolicyResult, VariantEntry]] = []
-        plain: list[tuple[PolicyResult, VariantEntry]] = []
+        urgent: list[VariantEntry] = []
+        plain: list[VariantEntry] = []
         for item, policy in policies:
             result = item.result
             for orphan in policy.orphans:
                 if item.includes(orphan.locations.name):
-                    yield build_orphan_status(result, orphan)
+                    yield build_orphan_status(orphan)
             if result.decision is None and result.resolved_policy.package_variant is not None:
                 yield self._add_failure(build_stopped_status(policy))
             for entry in policy.rows:
@@ -166,12 +166,11 @@ class StatusBatch(Value, kw_only=True):
                     is_urgent = entry.shown.state in _URGENT_STATES or any(
                         it.reason in NEEDS_REPAIR for it in entry.shown.holds
                     )
-                    (urgent if is_urgent else plain).append((result, entry))
-        for result, entry in (*urgent, *plain):
-            if not has_result(result.resolved_policy.key):
-                continue
-            shown = build_variant_status(result, entry)
-            yield shown if shown.content is not None else self._add_failure(shown)
+                    (urgent if is_urgent else plain).append(entry)
+        for entry in (*urgent, *plain):
+            if has_result(entry.policy.resolved_policy.key):
+                shown = build_variant_status(entry)
+                yield shown if shown.content is not None else self._add_failure(shown)
 
     def _add_failure(self, item: WrittenObject) -> WrittenObject:
         """Return a policy or hand-written variant with the failure of the last round."""

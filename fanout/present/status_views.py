@@ -16,6 +16,7 @@ from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
 from fanout.api.results import Condition, Hold, build_ready
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.view_base import dump_view, dump_views
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
@@ -36,10 +37,10 @@ from fanout.present.conditions import (
 from fanout.present.conflict_views import draft_time
 from fanout.present.object_views import build_stages
 from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
-from fanout.present.variant_content import build_content
-from fanout.present.view_meta import Plain, format_time, without_none
+from fanout.present.view_meta import Plain, format_time, variant_labels, without_none
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import replace
 
 VARIANT_KIND = "PackageVariant"
@@ -160,22 +161,22 @@ def build_policy_status(entry: PolicyEntry, problem: FanoutError | None = None) 
     return _build_declared(policy, build_status_conditions(entry, problem), fields)
 
 
-def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> WrittenObject:
+def build_variant_status(entry: VariantEntry) -> WrittenObject:
     """Return a PackageVariant with its status, and with its content if a policy makes it."""
-    entry = _without_progress_of_others(policy_result, entry)
+    entry = _without_progress_of_others(entry)
     variant, decision, observed = entry.variant, entry.shown, entry.variant.observed
     draft, published = observed.draft, observed.published
     # Without an instant on record, the state is as old as the commit that it is about.
     since = (draft_time(draft) if draft is not None else None) or entry.published_since
     conditions = add_progress(
-        build_variant_conditions(policy_result, entry),
+        build_variant_conditions(entry),
         has_failed=decision.state is VariantState.FAILED or has_unusable_repository([variant]),
     )
     fields = {
         "draft": without_none(
             {
                 "revision": draft.trailers.revision or None,
-                "branch": observed.draft_ref.removeprefix("refs/heads/"),
+                "branch": entry.draft_branch,
                 "commit": draft.commit,
                 "tree": draft.tree,
             }
@@ -187,13 +188,12 @@ def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> Wr
             decision.state, variant.spec.stage, published, draft and draft.trailers, decision.holds
         ),
     }
-    since = since or _policy_time(policy_result)
-    package_variant = policy_result.resolved_policy.package_variant
+    since = since or _policy_time(entry.policy)
+    package_variant = entry.policy.resolved_policy.package_variant
     if package_variant is not None:
         return _build_declared(package_variant, conditions, fields, since)
     name = ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name)
-    content = build_content(policy_result, variant)
-    return replace(_build_object(name, conditions, fields, since), content=content)
+    return replace(_build_object(name, conditions, fields, since), content=_build_content(entry))
 
 
 def _describe_variant(
@@ -223,17 +223,17 @@ def _describe_variant(
     }
 
 
-def _without_progress_of_others(policy_result: PolicyResult, entry: VariantEntry) -> VariantEntry:
+def _without_progress_of_others(entry: VariantEntry) -> VariantEntry:
     """Return the entry with holds that stay the same while other variants make progress.
 
     Thousands of variants wait for the same slot or group. Each that gets one would change the
     sentence of all the others; the status of the stage has it.
     """
-    decision = entry.shown
+    decision, policy = entry.shown, entry.policy.resolved_policy
     is_waiting = any(it.reason in _OF_OTHERS for it in decision.holds)
-    if not is_waiting or policy_result.resolved_policy.upstream_policy is None:
+    if not is_waiting or policy.upstream_policy is None:
         return entry
-    place = f"stage {decision.stage} of UpstreamPolicy {policy_result.resolved_policy.name}"
+    place = f"stage {decision.stage} of UpstreamPolicy {policy.name}"
     holds = tuple(
         Hold(it.reason, f"{_MEANINGS[it.reason]}; see the status of {place}")
         if it.reason in _OF_OTHERS
@@ -251,15 +251,15 @@ def build_stopped_status(entry: PolicyEntry) -> WrittenObject:
     return _build_declared(package_variant, build_policy_conditions(entry), state)
 
 
-def build_orphan_status(policy_result: PolicyResult, entry: OrphanEntry) -> WrittenObject:
+def build_orphan_status(entry: OrphanEntry) -> WrittenObject:
     """Return a variant whose target is gone and whose package is not removed yet."""
     orphan, holds = entry.locations, entry.holds
     # On record: without a target nothing of it is observed but where it is.
     published = orphan.status_line.published if orphan.status_line is not None else None
     ready = build_ready(holds[0].reason if holds else Reason.TARGET_GONE, entry.failure.problem)
-    since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
+    since = next((it.since for it in holds if it.since), None) or _policy_time(entry.policy)
     fields = _describe_variant(VariantState.HELD, orphan.stage, published, None, holds)
-    name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, orphan.name)
+    name = ObjectName(VARIANT_KIND, entry.policy.resolved_policy.namespace, orphan.name)
     return _build_object(name, add_progress([ready]), fields, since)
 
 
@@ -311,3 +311,96 @@ def _limit(value: Any, commands: MessageCommands) -> Any:
     if isinstance(value, list):
         return [_limit(it, commands) for it in value[:_MAX_ENTRIES]]
     return value
+
+
+def _build_content(entry: VariantEntry) -> Plain:
+    """Build the content of the variant of a policy, as somebody could write it by hand.
+
+    Fields for which the schema has a default are written, so that the object that the API server
+    stores equals what was sent.
+    """
+    resolved_policy, spec = entry.policy.resolved_policy, entry.variant.spec
+    policy = resolved_policy.upstream_policy
+    assert policy is not None, "asked of variants of policies"
+    downstream = resolved_policy.repositories[spec.name]
+    revision = policy.spec.upstream.revision
+    return _without_empty(
+        {
+            "labels": variant_labels(entry),
+            "annotations": dict(spec.annotations),
+            "ownerReferences": _build_owners(policy),
+            "spec": _without_empty(
+                {
+                    "upstream": {
+                        "repository": spec.upstream_repository,
+                        "package": _inside(resolved_policy.upstream, spec.upstream_package),
+                        "revision": revision.model_dump(by_alias=True, exclude_none=True),
+                    },
+                    "downstream": {
+                        "repository": spec.repository,
+                        "package": _inside(downstream, spec.path),
+                    },
+                    **_build_changes(spec),
+                    "adoptionPolicy": policy.spec.adoption_policy.value,
+                    "deletionPolicy": policy.spec.deletion_policy.value,
+                    "updateStrategy": policy.spec.update_strategy.value,
+                    "onConflict": policy.spec.on_conflict.value,
+                    "suspend": spec.suspended,
+                    "policyRef": {"name": spec.policy},
+                    "stage": spec.stage,
+                }
+            ),
+        }
+    )
+
+
+def _build_owners(policy: UpstreamPolicy) -> list[Plain]:
+    """Return the policy as the owner of its variants, for tools that show what belongs to what.
+
+    It holds up no deletion (`blockOwnerDeletion`). A policy that is being deleted has no variants
+    with content, so that those that wait for their removal are left alone.
+    """
+    meta = policy.metadata
+    if meta.uid is None:  # declared in a file
+        return []
+    owner = {"apiVersion": policy.api_version, "kind": policy.kind, "name": meta.name}
+    return [{**owner, "uid": meta.uid, "controller": True}]
+
+
+def _build_changes(spec: VariantSpec) -> Plain:
+    context = {"data": dict(spec.context), "removeKeys": list(spec.remove_keys)}
+    pipeline = {
+        "mutators": _build_functions(spec.mutators),
+        "validators": _build_functions(spec.validators),
+    }
+    injectors = [
+        without_none({"name": it.name, "group": it.group, "version": it.version, "kind": it.kind})
+        for it in spec.injectors
+    ]
+    return {
+        "packageContext": _without_empty(context),
+        "pipeline": _without_empty(pipeline),
+        "injectors": injectors,
+        "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
+    }
+
+
+def _build_functions(functions: Iterable[FunctionSpec]) -> list[Plain]:
+    return [
+        _without_empty(
+            {"image": it.image, "name": it.name, "configMap": dict(it.config), **it.extra_fields()}
+        )
+        for it in functions
+    ]
+
+
+def _inside(repository: Repository | None, path: str) -> str:
+    """Return a path of a repository relative to the directory that the Repository names."""
+    directory = repository.spec.directory.strip("/") if repository is not None else ""
+    return path.removeprefix(f"{directory}/") if directory else path
+
+
+def _without_empty(fields: dict[str, Any]) -> Plain:
+    """Return the fields that are not empty: the API server would drop them."""
+    return {name: value for name, value in fields.items() if value not in ("", {}, [])}
