@@ -23,11 +23,11 @@ from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.enforcement_conditions import list_unenforced
+from fanout.present.policy_entry import PolicyEntry, VariantEntry
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -35,73 +35,71 @@ _MAX_NAMED = 10  # variants named in one command
 
 
 def build_notes(
-    item: PolicyResult, stage: str = "", variant: RenderedVariant | None = None
+    policy: PolicyEntry, stage: str = "", variant: VariantEntry | None = None
 ) -> tuple[ExplanationNote, ...]:
     """Return the notes on a variant, on a stage or, without either, on the policy."""
+    item = policy.result
     if variant is not None:
+        spec, observed = variant.variant.spec, variant.variant.observed
+        edits = [describe_edits(observed)] if observed.has_edits_in_force else []
         return (
-            *_pin_notes(item, variant.spec.stage, variant.spec.name),
+            *_pin_notes(item, spec.stage, spec.name),
             *_rejected_notes(variant),
-            *_edit_notes(variant.observed),
-            *_excluded_notes(item, [variant]),
+            *(ExplanationNote("Edited", it) for it in edits),
+            *_excluded_notes([variant]),
             *_out_of_band_notes([variant]),
             *_enforcement_notes([variant]),
         )
     by_hand = item.resolved_policy.upstream_policy is None
-    variants = [it for it in item.variants if it.spec.stage == stage or not stage]
+    variants = [it for it in policy.variants if it.variant.spec.stage == stage or not stage]
     # A variant written by hand is its own policy, and its only stage has a name of its own.
     stages = [HAND_WRITTEN] if by_hand else [stage] if stage else [it.name for it in item.rules]
     pins = [note for it in stages for note in _pin_notes(item, it)]
     rejected = [note for it in variants for note in _rejected_notes(it)] if by_hand else ()
-    future, removals = (_future_records(item), _pending_removals(item)) if not stage else ((), ())
+    # The last revision that each stage can no longer take, as after a cut soak.
+    dropped = [
+        ExplanationNote(str(hold.reason), hold.message, hold.who, since=hold.since)
+        for it in policy.stages
+        for other in it.result.others
+        for hold in other.holds
+        if stage in ("", it.name) and not other.newer
+    ]
     return (
         *pins,
         *rejected,
-        *future,
-        *removals,
-        *_dropped_notes(item, stage),
-        *_excluded_notes(item, variants),
+        *(_future_records(item) if not stage else ()),
+        *(_pending_removals(item) if not stage else ()),
+        *dropped,
+        *_excluded_notes(variants),
         *_out_of_band_notes(variants),
         *_enforcement_notes(variants),
     )
 
 
-def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
-    """Yield the last revision that each stage can no longer take, as after a cut soak."""
-    evaluations = item.decision.stages if item.decision is not None else {}
-    for name, evaluation in evaluations.items():
-        for other in evaluation.others if stage in ("", name) else ():
-            for hold in other.holds if not other.newer else ():
-                yield ExplanationNote(str(hold.reason), hold.message, hold.who, since=hold.since)
-
-
-def _excluded_notes(
-    item: PolicyResult, variants: Iterable[RenderedVariant]
-) -> Iterator[ExplanationNote]:
+def _excluded_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
     """Yield the variants for which the rollout does not wait: skipped and offline ones."""
-    evaluations = item.decision.variants if item.decision is not None else {}
-    excluded_by_hold: dict[Hold, list[RenderedVariant]] = {}
+    excluded_by_hold: dict[Hold, list[VariantEntry]] = {}
     for variant in variants:
-        evaluation = evaluations.get(variant.spec.name)
-        for hold in evaluation.holds if evaluation is not None else ():
+        for hold in variant.decision.holds:
             if hold.reason in (Reason.SKIPPED, Reason.OFFLINE):
                 excluded_by_hold.setdefault(hold, []).append(variant)
     for hold, excluded in excluded_by_hold.items():
-        sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.message}"
-        command = _retry_command(item, excluded) if hold.reason == Reason.SKIPPED else ""
+        sentence = f"{format_names(it.decision.name for it in excluded)}: {hold.message}"
+        command = _retry_command(excluded) if hold.reason == Reason.SKIPPED else ""
         yield ExplanationNote(
             str(hold.reason), sentence, hold.who, hold.since, hold.until, command=command
         )
 
 
-def _retry_command(item: PolicyResult, skipped: Sequence[RenderedVariant]) -> str:
+def _retry_command(skipped: Sequence[VariantEntry]) -> str:
     """Return the command by which the first skipped variants, all of one stage, count again."""
+    policy = skipped[0].policy.resolved_policy
     options: list[str] = []
-    if item.resolved_policy.upstream_policy is not None:
-        options += ["--stage", skipped[0].spec.stage]
-        options += [word for it in skipped[:_MAX_NAMED] for word in ("--variant", it.spec.name)]
-    policy = item.resolved_policy.name
-    return shlex.join(["fanout", "retry", policy, *options, "--reason", "WHY"])
+    if policy.upstream_policy is not None:
+        options += ["--stage", skipped[0].variant.spec.stage]
+        names = [it.variant.spec.name for it in skipped[:_MAX_NAMED]]
+        options += [word for name in names for word in ("--variant", name)]
+    return shlex.join(["fanout", "retry", policy.name, *options, "--reason", "WHY"])
 
 
 def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
@@ -135,18 +133,13 @@ def _pending_removals(item: PolicyResult) -> Iterator[ExplanationNote]:
         yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")
 
 
-def _edit_notes(observed: ObservedVariant) -> Iterator[ExplanationNote]:
-    if observed.has_edits_in_force:
-        yield ExplanationNote("Edited", describe_edits(observed))
-
-
-def _rejected_notes(variant: RenderedVariant) -> Iterator[ExplanationNote]:
+def _rejected_notes(variant: VariantEntry) -> Iterator[ExplanationNote]:
     """Yield each value that was not taken when the published revision was merged."""
-    published = variant.observed.published
-    for rejected_value in published.rejected if published is not None else ():
-        assert published is not None, "it has rejected values"
-        sentence = f"decided when {published.revision} was published: {rejected_value}"
-        yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)
+    published = variant.variant.observed.published
+    if published is not None:
+        for value in published.rejected:
+            sentence = f"decided when {published.revision} was published: {value}"
+            yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)
 
 
 def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[ExplanationNote]:
@@ -244,13 +237,13 @@ def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> 
     return None
 
 
-def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
+def _out_of_band_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
     """Yield a line for each revision that was merged without its gates."""
     by_revision: dict[str, list[tuple[str, datetime]]] = {}
-    for variant in variants:
-        published = variant.observed.published
+    for entry in variants:
+        published = entry.variant.observed.published
         if published is not None and published.out_of_band:
-            publication = (variant.spec.name, published.at)
+            publication = (entry.variant.spec.name, published.at)
             by_revision.setdefault(published.revision, []).append(publication)
     for revision, publications in by_revision.items():
         names = format_names(name for name, _ in publications)
@@ -259,10 +252,10 @@ def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
         yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=since)
 
 
-def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
-    for report in list_unenforced(variants):
-        names = format_names(report.repositories)
-        yield ExplanationNote(str(report.reason), report.message, f"the administrators of {names}")
+def _enforcement_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
+    for report in list_unenforced(it.variant for it in variants):
+        who = f"the administrators of {format_names(report.repositories)}"
+        yield ExplanationNote(str(report.reason), report.message, who)
 
 
 def has_conflicts(variant: RenderedVariant) -> bool:

@@ -78,7 +78,7 @@ class PolicyExplainer:
             blockers=blockers,
             requests=list_requests(self.entry.variants),
             conflicts=self._undecided_conflicts(self.entry.variants),
-            notes=build_notes(item),
+            notes=build_notes(self.entry),
             moving=_find_moving(decision.variants.values()),
             next=find_next(instants, facts.now),
         )
@@ -100,7 +100,7 @@ class PolicyExplainer:
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests(entry.variants),
             conflicts=self._undecided_conflicts(entry.variants),
-            notes=build_notes(self.item, stage),
+            notes=build_notes(self.entry, stage),
             moving=_find_moving(members),
             next=entry.result.next,
         )
@@ -127,7 +127,7 @@ class PolicyExplainer:
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests([entry]),
             conflicts=tuple(conflicts),
-            notes=build_notes(self.item, variant=variant),
+            notes=build_notes(self.entry, variant=entry),
             moving=_find_moving([evaluation]),
             next=evaluation.next,
         )
@@ -141,7 +141,7 @@ class PolicyExplainer:
         status = ExplanationStatus(
             "Leaving" if is_removable else VariantState.HELD.value,
             blockers=tuple(it for it in self.blockers if variant in it.variants),
-            notes=build_notes(item) if is_removable else (),
+            notes=build_notes(self.entry) if is_removable else (),
             moving=(variant,) if is_removable else (),
             next=last_end(it.until for it in item.removals.holds.get(variant, ())),
         )
