@@ -14,7 +14,7 @@ from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
+from fanout.gates.gate_rules import HAND_WRITTEN
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import find_pin
@@ -149,39 +149,27 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
         return
     decisions = ActiveDecisions(item.facts.records.decisions, item.facts.now, item.facts.variants)
     pin = find_pin(rule, decisions.rollbacks, variant)
-    if pin is None:
-        yield from _variant_pins(item, rule, decisions) if not variant else ()
-    elif pin.decision is None:
+    if pin is not None and pin.decision is None:
         sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
         yield ExplanationNote(str(Reason.PINNED), sentence, AUTHOR)
-    else:
-        subject = variant or label_stage(stage)
-        yield _rollback_note(item, subject, pin.decision)
-
-
-def _variant_pins(
-    item: PolicyResult, rule: StageRule, decisions: ActiveDecisions
-) -> Iterator[ExplanationNote]:
-    """Yield the rollbacks, by decision, of variants without the rest of their stage."""
-    rollbacks: dict[str, tuple[DecisionFacts, list[str]]] = {}
-    for variant in item.variants:
-        pin = find_pin(rule, decisions.rollbacks, variant.spec.name)
-        if variant.spec.stage == rule.name and pin is not None and pin.decision is not None:
-            _, names = rollbacks.setdefault(pin.decision.name, (pin.decision, []))
-            names.append(variant.spec.name)
-    for decision, names in rollbacks.values():
-        yield _rollback_note(item, format_names(names), decision)
-
-
-def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) -> ExplanationNote:
+        return
+    pins = [(variant or label_stage(stage), pin)]
+    if pin is None and not variant:  # variants may be rolled back without the rest of their stage
+        names = [it.spec.name for it in item.variants if it.spec.stage == stage]
+        pins = [(name, find_pin(rule, decisions.rollbacks, name)) for name in names]
+    subjects: dict[str, tuple[DecisionFacts, list[str]]] = {}
+    for subject, found in pins:
+        if found is not None and found.decision is not None:
+            subjects.setdefault(found.decision.name, (found.decision, []))[1].append(subject)
     policy = item.resolved_policy.name
-    return ExplanationNote(
-        str(Reason.PINNED),
-        f"{subject} stays at {decision.revision}, by decision {decision.name} of {decision.by}:"
-        f" {decision.spec.reason}",
-        since=decision.at,
-        command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
-    )
+    for decision, rolled_back in subjects.values():
+        yield ExplanationNote(
+            str(Reason.PINNED),
+            f"{format_names(rolled_back)} stays at {decision.revision}, by decision {decision.name}"
+            f" of {decision.by}: {decision.spec.reason}",
+            since=decision.at,
+            command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
+        )
 
 
 def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[ExplainedConflict]:
@@ -206,19 +194,20 @@ def describe_conflicts(
 def _build_conflict(
     item: PolicyResult, variant: RenderedVariant, key: str, text: str
 ) -> ExplainedConflict:
-    name = variant.spec.name
-    if decision := _find_resolution(item, variant, key):
-        why = decision.fields.get("reason", "")
-        sentence = f"{text}; decided by {decision.by} ({decision.name}): {why}"
-        return ExplainedConflict(name, key, sentence, decided=True, since=decision.at)
     draft = find_release_draft(variant)
-    if draft is not None and key in draft.settled_keys:
-        sentence = f"{text}; decided by a commit on the draft"
-        return ExplainedConflict(name, key, sentence, decided=True)
-    if variant.observed.choices.default_side is not None:
-        sentence = f"{text}; decided by spec.onConflict"
-        return ExplainedConflict(name, key, sentence, decided=True)
-    return ExplainedConflict(name, key, f"{text}; undecided", decided=False)
+    decision = _find_resolution(item, variant, key)
+    if decision is not None:
+        why = decision.fields.get("reason", "")
+        outcome = f"decided by {decision.by} ({decision.name}): {why}"
+    elif draft is not None and key in draft.settled_keys:
+        outcome = "decided by a commit on the draft"
+    elif variant.observed.choices.default_side is not None:
+        outcome = "decided by spec.onConflict"
+    else:
+        return ExplainedConflict(variant.spec.name, key, f"{text}; undecided", decided=False)
+    since = decision.at if decision is not None else None
+    sentence = f"{text}; {outcome}"
+    return ExplainedConflict(variant.spec.name, key, sentence, decided=True, since=since)
 
 
 def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:
@@ -239,17 +228,15 @@ def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> 
 
 def _out_of_band_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
     """Yield a line for each revision that was merged without its gates."""
-    by_revision: dict[str, list[tuple[str, datetime]]] = {}
+    by_revision: dict[str, dict[str, datetime]] = {}
     for entry in variants:
         published = entry.variant.observed.published
         if published is not None and published.out_of_band:
-            publication = (entry.variant.spec.name, published.at)
-            by_revision.setdefault(published.revision, []).append(publication)
-    for revision, publications in by_revision.items():
-        names = format_names(name for name, _ in publications)
-        sentence = f"{names}: a person merged {revision} before its gates opened"
-        since = min(at for _, at in publications)
-        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=since)
+            merged = by_revision.setdefault(published.revision, {})
+            merged[entry.variant.spec.name] = published.at
+    for revision, merged in by_revision.items():
+        sentence = f"{format_names(merged)}: a person merged {revision} before its gates opened"
+        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=min(merged.values()))
 
 
 def _enforcement_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
