@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from fanout.api.conflict_view import ConflictView, ConflictViewSpec, ConflictViewStatus
+from fanout.api.output_views import ConflictView, ConflictViewSpec, ConflictViewStatus
 from fanout.api.view_base import ViewMeta
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.plan.draft_messages import find_release_draft

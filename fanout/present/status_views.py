@@ -166,6 +166,7 @@ def build_variant_status(entry: VariantEntry) -> WrittenObject:
     entry = _without_progress_of_others(entry)
     variant, decision, observed = entry.variant, entry.shown, entry.variant.observed
     draft, published = observed.draft, observed.published
+    trailers = draft.trailers if draft is not None else None
     # Without an instant on record, the state is as old as the commit that it is about.
     since = (draft_time(draft) if draft is not None else None) or entry.published_since
     conditions = add_progress(
@@ -185,7 +186,7 @@ def build_variant_status(entry: VariantEntry) -> WrittenObject:
         else None,
         "next": format_time(decision.next),
         **_describe_variant(
-            decision.state, variant.spec.stage, published, draft and draft.trailers, decision.holds
+            decision.state, variant.spec.stage, published, trailers, decision.holds
         ),
     }
     since = since or _policy_time(entry.policy)

@@ -6,7 +6,6 @@ and problems that differ only in the names of their variant are one blocker.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import NamedTuple
 
 from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
@@ -37,27 +36,16 @@ _PROMOTION_NEEDED = frozenset({Reason.AUTOMATION_OFF, Reason.WOULD_GO_BACK})
 _LISTED_ELSEWHERE = frozenset({Reason.STUCK, Reason.STARVING})
 
 
-class _BlockedPart(NamedTuple):
-    """Hold of a policy, a stage or a variant, and who can end it."""
-
-    hold: Hold
-    stage: str
-    name: str  # of the variant; "" for a policy or a stage
-    needs_person: bool
-    failed: bool
-    noun: str  # of the name
-
-
 class _BlockerGroups:
     """Groups of equal holds, in order of first occurrence."""
 
     def __init__(self, variants: Iterable[RenderedVariant]) -> None:
         self._variants = {it.spec.name: it for it in variants}
-        # By stage and revision that all have, reason, and sentence without names.
-        self._groups: dict[tuple[str, str, str, str], list[_BlockedPart]] = {}
+        # Parts of a blocker: each of one variant, or of none.
+        self._groups: dict[tuple[str, str, str, str], list[Blocker]] = {}
         # Variants share the hold objects of their stage; the text of one is read only once. The
-        # hold is kept in its group, so that no other object gets its id.
-        self._by_hold: dict[tuple[int, str], list[_BlockedPart]] = {}
+        # hold is kept beside its group, so that no other object gets its id.
+        self._by_hold: dict[tuple[int, str], tuple[Hold, list[Blocker]]] = {}
 
     def add(
         self,
@@ -71,17 +59,37 @@ class _BlockerGroups:
     ) -> None:
         """Add a hold of a policy, of a stage or, with `name`, of a variant."""
         if (id(hold), stage) not in self._by_hold:
-            self._by_hold[id(hold), stage] = self._find_group(hold, stage, name, revision)
-        part = _BlockedPart(hold, stage, name, needs_person, failed, "variant")
-        self._by_hold[id(hold), stage].append(part)
+            group = self._find_group(hold, stage, name, revision)
+            self._by_hold[id(hold), stage] = (hold, group)
+        blocker = Blocker(
+            str(hold.reason),
+            hold.message,
+            hold.who,
+            hold.since,
+            hold.until,
+            stage=stage,
+            variants=(name,) if name else (),
+            revision=revision,
+            needs_person=needs_person,
+            failed=failed,
+        )
+        self._by_hold[id(hold), stage][1].append(blocker)
 
     def add_problem(self, problem: PassProblem, stage: str, *, needs_person: bool) -> None:
         """Add a problem; variants of several stages have some together, such as a lost tag."""
         hold, name = Hold(problem.reason, problem.message), problem.subject
-        part = _BlockedPart(hold, stage, name, needs_person, problem.failed, problem.noun)
-        self._find_group(hold, "", name, "").append(part)
+        blocker = Blocker(
+            hold.reason,
+            hold.message,
+            stage=stage,
+            variants=(name,) if name else (),
+            needs_person=needs_person,
+            failed=problem.failed,
+            noun=problem.noun,
+        )
+        self._find_group(hold, "", name, "").append(blocker)
 
-    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> list[_BlockedPart]:
+    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> list[Blocker]:
         """Return the group of a hold, by its sentence without names of its variant and instants."""
         shape = hold.message
         instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
@@ -93,21 +101,19 @@ class _BlockerGroups:
 
     def build(self, failed_stages: Collection[str] = ()) -> Iterator[Blocker]:
         """Yield the blockers; `failed_stages`: those with failed variants."""
-        for (stage, revision, reason, _), parts in self._groups.items():
+        for parts in self._groups.values():
             stages = {it.stage for it in parts}
-            first = parts[0].hold
+            names = (name for it in parts for name in it.variants)
             # Where nothing has failed, what failed has left the revision: a person ends the halt.
-            is_left = reason == Reason.HALTED and stages.isdisjoint(failed_stages)
-            yield Blocker(
-                reason,
-                first.message,
-                first.who,
-                min((it.hold.since for it in parts if it.hold.since), default=None),
-                min((it.hold.until for it in parts if it.hold.until), default=None),
-                stage=stage or (stages.pop() if len(stages) == 1 else ""),
-                variants=tuple(name for name, _ in groupby(it.name for it in parts if it.name)),
-                revision=revision,
-                needs_person=is_left or any(it.needs_person for it in parts),
+            is_halted = parts[0].reason == Reason.HALTED
+            yield replace(
+                parts[0],
+                since=min((it.since for it in parts if it.since), default=None),
+                until=min((it.until for it in parts if it.until), default=None),
+                stage=parts[0].stage if len(stages) == 1 else "",
+                variants=tuple(name for name, _ in groupby(names)),
+                needs_person=(is_halted and stages.isdisjoint(failed_stages))
+                or any(it.needs_person for it in parts),
                 failed=any(it.failed for it in parts),
                 noun=parts[-1].noun,
             )
