@@ -269,7 +269,13 @@ class StatusQueue:
                 requests = list_requests(declared)
                 for item in report.pass_plan.policies:
                     self._add_result(item, changed)
-                    self._add_request(item.resolved_policy.key, requests)
+                    key = namespace, name, _ = item.resolved_policy.key
+                    # Whether the pass changed anything or not, it handled the request.
+                    request = requests.get(PassSubject(namespace, name), "")
+                    if request != self._requests.get(key, ""):
+                        self._requests[key] = request
+                        self._handled[key] = None
+                        self._version += 1
                 self._events += list_action_events(report)
             for key in self._results.keys() - keys:
                 self._drop(key)
@@ -298,15 +304,6 @@ class StatusQueue:
                 self._handled[key] = None
         self._errors = errors
         self._version += 1
-
-    def _add_request(self, key: PolicyKey, requests: Mapping[PassSubject, str]) -> None:
-        """Take note of the request that a pass handled, whether it changed anything or not."""
-        namespace, name, _ = key
-        request = requests.get(PassSubject(namespace, name), "")
-        if request != self._requests.get(key, ""):
-            self._requests[key] = request
-            self._handled[key] = None
-            self._version += 1
 
     def _drop(self, key: PolicyKey) -> None:
         for table in (self._results, self._changes, self._reports, self._conditions, self._waiting):

@@ -439,8 +439,12 @@ def _find_variant_problems(
         yield problem(reason, sentence)
     if observed.published_faults and failure is None:
         yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
-    if conflict_count := _count_undecided(variant, open_conflicts):
-        yield _build_conflict_problem(policy_result, variant, conflict_count)
+    undecided = open_conflicts
+    if variant.merged is not None:  # in the new draft
+        is_decided = observed.choices.default_side is not None
+        undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
+    if undecided:
+        yield _build_conflict_problem(policy_result, variant, undecided)
     for leftover in policy_result.remaining_leftovers.get(name, ()):
         yield problem(leftover.reason, wording.append_actor(leftover.message, leftover.who))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
@@ -488,12 +492,3 @@ def _build_conflict_problem(
             reminder = f"{number}; run `fanout explain {subject}`"
     problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
     return replace(problem, accepted=is_accepted)
-
-
-def _count_undecided(variant: RenderedVariant, open_conflicts: int) -> int:
-    """Return the number of undecided values in the open draft, or in the new one."""
-    if variant.merged is None:
-        return open_conflicts
-    if variant.observed.choices.default_side is not None:
-        return 0
-    return sum(not conflict.is_decided for conflict in variant.disputes)

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from fanout.api.durations import format_instant, parse_instant
 from fanout.api.object_meta import API_VERSION
 from fanout.api.promotion_policy import normalize_person
-from fanout.api.view_base import dump_views
+from fanout.api.view_base import dump_view
 from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.output.text_layout import format_age
@@ -19,7 +18,6 @@ from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
 from fanout.present.history_views import HistoryViews
 from fanout.present.record_statuses import find_record_statuses, is_owner
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
-from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
 
@@ -43,11 +41,6 @@ def _true_conditions(item: Object) -> str:
     return ",".join(str(it["type"]) for it in conditions if it["status"] == "True")
 
 
-def _target_name(item: Object) -> str:
-    """Return the target's name; of a variant it is in the status."""
-    return str(item["spec"].get("targetName") or item["status"].get("targetName") or "")
-
-
 def _format_counts(counts: Mapping[str, int]) -> str:
     return ",".join(f"{name}={number}" for name, number in counts.items())
 
@@ -65,11 +58,6 @@ def _request_urls(item: Object) -> str:
     return ",".join(str(it["url"]) for it in requests)
 
 
-def _conflict_subject(item: Object) -> str:
-    """Return object and field of a conflict; of a plain file there are none."""
-    return " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"])))
-
-
 _UNKNOWN_AGE = "<unknown>"  # as kubectl prints it; `<none>`: what has the age does not exist yet
 
 
@@ -81,7 +69,7 @@ def _created(item: Object) -> str:
 _NAMESPACE = TableColumn("NAMESPACE", "metadata.namespace", priority=0)
 _NAME = TableColumn("NAME", "metadata.name", priority=0)
 _LONG_NAME = replace(_NAME, priority=5)
-_TARGET = TableColumn("TARGET", _target_name, priority=0)
+_TARGET = TableColumn("TARGET", "spec.targetName", priority=0)
 _POLICY = TableColumn("POLICY", "spec.policy", priority=2)
 _STAGE = TableColumn("STAGE", "spec.stage")
 _STATE = TableColumn("STATE", "status.state", priority=0)
@@ -116,7 +104,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         replace(_CONDITION_MESSAGE, wide=False, priority=4),
     ),
     "variants": (
-        _TARGET,
+        replace(_TARGET, cell="status.targetName"),
         TableColumn("POLICY", "spec.policyRef.name", priority=2),
         _STAGE,
         TableColumn("PUBLISHED", "status.published.revision"),
@@ -191,7 +179,11 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         replace(_POLICY, priority=4),
         replace(_STAGE, priority=4),
         TableColumn("FILE", "spec.file", priority=2),
-        TableColumn("FIELD", _conflict_subject, cut_width=12),
+        TableColumn(
+            "FIELD",  # with its object; a plain file has neither
+            lambda item: " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"]))),
+            cut_width=12,
+        ),
         TableColumn("BASE", "status.base", priority=3, cut_width=12),
         TableColumn("UPSTREAM", "status.upstream", priority=2, cut_width=12),
         TableColumn("LOCAL", "status.local", priority=2, cut_width=12),
@@ -256,29 +248,19 @@ def list_records(
                 status = statuses.get(record.name, {})
                 objects[key] = _serialize_record(item.resolved_policy.namespace, record, status)
         if PUBLICATION in KINDS_BY_TYPE[resource_type]:
-            publications, unread = _list_publications(program, item)
-            problems += unread
-            for publication in publications:
-                key = (item.resolved_policy.namespace, publication["metadata"]["name"])
-                objects[key] = publication
+            try:
+                history = read_policy_history(program.world, item)
+            except FanoutError as error:
+                problems.append(f"{item.title}: {error}")
+                continue
+            problems += describe_unread(history)
+            for view in map(HistoryViews(item).publication, history.entries):
+                objects[item.resolved_policy.namespace, view.metadata.name] = dump_view(view)
     for problem in dict.fromkeys(problems):
         print_message(problem, program.settings.color, fg="red")
     # Times have whole seconds only; within one second the order of recording is kept.
     by_time = sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
     return by_time, bool(problems)
-
-
-def _list_publications(
-    program: Program, item: PolicyResult
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the publications of a policy, and a sentence for all that could not be read."""
-    try:
-        history = read_policy_history(program.world, item)
-    except FanoutError as error:
-        return [], [f"{item.title}: {error}"]
-    views = HistoryViews(item)
-    publications = dump_views(views.publication(it) for it in history.entries)
-    return publications, describe_unread(history)
 
 
 def describe_unread(history: PolicyHistory) -> list[str]:
@@ -298,24 +280,20 @@ def build_columns(
     else:
         columns = COLUMNS[resource_type]
     columns = (*((_NAMESPACE,) if with_namespace else ()), *columns)
-    return [
-        replace(it, cell=partial(_format_instant_cell, it.reader, _INSTANT_FORMATS[it.head], now))
-        if it.head in _INSTANT_FORMATS
-        else it
-        for it in columns
-    ]
+    return [_with_ages(it, now) if it.head in _INSTANT_FORMATS else it for it in columns]
 
 
-def _format_instant_cell(
-    find_instant: Callable[[Object], object],
-    format_cell: Callable[[int], str],
-    now: datetime,
-    item: Object,
-) -> str:
-    instant = find_instant(item)
-    if not instant or instant == _UNKNOWN_AGE:
-        return str(instant or "")
-    return format_cell(int((now - parse_instant(str(instant))).total_seconds()))
+def _with_ages(column: TableColumn, now: datetime) -> TableColumn:
+    """Return a column of instants with the time from then until now, or from now until then."""
+    find_instant, format_cell = column.reader, _INSTANT_FORMATS[column.head]
+
+    def format_instant_cell(item: Object) -> str:
+        instant = find_instant(item)
+        if not instant or instant == _UNKNOWN_AGE:
+            return str(instant or "")
+        return format_cell(int((now - parse_instant(str(instant))).total_seconds()))
+
+    return replace(column, cell=format_instant_cell)
 
 
 def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:

@@ -64,11 +64,16 @@ def build_notes(
         for hold in other.holds
         if stage in ("", it.name) and not other.newer
     ]
+    removals = []
+    if item.removals.removable and not stage:
+        names = format_names(item.removals.removable)
+        sentence = f"the next sweep removes variants without a target: {names}"
+        removals = [ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")]
     return (
         *pins,
         *rejected,
         *(_future_records(item) if not stage else ()),
-        *(_pending_removals(item) if not stage else ()),
+        *removals,
         *dropped,
         *_excluded_notes(variants),
         *_out_of_band_notes(variants),
@@ -123,14 +128,6 @@ def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
             until=start,
             command=shlex.join(["fanout", verb, item.resolved_policy.name, record.name, *reason]),
         )
-
-
-def _pending_removals(item: PolicyResult) -> Iterator[ExplanationNote]:
-    """Yield the orphaned variants that the next sweep removes."""
-    if removed_next := item.removals.removable:
-        names = format_names(removed_next)
-        sentence = f"the next sweep removes variants without a target: {names}"
-        yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")
 
 
 def _rejected_notes(variant: VariantEntry) -> Iterator[ExplanationNote]:
