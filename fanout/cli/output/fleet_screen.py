@@ -70,7 +70,7 @@ def _format_urgent(
     printed, line_count = 0, 2  # with the line that counts the rest
     for explanation, blocker in fleet_status.urgent:
         namespace = explanation.metadata.namespace if with_namespace else ""
-        lines = list(_format_urgent_item(fleet_status, explanation, blocker, layout, namespace))
+        lines = list(_format_urgent_item(explanation, blocker, layout, namespace))
         if limit is not None and printed and line_count + len(lines) > limit:
             break
         yield from lines
@@ -83,11 +83,7 @@ def _format_urgent(
 
 
 def _format_urgent_item(
-    fleet_status: FleetStatus,
-    explanation: ExplanationView,
-    blocker: Blocker,
-    layout: ExplanationLayout,
-    namespace: str,
+    explanation: ExplanationView, blocker: Blocker, layout: ExplanationLayout, namespace: str
 ) -> Iterator[str]:
     """Yield the lines of one blocker; `namespace`: to be shown, "" for none."""
     name = explanation.spec.policy or explanation.spec.variant
@@ -97,7 +93,7 @@ def _format_urgent_item(
         number = pluralize(len(keys), "undecided merge conflict")
         shown = list_first(keys, _MAX_KEYS)
         blocker = replace(blocker, message=f"{number} (keys: {shown})")
-    row = (place, blocker.reason, describe_briefly(blocker, explanation, fleet_status.names))
+    row = (place, blocker.reason, describe_briefly(blocker, explanation, layout))
     yield from wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES)
     # One command to run; of a conflict that which decides it.
     deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]

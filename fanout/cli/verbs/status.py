@@ -61,7 +61,13 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
         if view != before:
             print_value(view, settings.output)
         return view, fleet_status.fix_count
-    layout = ExplanationLayout(observed.now, text_width(), is_colored(settings.color, sys.stdout))
+    layout = ExplanationLayout(
+        observed.now,
+        text_width(),
+        is_colored(settings.color, sys.stdout),
+        settings.commands,
+        fleet_status.names,
+    )
     height = None if settings.output is OutputFormat.WIDE else screen_height()
     lines = format_fleet_status(fleet_status, layout, height)
     text = "".join(f"{line}\n" for line in lines)
