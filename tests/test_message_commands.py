@@ -1,6 +1,5 @@
 """Commands of messages, completed for their readers."""
 
-import json
 from datetime import UTC, datetime
 
 import click
@@ -17,8 +16,11 @@ from fanout.message_commands import (
     cluster_commands,
 )
 from fanout.plan.written_objects import ObjectName
-from fanout.present.notifications.notification_conditions import NotificationCondition
-from fanout.present.notifications.notification_events import EventSource, build_events
+from fanout.present.notifications.notification_conditions import (
+    NotificationCondition,
+    group_transitions,
+)
+from fanout.present.notifications.notifier import build_event
 from fanout.present.status_views import build_broken_status
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -107,10 +109,10 @@ def test_statuses_and_events_have_the_namespace_of_their_object():
 def test_notifications_have_the_namespace_of_their_policy():
     condition = NotificationCondition(NotificationEvent.POLICY_STOPPED, "dev", "v1", "edge-1")
     for in_cluster, verb in ((True, "status"), (False, "validate")):
-        source = EventSource("default", "shop", "edge", AT, in_cluster)
-        [event] = build_events(source, {condition: "run `fanout validate`"}, lambda data: data)
+        [transition] = group_transitions({condition: "run `fanout validate`"})
+        event = build_event(transition, "default", "shop", "edge", AT, in_cluster=in_cluster)
         commands = f"run `fanout {verb}{' -n shop' if in_cluster else ''}`"
-        assert commands in json.loads(event.body)["data"]["message"]
+        assert commands in event["data"]["message"]
 
 
 def test_the_annotation_is_that_of_the_objects():

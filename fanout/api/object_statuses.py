@@ -10,7 +10,7 @@ from fanout.api.durations import INSTANT_PATTERN
 from fanout.api.results import Hold, StageResult
 from fanout.api.stages import LIST_MAP_BY_NAME
 from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME
-from fanout.api.view_base import ConditionStatuses, ViewModel
+from fanout.api.view_base import ConditionStatuses, StateCounts, ViewModel
 from fanout.values import doc, field
 
 MAX_HOLDS = 5
@@ -31,8 +31,7 @@ class ObjectCondition(ViewModel):
         ),
     ]
     status: Annotated[
-        ConditionStatuses,
-        doc("Whether the condition holds: `True`, `False` or `Unknown`."),
+        ConditionStatuses, doc("Whether the condition holds: `True`, `False` or `Unknown`.")
     ]
     reason: Annotated[
         str,
@@ -81,9 +80,7 @@ class PolicyStatus(ResourceStatus, kw_only=True):
         tuple[PolicyStageStatus, ...],
         doc("Observed state of the stages, in the order of the policy.", **LIST_MAP_BY_NAME),
     ] = ()
-    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")] = field(
-        default_factory=dict
-    )
+    counts: StateCounts = field(default_factory=dict)
     next: Annotated[
         _InstantText | None, doc("Next time when the state can change without action.")
     ] = None

@@ -5,11 +5,8 @@ Documented and stable. Each has `metadata`, `spec` (what it is) and `status` (wh
 
 from typing import Annotated, Literal
 
-from fanout.api.conflict_view import ConflictView
-from fanout.api.explanation_view import ExplanationView
-from fanout.api.fleet_status_view import FleetStatusView
+from fanout.api.explanation_view import ExplanationView, FleetStatusView
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import ReasonClass
 from fanout.api.results import (
     ForecastResult,
@@ -19,31 +16,38 @@ from fanout.api.results import (
     VariantResult,
 )
 from fanout.api.view_base import (
+    Candidate,
     DraftMeta,
+    InputDigest,
+    NextChange,
+    PackagePath,
+    PartMeta,
+    PolicyName,
+    RepositoryName,
+    RevisionName,
+    StageName,
+    StateCounts,
     TargetReference,
     VariantReference,
+    VerdictsByRevision,
     View,
     ViewMeta,
     ViewModel,
 )
 from fanout.values import Instant, doc
 
-_POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
-
 
 class StageViewSpec(ViewModel):
     """The stage that a StageView shows."""
 
-    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
-    stage: Annotated[str, doc("Name of the stage.")]
+    policy: PolicyName
+    stage: StageName
 
 
-class StageView(View, kw_only=True):
+class StageView(View):
     """Current state of one stage of a policy."""
 
-    kind: Annotated[Literal["StageView"], doc("Kind of the object; always `StageView`.")] = (
-        "StageView"
-    )
+    metadata: PartMeta
     spec: Annotated[StageViewSpec, doc("Policy and stage that the view describes.")]
     status: Annotated[StageResult, doc("Observed state.")]
 
@@ -53,16 +57,14 @@ class TargetViewSpec(TargetReference):
 
     variant: Annotated[str, doc("Name of the variant for the target; empty if there is none.")] = ""
     stage: Annotated[str, doc("Name of the stage that the variant is assigned to.")] = ""
-    repository: Annotated[str, doc("Name of the downstream Repository object.")] = ""
-    path: Annotated[str, doc("Path of the package, relative to the root of the repository.")] = ""
+    repository: RepositoryName = ""
+    path: PackagePath = ""
 
 
-class TargetView(View, kw_only=True):
+class TargetView(View):
     """One target of a policy and its variant."""
 
-    kind: Annotated[Literal["TargetView"], doc("Kind of the object; always `TargetView`.")] = (
-        "TargetView"
-    )
+    metadata: PartMeta
     spec: Annotated[
         TargetViewSpec, doc("Target that the view describes, and the location of its variant.")
     ]
@@ -72,8 +74,8 @@ class TargetView(View, kw_only=True):
 class DraftViewSpec(VariantReference, kw_only=True):
     """The variant that a DraftView shows, and the branch of its draft."""
 
-    repository: Annotated[str, doc("Name of the downstream Repository object.")]
-    path: Annotated[str, doc("Path of the package, relative to the root of the repository.")]
+    repository: RepositoryName
+    path: PackagePath
     branch: Annotated[str, doc("Branch of the draft.")]
 
 
@@ -83,7 +85,7 @@ class DraftViewStatus(VariantResult, kw_only=True):
     commit: Annotated[str, doc("Commit at the tip of the draft's branch.")]
     tree: Annotated[str, doc("Git tree of the package in the draft, which approvals refer to.")]
     revision: Annotated[str, doc("Name of the upstream revision that the draft was rendered for.")]
-    digest: Annotated[str, doc("Digest of the inputs that the package was rendered from.")]
+    digest: InputDigest
     conflicts: Annotated[int, doc("Number of undecided merge conflicts in the draft.")] = 0
     edited: Annotated[bool, doc("Whether the branch has commits that fanout did not write.")]
     current: Annotated[
@@ -91,31 +93,102 @@ class DraftViewStatus(VariantResult, kw_only=True):
     ]
 
 
-class DraftView(View, kw_only=True):
+class DraftView(View):
     """One open draft."""
 
-    kind: Annotated[Literal["DraftView"], doc("Kind of the object; always `DraftView`.")] = (
-        "DraftView"
-    )
     metadata: Annotated[DraftMeta, doc("Name, namespace, labels and creation time of the draft.")]
     spec: Annotated[DraftViewSpec, doc("Draft that the view describes.")]
     status: Annotated[DraftViewStatus, doc("Observed state.")]
 
 
+class ConflictViewSpec(VariantReference, kw_only=True):
+    """The value that a ConflictView is about."""
+
+    repository: RepositoryName
+    path: PackagePath
+    key: Annotated[
+        str,
+        doc(
+            "Key of the conflict, as `fanout resolve --take KEY=SIDE` takes it. The"
+            " same field with the same three values has the same key in every revision."
+        ),
+    ]
+    file: Annotated[str, doc("Path of the file, relative to the package.")] = ""
+    object: Annotated[
+        str,
+        doc(
+            "Kind and name of the object in the file; empty if the conflict is"
+            " about the whole file."
+        ),
+    ] = ""
+    field: Annotated[
+        str,
+        doc(
+            "Path of the field in the object; empty if the conflict is about the"
+            " whole object or file."
+        ),
+    ] = ""
+
+
+class ConflictViewStatus(ViewModel, kw_only=True):
+    """Observed state of a merge conflict. Values of a Secret are not shown."""
+
+    place: Annotated[
+        Literal["Draft", "Published"],
+        doc(
+            "Where the conflict is: `Draft` in an open draft, `Published` in the published package."
+        ),
+    ]
+    revision: Annotated[str, doc("Name of the upstream revision that was merged.")]
+    in_force: Annotated[
+        Literal["Upstream", "Local", "Edited"],
+        doc(
+            "Side whose value the package has: `Upstream`, `Local`, or `Edited` for"
+            " the value of a commit on the draft."
+        ),
+    ]
+    decided: Annotated[
+        bool,
+        doc(
+            "Whether the conflict is decided, by a person, by a commit on the draft"
+            " or by `onConflict`."
+        ),
+    ]
+    base: Annotated[
+        str | None, doc("Value before either side changed it; null if not on record.")
+    ] = None
+    upstream: Annotated[
+        str | None, doc("Value that upstream changed it to; null if not on record.")
+    ] = None
+    local: Annotated[str | None, doc("Value that it has downstream; null if not on record.")] = None
+    since: Annotated[
+        Instant | None, doc("Time of the draft's commit, or of the publication, in RFC 3339.")
+    ] = None
+    message: Annotated[str, doc("Summary of the conflict as one sentence.")]
+
+
+class ConflictView(View):
+    """One merge conflict of a draft, or of what is published."""
+
+    metadata: PartMeta
+    spec: Annotated[
+        ConflictViewSpec, doc("Place of the conflict: policy, variant, package, file and field.")
+    ]
+    status: Annotated[ConflictViewStatus, doc("Observed state of the conflict, with its values.")]
+
+
 class ForecastViewSpec(ViewModel):
     """The stage and revision that a ForecastView is about."""
 
-    policy: Annotated[str, doc(_POLICY_DESCRIPTION)]
-    stage: Annotated[str, doc("Name of the stage.")]
-    revision: Annotated[str, doc("Name of the upstream revision.")]
+    policy: PolicyName
+    stage: StageName
+    revision: RevisionName
 
 
-class ForecastView(View, kw_only=True):
+class ForecastView(View):
     """Earliest times of a revision in a stage, as `fanout forecast` prints them."""
 
-    kind: Annotated[Literal["ForecastView"], doc("Kind of the object; always `ForecastView`.")] = (
-        "ForecastView"
-    )
+    metadata: PartMeta
     spec: Annotated[ForecastViewSpec, doc("Stage and revision that the forecast is about.")]
     status: Annotated[ForecastResult, doc("Computed times, and the assumptions behind them.")]
 
@@ -139,15 +212,9 @@ class InstantViewStatus(ViewModel):
     weekday: Annotated[str, doc("Day of the week in the time zone: `Mon` to `Sun`.")]
 
 
-class InstantView(ViewModel, kw_only=True):
+class InstantView(View):
     """Instant at which a schedule fires, as `fanout schedule next` prints it."""
 
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    kind: Annotated[Literal["InstantView"], doc("Kind of the object; always `InstantView`.")] = (
-        "InstantView"
-    )
     metadata: Annotated[InstantMeta, doc("Metadata; the name is the instant.")]
     spec: Annotated[InstantViewSpec, doc("Time zone in which the instant is shown.")]
     status: Annotated[InstantViewStatus, doc("Local time of the instant.")]
@@ -167,15 +234,9 @@ class WindowViewStatus(InstantViewStatus, kw_only=True):
     message: Annotated[str, doc("Summary of the status as one sentence.")]
 
 
-class WindowView(ViewModel, kw_only=True):
+class WindowView(View):
     """State of the windows from an instant on, as `fanout schedule windows` prints it."""
 
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    kind: Annotated[Literal["WindowView"], doc("Kind of the object; always `WindowView`.")] = (
-        "WindowView"
-    )
     metadata: Annotated[InstantMeta, doc("Metadata; the name is the instant.")]
     spec: Annotated[InstantViewSpec, doc("Time zone in which the instant is shown.")]
     status: Annotated[
@@ -209,8 +270,8 @@ class HeldView(ViewModel):
     state: Annotated[
         str,
         doc(
-            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
+            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`, `Ready`, `Failed`,"
+            " `Suspended`, `Held` or `Skipped`."
         ),
     ]
     reasons: Annotated[tuple[ReasonView, ...], doc("Reasons why the variant is blocked.")]
@@ -234,16 +295,11 @@ class OtherRevisionMoment(ViewModel):
 class StageMoment(ViewModel, kw_only=True):
     """State of one stage at a moment."""
 
-    stage: Annotated[str, doc("Name of the stage.")]
-    candidate: Annotated[
-        str, doc("Name of the revision that the stage is to take next, or has taken.")
-    ]
+    stage: StageName
+    candidate: Candidate
     gate: Annotated[Verdict, doc("Result of `after` for the candidate, soak time included.")]
     verdict: Annotated[Verdict, doc("Verdict of this stage for its candidate.")]
-    verdicts: Annotated[
-        dict[str, Verdict],
-        doc("Verdict of the stage for each revision, by name of the revision."),
-    ]
+    verdicts: VerdictsByRevision
     halted: Annotated[
         bool,
         doc(
@@ -253,7 +309,7 @@ class StageMoment(ViewModel, kw_only=True):
     ]
     budget: Annotated[int | None, doc("Maximum number of variants in flight; null if not limited.")]
     aggregates: Annotated[StageAggregates, doc("Counts of the variants of the stage.")]
-    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")]
+    counts: StateCounts
     released: Annotated[
         tuple[str, ...], doc("Names of the variants released in this pass, in order of release.")
     ]
@@ -294,24 +350,12 @@ class MomentView(ViewModel):
         doc("Variants that are assigned to no stage, with the reasons why they are blocked."),
     ]
     holds: Annotated[tuple[ReasonView, ...], doc("Reasons why the policy as a whole is blocked.")]
-    next: Annotated[
-        Instant | None,
-        doc(
-            "Next time when the state can change without action, in RFC 3339; null"
-            " if there is none."
-        ),
-    ]
+    next: NextChange
 
 
-class Simulation(ViewModel, kw_only=True):
+class Simulation(View):
     """Results of a simulated scenario at each of its moments."""
 
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    kind: Annotated[Literal["Simulation"], doc("Kind of the object; always `Simulation`.")] = (
-        "Simulation"
-    )
     metadata: Annotated[ViewMeta, doc("Name and namespace of the scenario.")]
     policy: Annotated[
         str, doc("Name of the policy; the name of the scenario if it has stages of its own.")
@@ -337,17 +381,11 @@ class DifferenceView(ViewModel):
     line: Annotated[int, doc("Line of the expectation in the file.")] = 0
 
 
-class TestResult(ViewModel, kw_only=True):
+class TestResult(View):
     """Result of comparing a scenario with its expectations."""
 
     __test__ = False  # keeps pytest from collecting the class
 
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    kind: Annotated[Literal["TestResult"], doc("Kind of the object; always `TestResult`.")] = (
-        "TestResult"
-    )
     metadata: Annotated[ViewMeta, doc("Name and namespace of the scenario.")]
     policy: Annotated[str, doc("Name of the policy that the scenario is about.")]
     file: Annotated[str, doc("Path of the scenario's file.")]

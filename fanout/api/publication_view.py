@@ -4,8 +4,16 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.object_meta import API_VERSION
-from fanout.api.view_base import ViewMeta, ViewModel
+from fanout.api.view_base import (
+    InputDigest,
+    PackagePath,
+    PolicyName,
+    RevisionName,
+    StageName,
+    View,
+    ViewMeta,
+    ViewModel,
+)
 from fanout.values import Instant, doc
 
 
@@ -87,16 +95,14 @@ class EvidenceView(ViewModel):
 class PublicationSpec(ViewModel, kw_only=True):
     """Package that was published, and its place."""
 
-    policy: Annotated[
-        str, doc("Name of the UpstreamPolicy; empty for a manually written PackageVariant.")
-    ]
+    policy: PolicyName
     stage: Annotated[str, doc("Name of the stage of the variant at that time.")] = ""
     variant: Annotated[str, doc("Name of the variant, which may have been removed since.")]
     repository: Annotated[
         str, doc("Name of the Repository, or its URL if no Repository is declared for it.")
     ]
-    path: Annotated[str, doc("Path of the package, relative to the root of the repository.")]
-    revision: Annotated[str, doc("Name of the upstream revision.")]
+    path: PackagePath
+    revision: RevisionName
     upstream_commit: Annotated[str, doc("Upstream commit that the revision refers to.")]
 
 
@@ -117,7 +123,7 @@ class PublicationStatus(ViewModel, kw_only=True):
     tag: Annotated[str, doc("Tag of the publication; empty if there is none.")] = ""
     commit: Annotated[str, doc("Commit on the downstream branch.")] = ""
     tree: Annotated[str, doc("Git tree of the package.")]
-    digest: Annotated[str, doc("Digest of the inputs that the package was rendered from.")]
+    digest: InputDigest
     admission: Annotated[
         Admission, doc("Admission: the decision or automation by which it was published.")
     ]
@@ -132,15 +138,9 @@ class PublicationStatus(ViewModel, kw_only=True):
     ] = False
 
 
-class PublicationView(ViewModel, kw_only=True):
+class PublicationView(View):
     """One publication of a variant."""
 
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    kind: Annotated[
-        Literal["PublicationView"], doc("Kind of the object; always `PublicationView`.")
-    ] = "PublicationView"
     metadata: Annotated[HistoryMeta, doc("Name, namespace, labels, and time of the publication.")]
     spec: Annotated[PublicationSpec, doc("Package that was published, and its location.")]
     status: Annotated[
@@ -152,8 +152,8 @@ class StageRevisionSpec(ViewModel):
     """Revision that a stage took."""
 
     policy: Annotated[str, doc("Name of the UpstreamPolicy.")]
-    stage: Annotated[str, doc("Name of the stage.")]
-    revision: Annotated[str, doc("Name of the upstream revision.")]
+    stage: StageName
+    revision: RevisionName
 
 
 class StageRevisionStatus(ViewModel, kw_only=True):
@@ -181,15 +181,9 @@ class StageRevisionStatus(ViewModel, kw_only=True):
     ] = ()
 
 
-class StageRevisionView(ViewModel, kw_only=True):
+class StageRevisionView(View):
     """One stretch in which variants of a stage took a revision."""
 
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    kind: Annotated[
-        Literal["StageRevisionView"], doc("Kind of the object; always `StageRevisionView`.")
-    ] = "StageRevisionView"
     metadata: Annotated[
         HistoryMeta, doc("Name, namespace, labels, and time of the first publication.")
     ]

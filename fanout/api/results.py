@@ -6,9 +6,13 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import LABEL_VALUE
 from fanout.api.view_base import (
     INTERNAL,
+    Candidate,
     ConditionStatus,
     ConditionStatuses,
+    NextChange,
     RequestView,
+    StateCounts,
+    VerdictsByRevision,
     ViewModel,
     status_of,
 )
@@ -30,6 +34,9 @@ class Hold(ViewModel):
     ] = None
 
 
+Holds = Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")]
+
+
 class Condition(ViewModel):
     """One condition, in the form of Kubernetes."""
 
@@ -42,8 +49,7 @@ class Condition(ViewModel):
         ),
     ]
     status: Annotated[
-        ConditionStatuses,
-        doc("Whether the condition holds: `True`, `False` or `Unknown`."),
+        ConditionStatuses, doc("Whether the condition holds: `True`, `False` or `Unknown`.")
     ]
     reason: Annotated[
         str, doc("Reason as one CamelCase word; the index of reasons lists all values.")
@@ -105,9 +111,7 @@ NO_AGGREGATES = StageAggregates(0, 0, 0, 0, 0)
 class StageResult(ViewModel, kw_only=True):
     """State of one stage: what the gates find, and then what else a view of it shows."""
 
-    candidate: Annotated[
-        str, doc("Name of the revision that the stage is to take next, or has taken.")
-    ]
+    candidate: Candidate
     state: Annotated[
         str,
         doc(
@@ -118,13 +122,8 @@ class StageResult(ViewModel, kw_only=True):
     ] = ""
     verdict: Annotated[Verdict, doc("Verdict of this stage for its candidate.")]
     gate: Annotated[Verdict, doc("Result of `after` for the candidate, soak time included.")]
-    verdicts: Annotated[
-        dict[str, Verdict],
-        doc("Verdict of the stage for each revision, by name of the revision."),
-    ] = field(default_factory=dict)
-    counts: Annotated[dict[str, int], doc("Number of variants in each state, by state.")] = field(
-        default_factory=dict
-    )
+    verdicts: VerdictsByRevision = field(default_factory=dict)
+    counts: StateCounts = field(default_factory=dict)
     published: Annotated[
         dict[str, int],
         doc("Number of variants that have each revision published, by name of the revision."),
@@ -157,13 +156,7 @@ class StageResult(ViewModel, kw_only=True):
     halted: Annotated[
         bool, doc("Whether the stage is halted because more variants failed than it tolerates.")
     ] = False
-    next: Annotated[
-        Instant | None,
-        doc(
-            "Next time when the state can change without action, in RFC 3339; null"
-            " if there is none."
-        ),
-    ] = None
+    next: NextChange = None
     requests: Annotated[
         tuple[RequestView, ...], doc("Pull requests with drafts of the stage.")
     ] = ()
@@ -174,7 +167,7 @@ class StageResult(ViewModel, kw_only=True):
             " `MergeConflict` if it has undecided conflicts."
         ),
     ] = ()
-    holds: Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")] = ()
+    holds: Holds = ()
     # The counts when the pass begins.
     aggregates: Annotated[StageAggregates, INTERNAL] = NO_AGGREGATES
     # Revisions that are or can become the candidate.
@@ -275,4 +268,4 @@ class ForecastResult(ViewModel):
             " durations taken from the past."
         ),
     ] = ()
-    holds: Annotated[tuple[Hold, ...], doc("Reasons why it is blocked; empty if it is not.")] = ()
+    holds: Holds = ()

@@ -161,9 +161,17 @@ FunctionConfig = Annotated[Mapping[Text, LongText], Field(max_length=MAX_VALUES)
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 stage`, `2 stages`, `2 statuses`."""
-    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
-    return f"{number} {noun}{ending}"
+    """Return a number with its noun: `1 stage`, `2 stages`, `2 statuses`, `2 policies`."""
+    if number != 1:
+        ends_in_ies = noun.endswith("y") and not noun.endswith(("ay", "ey"))
+        noun = f"{noun[:-1]}ies" if ends_in_ies else f"{noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{number} {noun}"
+
+
+def list_first(words: Sequence[object], limit: int) -> str:
+    """List the first words, and how many more there are: `a, b and 3 more`."""
+    more = f" and {len(words) - limit} more" if len(words) > limit else ""
+    return ", ".join(map(str, words[:limit])) + more
 
 
 def join_words(words: Sequence[str], conjunction: str) -> str:

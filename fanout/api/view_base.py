@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
@@ -46,8 +46,9 @@ class ViewModel(Value, rename=yaml_name, forbid_unknown_fields=True):
 
 def dump_view(view: ViewModel, *, nulls: bool = False) -> dict[str, Any]:
     """Return a view as plain data; fields that are None are left out, unless `nulls`."""
-    data = {}
-    for name, shown in _list_shown(view.__class__):
+    constants, fields = _list_shown(view.__class__)
+    data: dict[str, Any] = dict(constants)
+    for name, shown in fields:
         value = getattr(view, name)
         if value is not None or nulls:
             data[shown] = value if value.__class__ in _PLAIN else _dump(value, nulls=nulls)
@@ -81,12 +82,15 @@ def _dump(value: Any, *, nulls: bool) -> Any:
 
 
 @cache
-def _list_shown(model: type[ViewModel]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a class that views show, each with its name on the wire."""
-    return tuple(
-        (it.name, it.encode_name)
-        for it in list_fields(model)
-        if INTERNAL not in getattr(it.type, "__metadata__", ())
+def _list_shown(model: type[ViewModel]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+    """Return what all of a class show alike, and its shown fields with their names on the wire."""
+    return (
+        {"apiVersion": API_VERSION, "kind": model.__name__} if issubclass(model, View) else {},
+        tuple(
+            (it.name, it.encode_name)
+            for it in list_fields(model)
+            if INTERNAL not in getattr(it.type, "__metadata__", ())
+        ),
     )
 
 
@@ -115,13 +119,49 @@ def build_view_schema(view: type[ViewModel]) -> dict[str, Any]:
     # Classes of fields that no output shows are left out.
     while unnamed := classes.keys() - set(_REFERENCE.findall(write_json(schema).decode())):
         schema["$defs"] = classes = {key: it for key, it in classes.items() if key not in unnamed}
+    if issubclass(view, View):
+        constants = {
+            "apiVersion": ("Version of the API", API_VERSION),
+            "kind": ("Kind of the object", view.__name__),
+        }
+        shared = {
+            name: {"description": f"{noun}; always `{text}`.", "enum": [text], "default": text}
+            for name, (noun, text) in constants.items()
+        }
+        schema["properties"] = {**shared, **schema["properties"]}
     return schema
+
+
+class View(ViewModel):
+    """Base of what is printed as an object: the name of the class is its `kind`."""
+
+
+# Fields that several views have.
+Candidate = Annotated[
+    str, doc("Name of the revision that the stage is to take next, or has taken.")
+]
+InputDigest = Annotated[str, doc("Digest of the inputs that the package was rendered from.")]
+NextChange = Annotated[
+    Instant | None,
+    doc("Next time when the state can change without action, in RFC 3339; null if there is none."),
+]
+PackagePath = Annotated[str, doc("Path of the package, relative to the root of the repository.")]
+PolicyName = Annotated[
+    str, doc("Name of the UpstreamPolicy; empty for a manually written PackageVariant.")
+]
+RepositoryName = Annotated[str, doc("Name of the downstream Repository object.")]
+RevisionName = Annotated[str, doc("Name of the upstream revision.")]
+StageName = Annotated[str, doc("Name of the stage.")]
+StateCounts = Annotated[dict[str, int], doc("Number of variants in each state, by state.")]
+VerdictsByRevision = Annotated[
+    dict[str, Verdict], doc("Verdict of the stage for each revision, by name of the revision.")
+]
 
 
 class RequestView(ViewModel):
     """Pull request with drafts."""
 
-    repository: Annotated[str, doc("Name of the downstream Repository object.")]
+    repository: RepositoryName
     number: Annotated[int, doc("Number of the pull request.")]
     url: Annotated[str, doc("Address of its page on the forge.")]
     state: Annotated[str, doc("State of the pull request: `open`, `closed` or `merged`.")]
@@ -154,21 +194,13 @@ class DraftMeta(ViewMeta):
     ] = None
 
 
-class View(ViewModel, kw_only=True):
-    """Base of all views of a policy's parts; subclasses add `spec` and `status`."""
-
-    api_version: Annotated[
-        Literal["fanout.dev/v1alpha1"], doc("Version of the API; always `fanout.dev/v1alpha1`.")
-    ] = API_VERSION
-    metadata: Annotated[ViewMeta, doc("Name, namespace and labels of the view.")]
+PartMeta = Annotated[ViewMeta, doc("Name, namespace and labels of the view.")]
 
 
 class TargetReference(ViewModel):
     """Target of a policy, and the names by which commands accept it."""
 
-    policy: Annotated[
-        str, doc("Name of the UpstreamPolicy; empty for a manually written PackageVariant.")
-    ]
+    policy: PolicyName
     target: Annotated[str, doc("Key of the target within the policy.")]
     target_name: Annotated[
         str,

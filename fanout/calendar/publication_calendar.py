@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from fanout.api.durations import format_duration
+from fanout.api.text_fields import list_first
 from fanout.calendar.cron_schedule import (
     DAY,
     REASON,
@@ -266,9 +267,7 @@ class _ClosureCause(Value):
 
     @property
     def window_names(self) -> str:
-        rest = len(self.windows) - _SHOWN
-        shown = ", ".join(map(str, self.windows[:_SHOWN]))
-        return f"{shown} and {rest} more" if rest > 0 else shown
+        return list_first(self.windows, _SHOWN)
 
 
 def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime) -> WindowState:

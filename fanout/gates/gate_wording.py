@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fanout.api.durations import format_instant
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.api.text_fields import join_words, pluralize
+from fanout.api.text_fields import join_words, list_first, pluralize
 from fanout.gates.gate_rules import ApprovalRule
 
 _SHOWN = 3
@@ -63,10 +63,7 @@ def label_stages(stages: Iterable[str]) -> str:
 
 def format_names(names: Iterable[str]) -> str:
     """Format the first few names in order, and how many more there are."""
-    ordered = sorted(names)
-    shown = ", ".join(ordered[:_SHOWN])
-    rest = len(ordered) - _SHOWN
-    return f"{shown} and {rest} more" if rest > 0 else shown
+    return list_first(sorted(names), _SHOWN)
 
 
 def append_reason(sentence: str, reason: str) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Condition, Hold, VariantResult, build_ready, build_true
+from fanout.api.text_fields import list_first, pluralize
 from fanout.api.view_base import ConditionStatus, label_verdict
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable, Waiting
 from fanout.gates.gate_wording import describe_hold
@@ -19,8 +20,9 @@ from fanout.plan.observed_variant import missing_branch_hold
 from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
+from fanout.plan.written_objects import PROGRESS_TYPES
 from fanout.present.conflict_views import draft_time
-from fanout.present.enforcement_conditions import report_enforcement
+from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import (
@@ -31,7 +33,8 @@ from fanout.reconcile.edits.package_damage import (
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
-from fanout.values import replace
+from fanout.reconcile.selection.policy_resolution import repository_key
+from fanout.values import Value, replace
 
 # A variant with one of these has changed inputs of which no draft can be made, or written.
 _UNDRAFTED = frozenset(
@@ -75,10 +78,7 @@ def add_progress(conditions: Sequence[Condition], *, has_failed: bool = False) -
 def build_error_conditions(error: FanoutError) -> list[Condition]:
     """Build the conditions of what an error stops."""
     kind = "Stalled" if needs_person(error) else "Reconciling"
-    return [
-        build_ready(error.reason, str(error)),
-        Condition(kind, _TRUE, error.reason, str(error)),
-    ]
+    return [build_ready(error.reason, str(error)), Condition(kind, _TRUE, error.reason, str(error))]
 
 
 def needs_person(error: FanoutError) -> bool:
@@ -91,21 +91,54 @@ def needs_person(error: FanoutError) -> bool:
     return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
 
 
-def find_repository_errors(policy_result: PolicyResult) -> Mapping[str, FanoutError]:
-    """Return the errors of repositories that a policy cannot publish to, by identity.
+class RepositoryReport(Value):
+    """Findings of the pass over one policy about a repository that it uses."""
 
-    They were listed, but lack their branch, or refuse pushes.
-    """
+    failure: FanoutError | None = None
+    enforcement: EnforcementReport | None = None
+
+
+def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, RepositoryReport]:
+    """Return the findings about a policy's repositories, by key of the Repository."""
+    uses: dict[str, RepositoryReport] = {}
+    upstream = policy_result.resolved_policy.upstream
+    # A policy that an error stopped may not have asked for its upstream.
+    if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
+        uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure)
+    # Repositories that were listed, but refuse pushes or lack their branch, by identity.
     errors: dict[str, FanoutError] = {
         it.repository: Denied(describe_refusal(it), reason=str(Reason.PUSH_REFUSED))
         for it in policy_result.refused_pushes.values()
     }
     for variant in policy_result.variants:
+        key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
         state = variant.observed.repository_state
         if not state.head and state.failure is None and state.identity not in errors:
             hold = missing_branch_hold(state, variant.spec.repository)
             errors[state.identity] = InvalidInput(hold.message, reason=str(hold.reason))
-    return errors
+        if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
+            reports = report_enforcement([variant])
+            failure = state.failure or errors.get(state.identity)
+            if key not in uses or reports or failure:
+                uses[key] = RepositoryReport(failure, reports[0] if reports else None)
+    return uses
+
+
+def build_repository_conditions(uses: Iterable[RepositoryReport]) -> list[Condition]:
+    """Build the conditions of a Repository; `uses` are those of all policies."""
+    enforcement = None
+    conditions = [
+        build_ready(
+            Reason.UNUSED, "no policy that can be evaluated uses the repository", is_ready=True
+        )
+    ]
+    for use in uses:
+        if use.failure is not None:
+            conditions = build_error_conditions(use.failure)
+            break
+        conditions = [build_ready(Reason.LISTED, "the repository could be listed", is_ready=True)]
+        enforcement = enforcement or use.enforcement
+    return [*conditions, *([enforcement.as_condition()] if enforcement is not None else [])]
 
 
 def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
@@ -142,33 +175,61 @@ def build_policy_conditions(entry: PolicyEntry) -> tuple[Condition, ...]:
     return complete_conditions(conditions, policy_result, _policy_ready_since(entry))
 
 
+def build_status_conditions(entry: PolicyEntry, problem: FanoutError | None) -> list[Condition]:
+    """Build all conditions of a policy, those about its progress first.
+
+    `problem`: one that all policies have.
+    """
+    item, decision = entry.result, entry.result.decision
+    conditions = add_progress(
+        build_policy_conditions(entry),
+        has_failed=bool(item.resolved_policy.failures or find_failed_variants(item))
+        or has_unusable_repository(item.variants),
+    )
+    suspensions = [
+        replace(build_true(Reason.SUSPENDED, describe_hold(it)), last_transition_time=it.since)
+        for it in (decision.holds if decision else ())
+        if it.reason == Reason.SUSPENDED  # by its spec or a person
+    ]
+    conditions += suspensions[:1]
+    if problem is not None:
+        conditions.append(build_true(problem.reason, str(problem)))
+    if outdated := item.policy_state.outdated:
+        message = wording.describe_outdated_records(outdated)
+        conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
+    return sorted(conditions, key=lambda it: it.type not in PROGRESS_TYPES)
+
+
 def _build_readiness(entry: PolicyEntry) -> Condition:
     """Return the condition Ready: what a person must fix outranks what only waits."""
     policy_result, decision = entry.result, entry.result.decision
     decisions = decision.variants.values() if decision else ()
     holds = decision.holds if decision else ()
     ready_count = sum(map(_is_carried_out, decisions))
-    ready_sentence = wording.describe_readiness(ready_count, len(decisions))
+    ready_sentence = f"{ready_count} of {pluralize(len(decisions), 'variant')} ready"
     if failed_targets := policy_result.resolved_policy.failures:
         first = failed_targets[0]
-        failed = wording.describe_failed_targets(len(failed_targets), first.target, first.problem)
+        number = pluralize(len(failed_targets), "target")
+        failed = f"{number} without a variant, {first.target} first: {first.problem}"
         return build_ready(Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}")
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
         detail = f": {describe_hold(hold)}" if hold else ""
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
-        summary_text = wording.describe_failed_variants(len(failures), failures[0].name)
-        return build_ready(reason, f"{summary_text}{detail}; {ready_sentence}")
+        failed = f"{pluralize(len(failures), 'variant')} failed, {failures[0].name} first"
+        return build_ready(reason, f"{failed}{detail}; {ready_sentence}")
     undrafted = [(it, hold) for it in decisions if (hold := _find_undrafted_hold(it)) is not None]
     if undrafted:
-        variant_decision, hold = undrafted[0]
-        summary_text = wording.describe_undrafted_variants(len(undrafted), variant_decision.name)
-        return build_ready(hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}")
+        _, hold = undrafted[0]
+        names = list_first([it.name for it, _ in undrafted], 1)
+        undone = f"no draft can be made of the changed inputs of {names}: {describe_hold(hold)}"
+        return build_ready(hold.reason, f"{undone}; {ready_sentence}")
     if unreadable := _find_unreadable(policy_result.variants):
         variant, failure = unreadable[0]
         hold = unreadable_repository_hold(failure, "")
-        summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
-        return build_ready(hold.reason, f"{summary_text}: {hold.message}; {ready_sentence}")
+        number = pluralize(len(unreadable), "variant")
+        unread = f"{number} cannot be observed, {variant.spec.name} first: {hold.message}"
+        return build_ready(hold.reason, f"{unread}; {ready_sentence}")
     is_refused = any(it.reason == Reason.PUSH_REFUSED for it in holds[:1])
     if policy_result.orphans and not is_refused:
         reason, orphan_summary, remedy = summarize_orphans(
@@ -183,19 +244,19 @@ def _build_readiness(entry: PolicyEntry) -> Condition:
         return build_ready(holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}")
     if not decisions:
         # All that is declared is carried out. Tools that wait for the policy would wait for ever.
-        return build_ready(Reason.NO_TARGETS, wording.NO_TARGETS, is_ready=True)
+        return build_ready(Reason.NO_TARGETS, "the policy selects no target", is_ready=True)
     return build_ready(Reason.PROGRESSING, ready_sentence)
 
 
 def find_failed_variants(policy_result: PolicyResult) -> list[VariantResult]:
     """Return decisions of variants that failed, or that name a missing stage."""
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
-    return [it for it in decisions if it.state is VariantState.FAILED or _is_misplaced(it)]
-
-
-def _is_misplaced(decision: VariantResult) -> bool:
-    """Return True if the variant names a missing stage, a failure in sweeps too."""
-    return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
+    return [
+        it
+        for it in decisions
+        if it.state is VariantState.FAILED
+        or (it.stage and any(hold.reason == Reason.NOT_IN_STAGE for hold in it.holds))
+    ]
 
 
 def _policy_ready_since(entry: PolicyEntry) -> datetime | None:
@@ -233,13 +294,8 @@ def _first(instants: Iterable[datetime | None]) -> datetime | None:
     return min((at for at in instants if at is not None), default=None)
 
 
-def build_stage_conditions(
-    policy_result: PolicyResult, stage: StageEntry, conflicts: int
-) -> tuple[Condition, ...]:
-    """Build the condition Passed of a stage, about its candidate, and those true beside it.
-
-    `conflicts`: number of undecided merge conflicts of its drafts.
-    """
+def build_stage_conditions(stage: StageEntry) -> tuple[Condition, ...]:
+    """Build the condition Passed of a stage, about its candidate, and those true beside it."""
     result = stage.result
     hold = result.holds[0] if result.holds else None
     label = label_verdict(result.verdict)
@@ -252,33 +308,31 @@ def build_stage_conditions(
             describe_hold(hold) if hold else message,
         )
     ]
-    if conflicts:
-        message = wording.describe_stage_conflicts(conflicts)
-        conditions.append(build_true(Reason.MERGE_CONFLICT, message))
+    if stage.conflicts:
+        number = pluralize(stage.conflicts, "undecided merge conflict")
+        conditions.append(build_true(Reason.MERGE_CONFLICT, f"{number} in drafts of this stage"))
     since = hold.since if hold else None
     if result.verdict is Verdict.PASSED:
-        history = policy_result.status.history.get((stage.name, result.candidate))
+        history = stage.policy.status.history.get((stage.name, result.candidate))
         since = history.stretch_start if history is not None else None
-    return complete_conditions(conditions, policy_result, since)
+    return complete_conditions(conditions, stage.policy, since)
 
 
-def build_variant_conditions(
-    policy_result: PolicyResult, entry: VariantEntry
-) -> tuple[Condition, ...]:
+def build_variant_conditions(entry: VariantEntry) -> tuple[Condition, ...]:
     """Build the conditions of a variant: Ready, and those that are true beside it."""
     decision = entry.shown
     hold = _find_undrafted_hold(decision) or next(iter(decision.holds), None)
     published, state = entry.variant.observed.published, str(decision.state)
     message = f"it is {state}"
     if decision.state is VariantState.READY and published is not None:
-        message = wording.describe_ready_variant(published.revision)
+        message = f"{published.revision} is published and verified"
     ready = build_ready(
         hold.reason if hold else state,
         describe_hold(hold) if hold else message,
         is_ready=_is_carried_out(decision),
     )
     conditions = (ready, *_list_true_conditions(entry))
-    return complete_conditions(conditions, policy_result, _ready_since(entry, decision))
+    return complete_conditions(conditions, entry.policy, _ready_since(entry, decision))
 
 
 def _is_carried_out(decision: VariantResult) -> bool:
@@ -347,17 +401,17 @@ def _list_conflict_conditions(entry: VariantEntry) -> Iterator[Condition]:
     if draft is not None and lines:
         revision = draft.trailers.revision
         if entry.undecided:
-            text = wording.describe_draft_conflicts(entry.undecided, f"the draft of {revision}")
+            number = pluralize(entry.undecided, "undecided merge conflict")
+            message = _format_list(f"{number} in the draft of {revision}", lines)
             since = _drafted_since(entry.variant)
-            message = _format_list(text, lines)
             yield Condition("MergeConflict", _TRUE, Reason.MERGE_CONFLICT, message, since)
         else:
-            text = wording.describe_decided_conflicts(revision, is_published=False)
-            decided_parts.append(_format_list(text, lines))
+            title = f"decided merge conflicts in the draft of {revision}"
+            decided_parts.append(_format_list(title, lines))
     published = observed.published
     if published is not None and published.rejected:
-        text = wording.describe_decided_conflicts(published.revision, is_published=True)
-        decided_parts.append(_format_list(text, published.rejected))
+        title = f"merge conflicts decided in {published.revision}, which is published"
+        decided_parts.append(_format_list(title, published.rejected))
     if decided_parts:
         since = entry.published_since if observed.draft is None else None
         message = "\n".join(decided_parts)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from fanout.api.conflict_view import ConflictView, ConflictViewSpec, ConflictViewStatus
+from fanout.api.output_views import ConflictView, ConflictViewSpec, ConflictViewStatus
+from fanout.api.view_base import ViewMeta
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import (
@@ -15,9 +16,9 @@ from fanout.plan.edits.merge_disputes import (
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.present.policy_entry import VariantEntry, walk_policy
-from fanout.present.view_meta import build_meta, policy_name, variant_labels
-from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.present.policy_entry import VariantEntry, walk_variants
+from fanout.present.view_meta import variant_labels, variant_names
+from fanout.reconcile.pass_results import PassPlan
 
 _LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
     MergeSide.UPSTREAM: "Upstream",
@@ -30,11 +31,7 @@ def list_conflicts(pass_plan: PassPlan) -> list[ConflictView]:
 
     Of a conflict that both have at the same revision, the draft's is listed: it comes later.
     """
-    conflict_views: list[ConflictView] = []
-    for policy_result in pass_plan.policies:
-        for entry in walk_policy(policy_result).rows:
-            conflict_views += _build_views(policy_result, entry)
-    return conflict_views
+    return [view for entry in walk_variants(pass_plan) for view in _build_views(entry)]
 
 
 def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, ...]:
@@ -55,27 +52,24 @@ def draft_time(draft: OpenDraft) -> datetime | None:
     return datetime.fromtimestamp(draft.timestamp, UTC) if draft.timestamp else None
 
 
-def _build_views(policy_result: PolicyResult, entry: VariantEntry) -> Iterator[ConflictView]:
+def _build_views(entry: VariantEntry) -> Iterator[ConflictView]:
     variant, observed = entry.variant, entry.variant.observed
     draft, published = find_release_draft(variant), observed.published
     drafted: set[tuple[str, str]] = set()
     if draft is not None:
         for outcome in read_draft_outcomes(draft, observed.choices, entry.undecided):
             drafted.add((draft.trailers.revision, outcome.key))
-            yield _build_view(policy_result, entry, outcome, draft)
+            yield _build_view(entry, outcome, draft)
     if published is not None:
         for outcome in read_published_outcomes(published.rejected):
             if (published.revision, outcome.key) not in drafted:
-                yield _build_view(policy_result, entry, outcome, published)
+                yield _build_view(entry, outcome, published)
 
 
 def _build_view(
-    policy_result: PolicyResult,
-    entry: VariantEntry,
-    outcome: ConflictOutcome,
-    source: OpenDraft | PublishedLine,
+    entry: VariantEntry, outcome: ConflictOutcome, source: OpenDraft | PublishedLine
 ) -> ConflictView:
-    variant, spec = entry.variant, entry.variant.spec
+    spec = entry.variant.spec
     if isinstance(source, OpenDraft):
         revision, since = source.trailers.revision, draft_time(source)
     else:
@@ -83,15 +77,9 @@ def _build_view(
         revision, since = source.revision, entry.published_since
     name = f"{spec.name}/{revision}/{outcome.key}"
     return ConflictView(
-        metadata=build_meta(policy_result, name, variant_labels(policy_result, variant)),
+        metadata=ViewMeta(name, spec.namespace, variant_labels(entry)),
         spec=ConflictViewSpec(
-            policy=policy_name(policy_result),
-            stage=spec.stage,
-            target=spec.target,
-            target_name=entry.target_name,
-            variant=spec.name,
-            repository=spec.repository,
-            path=spec.path,
+            **variant_names(entry),
             key=outcome.key,
             file=outcome.file,
             object=outcome.object,

@@ -51,16 +51,13 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
 
     Repositories whose rules were not asked in this pass are left out.
     """
-    names_by_enforcement: dict[Enforcement, set[str]] = {}
-    reported: set[str] = set()
+    states: dict[str, RepositoryState] = {}
     for variant in variants:
-        name = variant.spec.repository
-        if name in reported:
-            continue
-        reported.add(name)
-        found = _find_enforcement(variant.observed.repository_state)
-        if found is not None:
-            names_by_enforcement.setdefault(found, set()).add(name)
+        states.setdefault(variant.spec.repository, variant.observed.repository_state)
+    names_by_enforcement: dict[Enforcement, set[str]] = {}
+    for name, state in states.items():
+        if (enforcement := _find_enforcement(state)) is not None:
+            names_by_enforcement.setdefault(enforcement, set()).add(name)
     order = list(_REASONS)
     return tuple(
         EnforcementReport(found, tuple(sorted(names)))

@@ -1,9 +1,7 @@
 """Views of a policy's history."""
 
 from datetime import datetime
-from typing import Literal
 
-from fanout.api.object_meta import Label
 from fanout.api.publication_view import (
     HistoryMeta,
     PublicationSpec,
@@ -14,7 +12,7 @@ from fanout.api.publication_view import (
     StageRevisionView,
 )
 from fanout.plan.history.history_entry import HistoryEntry, StageRevision
-from fanout.plan.history.recorded_publications import RecordedPublication
+from fanout.present.view_meta import fanout_labels, policy_name
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.ref_names import parse_publication_number
 
@@ -25,9 +23,8 @@ class HistoryViews:
     """Builder of the views of one policy's history."""
 
     def __init__(self, item: PolicyResult) -> None:
-        resolved = item.resolved_policy
-        self._namespace = resolved.namespace
-        self._policy = resolved.name if resolved.upstream_policy is not None else ""
+        self._item = item
+        self._policy = policy_name(item)
         # Several Repository objects may be one repository; the one of its variants is shown.
         self._repositories = {
             variant.observed.repository_state.identity: variant.spec.repository
@@ -54,7 +51,11 @@ class HistoryViews:
                 upstream_commit=line.commit,
             ),
             status=PublicationStatus(
-                state=_find_state(recorded),
+                state="InForce"
+                if recorded.until is None
+                else "Removed"
+                if recorded.is_removed
+                else "Replaced",
                 until=recorded.until,
                 tag=line.tag,
                 commit=line.merge,
@@ -90,19 +91,9 @@ class HistoryViews:
         )
 
     def _meta(self, name: str, at: datetime, stage: str, repository: str = "") -> HistoryMeta:
-        texts = (self._policy, stage, repository)
-        labels = {key: text for key, text in zip(_LABEL_KEYS, texts, strict=True) if text}
         return HistoryMeta(
-            name=name, namespace=self._namespace, labels=labels, creation_timestamp=at
+            name=name,
+            namespace=self._item.resolved_policy.namespace,
+            labels=fanout_labels(self._item, stage, repository),
+            creation_timestamp=at,
         )
-
-
-_LABEL_KEYS = (Label.POLICY.value, Label.STAGE.value, Label.REPOSITORY.value)
-
-
-def _find_state(
-    publication: RecordedPublication,
-) -> Literal["InForce", "Replaced", "Removed"]:
-    if publication.until is None:
-        return "InForce"
-    return "Removed" if publication.is_removed else "Replaced"

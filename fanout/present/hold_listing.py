@@ -1,10 +1,9 @@
 """Holds of policies, stages, variants and removals, as plans and reports have them as data."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from fanout.api.durations import format_instant
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 
 Plain = dict[str, str]
@@ -20,34 +19,30 @@ def list_holds(observed: PassPlan) -> list[Plain]:
 
 
 def _list_of_policy(item: PolicyResult) -> Iterator[Plain]:
-    subject = {"policy": item.title}
-    if item.decision is not None:
-        yield from _list_of_decision(subject, item.decision)
+    policy, decision = item.title, item.decision
+    if decision is not None:
+        yield from _list_entries(decision.holds, policy=policy)
+        # A hold says since when it applies, which may differ between a stage and its variants.
+        listed: dict[str, set[tuple[str, str]]] = {}
+        for stage in decision.stages.values():
+            yield from _list_entries(stage.holds, policy=policy, stage=stage.name)
+            listed[stage.name] = {(str(it.reason), it.message) for it in stage.holds}
+        for variant in decision.variants.values():
+            of_stage = listed.get(variant.stage, set())
+            holds = [it for it in variant.holds if (str(it.reason), it.message) not in of_stage]
+            yield from _list_entries(
+                holds, policy=policy, stage=variant.stage, variant=variant.name
+            )
     elif item.error is not None:
-        yield {**subject, "reason": str(item.error.reason), "message": str(item.error)}
-    for name, holds in item.removals.holds.items():
-        yield from _list_entries({**subject, "variant": name}, holds)
-    for name, holds in item.remaining_leftovers.items():
-        yield from _list_entries({**subject, "variant": name}, holds)
+        yield {"policy": policy, "reason": str(item.error.reason), "message": str(item.error)}
+    for name, holds_of_rest in (*item.removals.holds.items(), *item.remaining_leftovers.items()):
+        yield from _list_entries(holds_of_rest, policy=policy, variant=name)
 
 
-def _list_of_decision(subject: Mapping[str, str], decision: PolicyEvaluation) -> Iterator[Plain]:
-    yield from _list_entries(subject, decision.holds)
-    # A hold says since when it applies, which may differ between a stage and its variants.
-    stage_holds: dict[str, set[tuple[str, str]]] = {}
-    for stage in decision.stages.values():
-        own_subject = {"stage": stage.name} if stage.name else {}
-        yield from _list_entries({**subject, **own_subject}, stage.holds)
-        stage_holds[stage.name] = {(str(it.reason), it.message) for it in stage.holds}
-    for variant in decision.variants.values():
-        own_subject = {"stage": variant.stage} if variant.stage else {}
-        listed = stage_holds.get(variant.stage, set())
-        holds = [it for it in variant.holds if (str(it.reason), it.message) not in listed]
-        yield from _list_entries({**subject, **own_subject, "variant": variant.name}, holds)
-
-
-def _list_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator[Plain]:
+def _list_entries(holds: Iterable[Hold], **subject: str) -> Iterator[Plain]:
+    """Yield the holds of a subject; names of what it has not are ""."""
+    names = {key: name for key, name in subject.items() if name}
     for hold in holds:
-        entry = {**subject, "reason": str(hold.reason), "message": hold.message}
+        entry = {**names, "reason": str(hold.reason), "message": hold.message}
         entry |= {"who": hold.who} if hold.who else {}
         yield entry | ({"until": format_instant(hold.until)} if hold.until is not None else {})

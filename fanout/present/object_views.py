@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.listed_objects import (
@@ -24,45 +23,44 @@ from fanout.api.output_views import (
     TargetView,
     TargetViewSpec,
 )
-from fanout.api.reasons import Reason
 from fanout.api.results import Hold, VariantResult, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.present.conditions import (
+    RepositoryReport,
     build_policy_conditions,
+    build_repository_conditions,
     build_stage_conditions,
     build_variant_conditions,
     complete_conditions,
     find_failed_variants,
-    find_repository_errors,
+    summarize_repositories,
 )
 from fanout.present.conflict_views import draft_time, find_undecided_keys
-from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import (
     PolicyEntry,
     StageEntry,
     VariantEntry,
     list_requests,
     walk_policy,
+    walk_variants,
 )
 from fanout.present.view_meta import (
+    Plain,
     build_meta,
     fanout_labels,
     policy_labels,
     policy_name,
     variant_labels,
+    variant_names,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import replace
-
-Plain = dict[str, Any]
 
 
 def list_stages(pass_plan: PassPlan) -> list[StageView]:
@@ -72,25 +70,23 @@ def list_stages(pass_plan: PassPlan) -> list[StageView]:
 
 def build_stages(entry: PolicyEntry) -> list[StageView]:
     """Return a StageView for every stage of a policy; none if it was not evaluated."""
-    return [_build_stage(entry.result, it) for it in entry.stages]
+    return [_build_stage(it) for it in entry.stages]
 
 
-def _build_stage(policy_result: PolicyResult, stage: StageEntry) -> StageView:
-    policy, conflicts = policy_result.resolved_policy.name, stage.conflicts
-    labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
+def _build_stage(stage: StageEntry) -> StageView:
+    item, policy = stage.policy, stage.policy.resolved_policy.name
+    labels = {**policy_labels(item), **fanout_labels(item, stage.name)}
     return StageView(
-        metadata=build_meta(
-            policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
-        ),
-        spec=StageViewSpec(policy_name(policy_result), stage.name),
+        metadata=build_meta(item, f"{policy}/{stage.name}" if stage.name else policy, labels),
+        spec=StageViewSpec(policy_name(item), stage.name),
         status=replace(
             stage.result,
             state=stage.state,
             published=stage.published,
             published_since=stage.published_since,
-            conflicts=conflicts,
+            conflicts=stage.conflicts,
             requests=list_requests(stage.variants),
-            conditions=build_stage_conditions(policy_result, stage, conflicts),
+            conditions=build_stage_conditions(stage),
         ),
     )
 
@@ -109,7 +105,7 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
             repository_place(repository_by_name[name]): name
             for name in sorted(repository_by_name, reverse=True)  # of several the first
         }
-        views = [_build_target(entry.result, it) for it in entry.rows]
+        views = [_build_target(it) for it in entry.rows]
         views += [
             _build_target_without_variant(entry, it, VariantState.FAILED) for it in policy.failures
         ]
@@ -132,20 +128,15 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
 def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
     """Return a DraftView for every open draft of a declared variant."""
     return [
-        _build_draft_view(policy_result, entry, entry.variant.observed.draft)
-        for policy_result in pass_plan.policies
-        for entry in walk_policy(policy_result).rows
-        if entry.variant.observed.draft is not None
+        _build_draft_view(entry, draft)
+        for entry in walk_variants(pass_plan)
+        if (draft := entry.variant.observed.draft) is not None
     ]
 
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
-    return [
-        _build_variant(policy_result, entry)
-        for policy_result in pass_plan.policies
-        for entry in walk_policy(policy_result).rows
-    ]
+    return list(map(_build_variant, walk_variants(pass_plan)))
 
 
 def list_policies(pass_plan: PassPlan) -> list[Plain]:
@@ -180,7 +171,7 @@ def _build_policy(entry: PolicyEntry) -> Plain:
     return {**body, "status": dump_view(status)}
 
 
-def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
+def _build_variant(entry: VariantEntry) -> Plain:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
     left = [leaving.location for leaving in variant.observed.abandoned if not leaving.is_vacant]
     draft = variant.observed.draft
@@ -189,16 +180,12 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
         target_name=entry.target_name,
         state=decision.state,
         candidate=decision.candidate,
-        conditions=build_variant_conditions(policy_result, entry),
+        conditions=build_variant_conditions(entry),
         conflicts=find_undecided_keys(variant, entry.undecided),
         checks=decision.checks,
         published=_build_publication(entry),
         left=tuple(PackageLocation(it.repository, it.path) for it in left) or None,
-        draft=ListedDraft(
-            draft.trailers.revision,
-            draft.tree or "",
-            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
-        )
+        draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
         if draft is not None
         else None,
         request=entry.request,
@@ -209,7 +196,7 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
         "metadata": {
             "name": spec.name,
             "namespace": spec.namespace,
-            "labels": variant_labels(policy_result, variant),
+            "labels": variant_labels(entry),
             "annotations": dict(spec.annotations),
         },
         "spec": {
@@ -218,7 +205,7 @@ def _build_variant(policy_result: PolicyResult, entry: VariantEntry) -> Plain:
         },
         "status": dump_view(status),
     }
-    if policy_result.resolved_policy.upstream_policy is not None:
+    if entry.policy.resolved_policy.upstream_policy is not None:
         body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
     return body
 
@@ -241,23 +228,13 @@ def _build_publication(entry: VariantEntry) -> ListedPublication | None:
     )
 
 
-def _build_target(policy_result: PolicyResult, entry: VariantEntry) -> TargetView:
+def _build_target(entry: VariantEntry) -> TargetView:
     spec = entry.variant.spec
     return TargetView(
-        metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
-        spec=TargetViewSpec(
-            policy_name(policy_result),
-            spec.target,
-            entry.target_name,
-            spec.name,
-            spec.stage,
-            spec.repository,
-            spec.path,
-        ),
+        metadata=_build_target_meta(entry.policy, spec.target, spec.stage, spec.repository),
+        spec=TargetViewSpec(**variant_names(entry)),
         status=replace(
-            entry.shown,
-            request=entry.request,
-            conditions=build_variant_conditions(policy_result, entry),
+            entry.shown, request=entry.request, conditions=build_variant_conditions(entry)
         ),
     )
 
@@ -304,23 +281,11 @@ def _build_target_meta(
     )
 
 
-def _build_draft_view(
-    policy_result: PolicyResult, entry: VariantEntry, draft: OpenDraft
-) -> DraftView:
+def _build_draft_view(entry: VariantEntry, draft: OpenDraft) -> DraftView:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    meta = build_meta(policy_result, spec.name, variant_labels(policy_result, variant))
     return DraftView(
-        metadata=DraftMeta(meta.name, meta.namespace, meta.labels, draft_time(draft)),
-        spec=DraftViewSpec(
-            policy=policy_name(policy_result),
-            target=spec.target,
-            target_name=entry.target_name,
-            variant=spec.name,
-            stage=spec.stage,
-            repository=spec.repository,
-            path=spec.path,
-            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
-        ),
+        metadata=DraftMeta(spec.name, spec.namespace, variant_labels(entry), draft_time(draft)),
+        spec=DraftViewSpec(**variant_names(entry), branch=entry.draft_branch),
         status=DraftViewStatus(
             commit=draft.commit,
             tree=draft.tree or "",
@@ -331,7 +296,7 @@ def _build_draft_view(
             current=variant.selected.has_current_draft,
             state=decision.state,
             request=entry.request,
-            conditions=build_variant_conditions(policy_result, entry),
+            conditions=build_variant_conditions(entry),
             holds=decision.holds,
         ),
     )
@@ -339,35 +304,24 @@ def _build_draft_view(
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
     """Return every Repository object with its listing result and variant count."""
-    reports: dict[str, EnforcementReport] = {}
-    # None: its listing brought no failure.
-    failures: dict[str, FanoutError | None] = {}
     counts: Counter[str] = Counter()
+    uses: dict[str, list[RepositoryReport]] = {}
     for policy_result in pass_plan.policies:
-        upstream = policy_result.resolved_policy.upstream
-        if upstream is not None:
-            failures[repository_key(upstream)] = policy_result.upstream_failure
-    # Failures of all upstreams come first: a variant's repository does not hide one of them.
-    for policy_result in pass_plan.policies:
-        errors = find_repository_errors(policy_result)
-        for variant in policy_result.variants:
-            key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-            counts[key] += 1
-            if failures.get(key) is None:
-                state = variant.observed.repository_state
-                failures[key] = state.failure or errors.get(state.identity)
-            if key not in reports and (enforcement := report_enforcement([variant])):
-                reports[key] = enforcement[0]
+        policy = policy_result.resolved_policy
+        counts.update(
+            repository_key(policy.repositories[it.spec.name]) for it in policy_result.variants
+        )
+        for key, report in summarize_repositories(policy_result).items():
+            uses.setdefault(key, []).append(report)
+        if policy.upstream is not None:
+            uses.setdefault(repository_key(policy.upstream), []).append(RepositoryReport())
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        key, conditions = repository_key(repository), None
-        if key in failures:
-            failure = failures[key]
-            ready = build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)
-            if failure is not None:
-                ready = build_ready(failure.reason, str(failure))
-            conditions = (ready, *((reports[key].as_condition(),) if key in reports else ()))
-        status = ListedRepositoryStatus(counts[key], conditions)
+        key = repository_key(repository)
+        reports = uses.get(key, ())
+        conditions = [it for it in build_repository_conditions(reports) if it.type == "Ready"]
+        conditions += [it.enforcement.as_condition() for it in reports if it.enforcement][:1]
+        status = ListedRepositoryStatus(counts[key], tuple(conditions) if reports else None)
         bodies.append({**body, "status": dump_view(status)})
     return bodies

@@ -4,7 +4,7 @@ Whatever shows a pass reads these entries: tables, statuses, conditions and expl
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import VariantState
@@ -13,7 +13,7 @@ from fanout.api.view_base import RequestView
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import Value, replace
@@ -22,6 +22,7 @@ from fanout.values import Value, replace
 class VariantEntry(Value):
     """A variant with its decision."""
 
+    policy: PolicyResult
     variant: RenderedVariant
     decision: VariantResult
     shown: VariantResult  # the decision, held if a repository of the variant cannot be read
@@ -34,6 +35,11 @@ class VariantEntry(Value):
         published = self.variant.observed.published
         unrecorded = self.variant.observed.is_unrecorded
         return published.at if published is not None and not unrecorded else None
+
+    @property
+    def draft_branch(self) -> str:
+        """Name of the branch of the variant's draft, whether there is one or not."""
+        return self.variant.observed.draft_ref.removeprefix("refs/heads/")
 
     @property
     def request(self) -> RequestView | None:
@@ -57,6 +63,7 @@ class VariantEntry(Value):
 class StageEntry(Value):
     """A stage with its variants, in the order of the policy."""
 
+    policy: PolicyResult
     result: StageResult
     state: str
     variants: tuple[VariantEntry, ...]
@@ -88,6 +95,7 @@ class StageEntry(Value):
 class OrphanEntry(Value):
     """A variant whose target is gone, why it is still there, and what holds its removal."""
 
+    policy: PolicyResult
     locations: OrphanLocations
     failure: TargetFailure
     holds: tuple[Hold, ...]
@@ -108,6 +116,19 @@ class PolicyEntry(Value):
         """All variants in the order of tables: by stage, those in no stage last."""
         return (*(it for stage in self.stages for it in stage.variants), *self.in_no_stage)
 
+    @property
+    def display_names(self) -> Mapping[str, str]:
+        """Short names of variants by their names, and of failed targets by their keys.
+
+        Commands accept them. A variant written by hand has a name that a person chose.
+        """
+        by_hand = self.result.resolved_policy.upstream_policy is None
+        names = dict(self.target_names)
+        for entry in self.variants:
+            name = entry.variant.spec.name
+            names[name] = name if by_hand else entry.target_name
+        return names
+
     def find_stage(self, name: str) -> StageEntry:
         """Return the stage of this name. Raises StopIteration if the policy does not have it."""
         return next(it for it in self.stages if it.name == name)
@@ -118,7 +139,7 @@ def walk_policy(policy_result: PolicyResult) -> PolicyEntry:
     policy, removals = policy_result.resolved_policy, policy_result.removals
     failures = describe_orphans(policy, policy_result.orphans, removals)
     orphans = tuple(
-        OrphanEntry(orphan, failure, tuple(removals.holds.get(orphan.name, ())))
+        OrphanEntry(policy_result, orphan, failure, tuple(removals.holds.get(orphan.name, ())))
         for orphan, failure in zip(policy_result.orphans, failures, strict=True)
     )
     decision, target_names = policy_result.decision, policy_result.target_names
@@ -132,6 +153,7 @@ def walk_policy(policy_result: PolicyResult) -> PolicyEntry:
         spec = variant.spec
         variant_decision = decision.variants[spec.name]
         entry = VariantEntry(
+            policy_result,
             variant,
             variant_decision,
             _with_read_failure(variant, variant_decision),
@@ -141,12 +163,18 @@ def walk_policy(policy_result: PolicyResult) -> PolicyEntry:
         variants.append(entry)
         by_stage.get(spec.stage, in_no_stage).append(entry)
     stages = tuple(
-        StageEntry(stage, policy_result.stage_state(name), tuple(by_stage[name]))
+        StageEntry(policy_result, stage, policy_result.stage_state(name), tuple(by_stage[name]))
         for name, stage in decision.stages.items()
     )
     return PolicyEntry(
         policy_result, target_names, orphans, stages, tuple(variants), tuple(in_no_stage)
     )
+
+
+def walk_variants(pass_plan: PassPlan) -> Iterator[VariantEntry]:
+    """Yield the entries of all variants, policy by policy in the order of tables."""
+    for policy_result in pass_plan.policies:
+        yield from walk_policy(policy_result).rows
 
 
 def list_requests(entries: Iterable[VariantEntry]) -> tuple[RequestView, ...]:

@@ -9,12 +9,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.event_reasons import EventReason
-from fanout.api.notifications import NotificationEvent
+from fanout.api.text_fields import pluralize
 from fanout.message_commands import cluster_commands
 from fanout.plan.actions import ActionKind, ActionResult
 from fanout.plan.written_objects import ObjectName, PolicyEvent
-from fanout.present.notifications import event_wording as wording
-from fanout.present.notifications.notification_conditions import NotificationCondition
+from fanout.present.notifications.notification_conditions import (
+    NotificationCondition,
+    add_stage,
+    group_transitions,
+)
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey
 
@@ -23,9 +26,6 @@ _REASONS: Mapping[ActionKind, EventReason] = {
     ActionKind.PUBLISH: EventReason.PUBLISHED,
     ActionKind.MERGE_REQUEST: EventReason.REQUESTS_MERGED,
     ActionKind.REMOVE_PACKAGE: EventReason.PACKAGES_REMOVED,
-}
-_CONDITION_REASONS: Mapping[NotificationEvent, EventReason] = {
-    it: EventReason[it.name] for it in NotificationEvent
 }
 MAX_MESSAGE = 1024  # characters; the API server refuses more
 
@@ -56,7 +56,14 @@ def list_action_events(report: PassReport) -> list[PolicyEvent]:
     }
     at = report.pass_plan.now
     return [
-        _build_event(names[key], at, subject, counts[subject], problems[subject])
+        _build_event(
+            names[key],
+            at,
+            subject.reason,
+            describe_actions(
+                subject.reason, counts[subject], subject.revision, subject.stage, problems[subject]
+            ),
+        )
         for subject in sorted(counts)
         if (key := (subject.namespace, subject.name)) in names
     ]
@@ -76,36 +83,30 @@ def _find_subject(outcome: ActionResult, *, has_failed: bool) -> _Subject | None
     return _Subject(action.namespace, name, action.stage, revision, reason)
 
 
-def _build_event(
-    subject: tuple[ObjectName, str], at: datetime, group: _Subject, number: int, problem: str
-) -> PolicyEvent:
-    match group.reason:
+def describe_actions(
+    reason: EventReason, number: int, revision: str, stage: str, problem: str
+) -> str:
+    """Describe what a pass did in one stage; `problem` is that of the first failed action."""
+    match reason:
         case EventReason.DRAFTS_WRITTEN:
-            message = wording.describe_drafts_written(number, group.revision, group.stage)
+            return add_stage(f"{pluralize(number, 'draft')} of {revision} written", stage)
         case EventReason.PUBLISHED:
-            message = wording.describe_published(number, group.revision, group.stage)
+            return add_stage(f"{pluralize(number, 'variant')} published at {revision}", stage)
         case EventReason.PACKAGES_REMOVED:
-            message = wording.describe_removed(number, group.stage)
+            return add_stage(f"{pluralize(number, 'package')} removed", stage)
         case EventReason.REQUESTS_MERGED:
-            message = wording.describe_merged_requests(number, group.stage)
-        case _:
-            message = wording.describe_failed_actions(number, problem, group.stage)
-    return _with_subject(subject, at, group.reason, message)
+            return add_stage(f"{pluralize(number, 'pull request')} merged", stage)
+    sentence = add_stage(f"{pluralize(number, 'action')} failed", stage)
+    return f"{sentence}: {problem}" if number == 1 else f"{sentence}; the first: {problem}"
 
 
 def list_condition_events(
     policy_result: PolicyResult, began: Mapping[NotificationCondition, str], at: datetime
 ) -> Iterator[PolicyEvent]:
     """Yield the events of conditions that began, each given with a sentence."""
-    groups: dict[tuple[NotificationEvent, str, str], dict[str, str]] = {}
-    for condition, sentence in sorted(began.items()):
-        key = condition.event, condition.stage, condition.revision
-        groups.setdefault(key, {})[condition.variant] = sentence
-    for (event, stage, revision), sentences in groups.items():
-        names = [name for name in sentences if name]
-        detail = next(iter(sentences.values()))
-        message = wording.describe_transition(event, revision, stage, names, detail)
-        yield _with_subject(_name_of(policy_result), at, _CONDITION_REASONS[event], message)
+    subject = _name_of(policy_result)
+    for it in group_transitions(began):
+        yield _build_event(subject, at, EventReason[it.event.name], it.message)
 
 
 def _name_of(policy_result: PolicyResult) -> tuple[ObjectName, str]:
@@ -116,7 +117,7 @@ def _name_of(policy_result: PolicyResult) -> tuple[ObjectName, str]:
     return ObjectName(kind, policy.namespace, policy.name), uid or ""
 
 
-def _with_subject(
+def _build_event(
     subject: tuple[ObjectName, str], at: datetime, reason: EventReason, message: str
 ) -> PolicyEvent:
     name, uid = subject

@@ -23,9 +23,7 @@ from fanout.reconcile.pass_results import PolicyResult
 
 
 def build_record_statuses(
-    policy_result: PolicyResult,
-    objects: Mapping[str, ObjectName],
-    includes: Callable[[str], bool],
+    policy_result: PolicyResult, objects: Mapping[str, ObjectName], includes: Callable[[str], bool]
 ) -> Iterator[WrittenObject]:
     """Yield the objects of a policy's records that exist, with their statuses.
 
@@ -97,11 +95,7 @@ def find_record_statuses(
         # A decision that does not apply to the candidate is active all the same.
         if name in decisions and name in states:
             state = states[name].value
-        statuses[name] = {
-            "state": state,
-            "reason": effect.reason.value,
-            "message": effect.message,
-        }
+        statuses[name] = {"state": state, "reason": effect.reason.value, "message": effect.message}
     return statuses
 
 

@@ -19,12 +19,11 @@ from fanout.declared.object_key import ObjectPosition
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
-from fanout.present.declaration_error_conditions import with_errors
+from fanout.present.conditions import RepositoryReport, summarize_repositories
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
     find_conditions,
 )
-from fanout.present.pass_failures import build_unevaluated_status, with_failure
 from fanout.present.policy_entry import VariantEntry, walk_policy
 from fanout.present.policy_events import (
     find_changed_variants,
@@ -34,16 +33,17 @@ from fanout.present.policy_events import (
 from fanout.present.record_statuses import build_record_statuses
 from fanout.present.status_views import (
     VARIANT_KIND,
-    RepositoryReport,
     build_broken_status,
     build_orphan_status,
     build_policy_status,
     build_promotion_status,
     build_repository_status,
     build_stopped_status,
+    build_unevaluated_status,
     build_variant_status,
-    summarize_repositories,
     with_declaration,
+    with_errors,
+    with_failure,
 )
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests
@@ -114,8 +114,15 @@ class StatusBatch(Value, kw_only=True):
         `records`: names of the objects of records, by uid. `has_result`: whether a policy still
         has a result, asked for each of its variants; those of others would be created again.
         """
-        positions = self._find_positions()
-        for item in chain(self._list_all(has_result), self._list_records(records)):
+        pairs = (*self.declared.positions.items(), *self.declared.broken)
+        positions = {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
+        # Of records of policies that the pass did not change itself.
+        of_records = [
+            build_record_statuses(it.result, records, it.includes)
+            for it in self.policies
+            if records
+        ]
+        for item in chain(self._list_all(has_result), *of_records):
             position = positions.get(item.name) if item.content is None else None
             if position is None:
                 yield item
@@ -137,11 +144,6 @@ class StatusBatch(Value, kw_only=True):
         annotations = position.value["metadata"].get("annotations") or {}
         return str(annotations.get(Label.REQUESTED_AT, ""))
 
-    def _find_positions(self) -> Mapping[ObjectName, ObjectPosition]:
-        """Return the positions of all objects of fanout, by name."""
-        pairs = (*self.declared.positions.items(), *self.declared.broken)
-        return {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
-
     def _list_all(self, has_result: Callable[[PolicyKey], bool]) -> Iterator[WrittenObject]:
         if self.failure is not None:
             yield from (build_unevaluated_status(it, self.failure) for it in self.unevaluated)
@@ -150,23 +152,25 @@ class StatusBatch(Value, kw_only=True):
             if item.result.resolved_policy.upstream_policy is not None:
                 yield self._add_failure(build_policy_status(policy, self.problem))
         yield from self._list_others()
-        urgent: list[tuple[PolicyResult, VariantEntry]] = []
-        plain: list[tuple[PolicyResult, VariantEntry]] = []
+        urgent: list[VariantEntry] = []
+        plain: list[VariantEntry] = []
         for item, policy in policies:
             result = item.result
             for orphan in policy.orphans:
                 if item.includes(orphan.locations.name):
-                    yield build_orphan_status(result, orphan)
+                    yield build_orphan_status(orphan)
             if result.decision is None and result.resolved_policy.package_variant is not None:
                 yield self._add_failure(build_stopped_status(policy))
             for entry in policy.rows:
                 if item.includes(entry.variant.spec.name):
-                    (urgent if _is_urgent(entry) else plain).append((result, entry))
-        for result, entry in (*urgent, *plain):
-            if not has_result(result.resolved_policy.key):
-                continue
-            shown = build_variant_status(result, entry)
-            yield shown if shown.content is not None else self._add_failure(shown)
+                    is_urgent = entry.shown.state in _URGENT_STATES or any(
+                        it.reason in NEEDS_REPAIR for it in entry.shown.holds
+                    )
+                    (urgent if is_urgent else plain).append(entry)
+        for entry in (*urgent, *plain):
+            if has_result(entry.policy.resolved_policy.key):
+                shown = build_variant_status(entry)
+                yield shown if shown.content is not None else self._add_failure(shown)
 
     def _add_failure(self, item: WrittenObject) -> WrittenObject:
         """Return a policy or hand-written variant with the failure of the last round."""
@@ -177,11 +181,6 @@ class StatusBatch(Value, kw_only=True):
         """Policies and hand-written variants of which there is no result yet."""
         declarations = (*self.declared.policies, *self.declared.variants)
         return (it for it in declarations if _key_of(it) not in self.evaluated)
-
-    def _list_records(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
-        """Yield the objects of the records of policies that the pass did not change itself."""
-        for item in self.policies if records else ():
-            yield from build_record_statuses(item.result, records, item.includes)
 
     def _list_others(self) -> Iterator[WrittenObject]:
         """Yield Repositories, PromotionPolicies, and what is declared with errors."""
@@ -270,7 +269,13 @@ class StatusQueue:
                 requests = list_requests(declared)
                 for item in report.pass_plan.policies:
                     self._add_result(item, changed)
-                    self._add_request(item.resolved_policy.key, requests)
+                    key = namespace, name, _ = item.resolved_policy.key
+                    # Whether the pass changed anything or not, it handled the request.
+                    request = requests.get(PassSubject(namespace, name), "")
+                    if request != self._requests.get(key, ""):
+                        self._requests[key] = request
+                        self._handled[key] = None
+                        self._version += 1
                 self._events += list_action_events(report)
             for key in self._results.keys() - keys:
                 self._drop(key)
@@ -299,15 +304,6 @@ class StatusQueue:
                 self._handled[key] = None
         self._errors = errors
         self._version += 1
-
-    def _add_request(self, key: PolicyKey, requests: Mapping[PassSubject, str]) -> None:
-        """Take note of the request that a pass handled, whether it changed anything or not."""
-        namespace, name, _ = key
-        request = requests.get(PassSubject(namespace, name), "")
-        if request != self._requests.get(key, ""):
-            self._requests[key] = request
-            self._handled[key] = None
-            self._version += 1
 
     def _drop(self, key: PolicyKey) -> None:
         for table in (self._results, self._changes, self._reports, self._conditions, self._waiting):
@@ -415,13 +411,6 @@ def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:
 def _key_of(declaration: KRMObject) -> PolicyKey:
     meta = declaration.metadata
     return meta.namespace, meta.name, isinstance(declaration, UpstreamPolicy)
-
-
-def _is_urgent(entry: VariantEntry) -> bool:
-    decision = entry.shown
-    return decision.state in _URGENT_STATES or any(
-        it.reason in NEEDS_REPAIR for it in decision.holds
-    )
 
 
 def _build_keeper(result: PolicyResult) -> Callable[[str], bool]:

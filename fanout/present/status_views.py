@@ -4,7 +4,8 @@ All instants are from records and commits, or of the object itself. The clock is
 two processes that observe the same write the same bytes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,36 +16,32 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
-from fanout.api.results import Condition, Hold, build_ready, build_true
-from fanout.api.view_base import ConditionStatus, dump_view, dump_views
+from fanout.api.results import Condition, Hold, build_ready
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.view_base import dump_view, dump_views
 from fanout.errors import FanoutError
-from fanout.gates.gate_wording import describe_hold
 from fanout.message_commands import MessageCommands, cluster_commands
-from fanout.plan.written_objects import (
-    PROGRESS_TYPES,
-    ObjectName,
-    TransitionTimes,
-    WrittenObject,
-)
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, TransitionTimes, WrittenObject
 from fanout.present.conditions import (
+    RepositoryReport,
     add_progress,
     build_error_conditions,
     build_policy_conditions,
+    build_repository_conditions,
+    build_status_conditions,
     build_variant_conditions,
-    find_failed_variants,
-    find_repository_errors,
     has_unusable_repository,
 )
 from fanout.present.conflict_views import draft_time
-from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.object_views import build_stages
 from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
-from fanout.present.variant_content import build_content
-from fanout.present.view_meta import Plain, format_time, without_none
+from fanout.present.view_meta import Plain, format_time, variant_labels, without_none
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.selection.policy_resolution import repository_key
-from fanout.values import Value, replace
+from fanout.selection.variant_spec import FunctionSpec, VariantSpec
+from fanout.values import replace
 
 VARIANT_KIND = "PackageVariant"
 
@@ -65,53 +62,17 @@ _MEANINGS: Mapping[str, str] = {it.value: it.meaning for it in Reason}
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RepositoryReport(Value):
-    """Findings of the pass over one policy about a repository that it uses."""
-
-    failure: FanoutError | None
-    enforcement: EnforcementReport | None
-
-
-def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, RepositoryReport]:
-    """Return the findings about a policy's repositories, by key of the Repository."""
-    uses: dict[str, RepositoryReport] = {}
-    upstream = policy_result.resolved_policy.upstream
-    # A policy that an error stopped may not have asked for its upstream.
-    if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
-        uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure, None)
-    errors = find_repository_errors(policy_result)
-    for variant in policy_result.variants:
-        key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-        if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
-            reports = report_enforcement([variant])
-            state = variant.observed.repository_state
-            failure = state.failure or errors.get(state.identity)
-            if key not in uses or reports or failure:
-                uses[key] = RepositoryReport(failure, reports[0] if reports else None)
-    return uses
-
-
 def build_repository_status(
     repository: Repository, uses: Iterable[RepositoryReport]
 ) -> WrittenObject:
     """Return a Repository with its status; `uses` are those of all policies."""
-    enforcement = None
-    conditions = [build_ready(Reason.UNUSED, wording.UNUSED, is_ready=True)]
-    for use in uses:
-        if use.failure is not None:
-            conditions = build_error_conditions(use.failure)
-            break
-        conditions = [build_ready(Reason.LISTED, wording.ANSWERED, is_ready=True)]
-        enforcement = enforcement or use.enforcement
-    if enforcement is not None:
-        conditions.append(enforcement.as_condition())
-    return _build_declared_status(repository, {"conditions": _complete(conditions, None)})
+    return _build_declared(repository, build_repository_conditions(uses))
 
 
 def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
     """Return a PromotionPolicy with its status: it is in force as soon as it is valid."""
     ready = build_ready(Reason.READY, wording.IN_FORCE, is_ready=True)
-    return _build_declared_status(promotion, {"conditions": _complete([ready], None)})
+    return _build_declared(promotion, [ready])
 
 
 def build_broken_status(
@@ -119,9 +80,53 @@ def build_broken_status(
 ) -> WrittenObject:
     """Return an object that is declared with errors, with all of them in its status."""
     ready = build_ready(Reason.INVALID_OBJECT, "\n".join(problems))
-    conditions = [ready, replace(ready, type="Stalled", status=ConditionStatus.TRUE)]
-    status = finish_status({"conditions": dump_views(conditions)}, name.namespace)
-    return WrittenObject(name, status, generation=metadata.get("generation") or 0)
+    conditions = add_progress([ready], has_failed=True)
+    return _build_object(name, conditions, generation=metadata.get("generation") or 0)
+
+
+def with_errors(item: WrittenObject, errors: Sequence[str]) -> WrittenObject:
+    """Return an object that is used although it has errors, which `fanout validate` reports.
+
+    It is stalled by them, and not ready. What the pass says comes first where it has stalled the
+    object already.
+    """
+    if not errors:
+        return item
+    by_type: dict[str, Plain] = {it["type"]: it for it in item.status["conditions"]}
+    sentences = "\n".join(errors)
+    invalid = {"reason": Reason.INVALID_OBJECT.value, "message": sentences}
+    ready, stalled = by_type["Ready"], by_type.get("Stalled")
+    if ready["status"] == "True":
+        ready = {"type": "Ready", "status": "False", **invalid}
+    if stalled is None:
+        stalled = {"type": "Stalled", "status": "True", **invalid}
+    else:
+        stalled = {**stalled, "message": f"{stalled['message']}\n{sentences}"}
+    return _with_progress(item, [ready, stalled])
+
+
+# While passes fail as a whole, for example because no record can be read, nothing is evaluated.
+# Policies and hand-written variants say why; everything else of a status, and the variants of
+# policies, stay as the last pass left them.
+
+
+def with_failure(item: WrittenObject, failure: FanoutError) -> WrittenObject:
+    """Return an object as the last pass saw it, which says why there are no passes now."""
+    stopped = _build_object(item.name, build_error_conditions(failure))
+    return _with_progress(item, stopped.status["conditions"])
+
+
+def build_unevaluated_status(declaration: KRMObject, failure: FanoutError) -> WrittenObject:
+    """Return a policy or hand-written variant that this process has not evaluated yet."""
+    stopped = _build_declared(declaration, build_error_conditions(failure))
+    is_variant = declaration.kind == VARIANT_KIND
+    return replace(stopped, defaults={"state": VariantState.HELD.value} if is_variant else {})
+
+
+def _with_progress(item: WrittenObject, progress: Iterable[Plain]) -> WrittenObject:
+    """Return the object with other conditions about its progress."""
+    others = (it for it in item.status["conditions"] if it["type"] not in PROGRESS_TYPES)
+    return replace(item, status={**item.status, "conditions": [*progress, *others]})
 
 
 def with_declaration(
@@ -141,110 +146,97 @@ def with_declaration(
 
 def build_policy_status(entry: PolicyEntry, problem: FanoutError | None = None) -> WrittenObject:
     """Return an UpstreamPolicy with its status; `problem`: one that all policies have."""
-    policy_result, decision = entry.result, entry.result.decision
-    policy = policy_result.resolved_policy.upstream_policy
+    decision = entry.result.decision
+    policy = entry.result.resolved_policy.upstream_policy
     assert policy is not None, "asked of policies only"
-    conditions = add_progress(
-        build_policy_conditions(entry),
-        has_failed=bool(
-            policy_result.resolved_policy.failures or find_failed_variants(policy_result)
-        )
-        or has_unusable_repository(policy_result.variants),
-    )
-    conditions += _build_suspension(decision.holds if decision else ())
-    if problem is not None:
-        conditions.append(build_true(problem.reason, str(problem)))
-    if outdated := policy_result.policy_state.outdated:
-        message = wording.describe_outdated_records(outdated)
-        conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
-    conditions.sort(key=lambda it: it.type not in PROGRESS_TYPES)
-    counts: dict[str, int] = {}
     stages = build_stages(entry)
+    counts: Counter[str] = Counter()
     for stage in stages:
-        for state, number in stage.status.counts.items():
-            counts[state] = counts.get(state, 0) + number
-    status = {
-        "conditions": _complete(conditions, None),
+        counts.update(stage.status.counts)
+    fields = {
         "stages": [{"name": it.spec.stage, **dump_view(it.status)} for it in stages],
-        "counts": counts,
+        "counts": dict(counts),
         "next": format_time(decision.next) if decision else None,
     }
-    return _build_declared_status(policy, without_none(status))
+    return _build_declared(policy, build_status_conditions(entry, problem), fields)
 
 
-def _build_suspension(holds: Iterable[Hold]) -> list[Condition]:
-    """Return the condition Suspended of a policy that its spec or a person suspends."""
-    return [
-        replace(build_true(Reason.SUSPENDED, describe_hold(it)), last_transition_time=it.since)
-        for it in holds
-        if it.reason == Reason.SUSPENDED
-    ][:1]
-
-
-def build_variant_status(policy_result: PolicyResult, entry: VariantEntry) -> WrittenObject:
+def build_variant_status(entry: VariantEntry) -> WrittenObject:
     """Return a PackageVariant with its status, and with its content if a policy makes it."""
-    entry = _without_progress_of_others(policy_result, entry)
+    entry = _without_progress_of_others(entry)
     variant, decision, observed = entry.variant, entry.shown, entry.variant.observed
     draft, published = observed.draft, observed.published
+    trailers = draft.trailers if draft is not None else None
     # Without an instant on record, the state is as old as the commit that it is about.
     since = (draft_time(draft) if draft is not None else None) or entry.published_since
     conditions = add_progress(
-        build_variant_conditions(policy_result, entry),
+        build_variant_conditions(entry),
         has_failed=decision.state is VariantState.FAILED or has_unusable_repository([variant]),
     )
-    subject = published or (draft.trailers if draft is not None else None)
-    status = {
-        "conditions": _complete(conditions, since or _policy_time(policy_result)),
-        "state": str(decision.state),
-        "stage": variant.spec.stage or None,
-        "revision": subject.revision if subject is not None else None,
-        "digest": subject.digest if subject is not None else None,
-        "draft": None
-        if draft is None
-        else without_none(
+    fields = {
+        "draft": without_none(
             {
                 "revision": draft.trailers.revision or None,
-                "branch": observed.draft_ref.removeprefix("refs/heads/"),
+                "branch": entry.draft_branch,
                 "commit": draft.commit,
                 "tree": draft.tree,
             }
-        ),
-        "published": None
-        if published is None
-        else _build_published(published.revision, published.tag, published.merge),
-        "holds": dump_views(decision.holds[:MAX_HOLDS]),
-        "moreHolds": max(len(decision.holds) - MAX_HOLDS, 0),
+        )
+        if draft is not None
+        else None,
         "next": format_time(decision.next),
+        **_describe_variant(
+            decision.state, variant.spec.stage, published, trailers, decision.holds
+        ),
     }
-    package_variant = policy_result.resolved_policy.package_variant
+    since = since or _policy_time(entry.policy)
+    package_variant = entry.policy.resolved_policy.package_variant
     if package_variant is not None:
-        return _build_declared_status(package_variant, without_none(status))
-    return WrittenObject(
-        ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name),
-        finish_status(without_none(status), variant.spec.namespace),
-        content=build_content(policy_result, variant),
-    )
+        return _build_declared(package_variant, conditions, fields, since)
+    name = ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name)
+    return replace(_build_object(name, conditions, fields, since), content=_build_content(entry))
 
 
-def _build_published(revision: str, tag: str, commit: str) -> Plain:
-    return without_none(
-        {"revision": revision or None, "tag": tag or None, "commit": commit or None}
-    )
+def _describe_variant(
+    state: str,
+    stage: str,
+    published: PublishedLine | None,
+    drafted: DraftTrailers | None,
+    holds: Sequence[Hold],
+) -> Plain:
+    subject = published or drafted
+    return {
+        "state": str(state),
+        "stage": stage or None,
+        "revision": subject.revision if subject is not None else None,
+        "digest": subject.digest if subject is not None else None,
+        "published": without_none(
+            {
+                "revision": published.revision or None,
+                "tag": published.tag or None,
+                "commit": published.merge or None,
+            }
+        )
+        if published is not None
+        else None,
+        "holds": dump_views(holds[:MAX_HOLDS]),
+        "moreHolds": max(len(holds) - MAX_HOLDS, 0),
+    }
 
 
-def _without_progress_of_others(policy_result: PolicyResult, entry: VariantEntry) -> VariantEntry:
+def _without_progress_of_others(entry: VariantEntry) -> VariantEntry:
     """Return the entry with holds that stay the same while other variants make progress.
 
     Thousands of variants wait for the same slot or group. Each that gets one would change the
     sentence of all the others; the status of the stage has it.
     """
-    decision = entry.shown
+    decision, policy = entry.shown, entry.policy.resolved_policy
     is_waiting = any(it.reason in _OF_OTHERS for it in decision.holds)
-    if not is_waiting or policy_result.resolved_policy.upstream_policy is None:
+    if not is_waiting or policy.upstream_policy is None:
         return entry
-    place = f"stage {decision.stage} of UpstreamPolicy {policy_result.resolved_policy.name}"
+    place = f"stage {decision.stage} of UpstreamPolicy {policy.name}"
     holds = tuple(
-        Hold(it.reason, wording.describe_wait_of_stage(_MEANINGS[it.reason], place))
+        Hold(it.reason, f"{_MEANINGS[it.reason]}; see the status of {place}")
         if it.reason in _OF_OTHERS
         else it
         for it in decision.holds
@@ -256,59 +248,51 @@ def build_stopped_status(entry: PolicyEntry) -> WrittenObject:
     """Return a hand-written PackageVariant that an error stops, with its status."""
     package_variant = entry.result.resolved_policy.package_variant
     assert package_variant is not None, "asked of hand-written variants only"
-    status = {
-        "conditions": _complete(build_policy_conditions(entry), None),
-        "state": VariantState.HELD.value,
-    }
-    return _build_declared_status(package_variant, status)
+    state = {"state": VariantState.HELD.value}
+    return _build_declared(package_variant, build_policy_conditions(entry), state)
 
 
-def build_orphan_status(policy_result: PolicyResult, entry: OrphanEntry) -> WrittenObject:
+def build_orphan_status(entry: OrphanEntry) -> WrittenObject:
     """Return a variant whose target is gone and whose package is not removed yet."""
     orphan, holds = entry.locations, entry.holds
     # On record: without a target nothing of it is observed but where it is.
     published = orphan.status_line.published if orphan.status_line is not None else None
     ready = build_ready(holds[0].reason if holds else Reason.TARGET_GONE, entry.failure.problem)
-    since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
-    status = {
-        "conditions": _complete(add_progress([ready]), since),
-        "state": VariantState.HELD.value,
-        "stage": orphan.stage or None,
-        "revision": published.revision if published is not None else None,
-        "digest": published.digest if published is not None else None,
-        "published": None
-        if published is None
-        else _build_published(published.revision, published.tag, published.merge),
-        "holds": dump_views(holds[:MAX_HOLDS]),
-        "moreHolds": max(len(holds) - MAX_HOLDS, 0),
-    }
-    object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, orphan.name)
-    return WrittenObject(object_name, finish_status(without_none(status), object_name.namespace))
+    since = next((it.since for it in holds if it.since), None) or _policy_time(entry.policy)
+    fields = _describe_variant(VariantState.HELD, orphan.stage, published, None, holds)
+    name = ObjectName(VARIANT_KIND, entry.policy.resolved_policy.namespace, orphan.name)
+    return _build_object(name, add_progress([ready]), fields, since)
 
 
-def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
+def _build_declared(
+    item: KRMObject,
+    conditions: Iterable[Condition],
+    fields: Plain | None = None,
+    since: datetime | None = None,
+) -> WrittenObject:
     meta = item.metadata
     name = ObjectName(item.kind, meta.namespace, meta.name)
-    return WrittenObject(
-        name, finish_status(status, meta.namespace), generation=meta.generation or 0
-    )
+    return _build_object(name, conditions, fields, since, meta.generation or 0)
 
 
-def _complete(conditions: Iterable[Condition], since: datetime | None) -> list[Plain]:
-    """Return the conditions as statuses have them.
+def _build_object(
+    name: ObjectName,
+    conditions: Iterable[Condition],
+    fields: Plain | None = None,
+    since: datetime | None = None,
+    generation: int | None = None,
+) -> WrittenObject:
+    """Return an object with its status: these conditions, and the fields that are known.
 
-    `since`: instant of those that have none of their own; None: it is on no record.
+    Messages have commands for people of the namespace, and all texts are within the bounds of the
+    schema. `since`: instant of conditions that have none of their own; None: it is on no record.
     """
-    return [
-        dump_view(
-            replace(
-                it,
-                last_transition_time=it.last_transition_time or since,
-                observed_generation=None,
-            )
-        )
+    shown = [
+        replace(it, last_transition_time=it.last_transition_time or since, observed_generation=None)
         for it in conditions
     ]
+    status = {"conditions": dump_views(shown), **without_none(fields or {})}
+    return WrittenObject(name, _limit(status, cluster_commands(name.namespace)), generation)
 
 
 def _policy_time(policy_result: PolicyResult) -> datetime | None:
@@ -317,12 +301,6 @@ def _policy_time(policy_result: PolicyResult) -> datetime | None:
     if policy is None:
         return None
     return policy.metadata.creation_timestamp or _UNKNOWN_TIME
-
-
-def finish_status(status: Plain, namespace: str) -> Plain:
-    """Return a status with commands for people of the namespace, within the schema's bounds."""
-    finished: Plain = _limit(status, cluster_commands(namespace))
-    return finished
 
 
 def _limit(value: Any, commands: MessageCommands) -> Any:
@@ -334,3 +312,96 @@ def _limit(value: Any, commands: MessageCommands) -> Any:
     if isinstance(value, list):
         return [_limit(it, commands) for it in value[:_MAX_ENTRIES]]
     return value
+
+
+def _build_content(entry: VariantEntry) -> Plain:
+    """Build the content of the variant of a policy, as somebody could write it by hand.
+
+    Fields for which the schema has a default are written, so that the object that the API server
+    stores equals what was sent.
+    """
+    resolved_policy, spec = entry.policy.resolved_policy, entry.variant.spec
+    policy = resolved_policy.upstream_policy
+    assert policy is not None, "asked of variants of policies"
+    downstream = resolved_policy.repositories[spec.name]
+    revision = policy.spec.upstream.revision
+    return _without_empty(
+        {
+            "labels": variant_labels(entry),
+            "annotations": dict(spec.annotations),
+            "ownerReferences": _build_owners(policy),
+            "spec": _without_empty(
+                {
+                    "upstream": {
+                        "repository": spec.upstream_repository,
+                        "package": _inside(resolved_policy.upstream, spec.upstream_package),
+                        "revision": revision.model_dump(by_alias=True, exclude_none=True),
+                    },
+                    "downstream": {
+                        "repository": spec.repository,
+                        "package": _inside(downstream, spec.path),
+                    },
+                    **_build_changes(spec),
+                    "adoptionPolicy": policy.spec.adoption_policy.value,
+                    "deletionPolicy": policy.spec.deletion_policy.value,
+                    "updateStrategy": policy.spec.update_strategy.value,
+                    "onConflict": policy.spec.on_conflict.value,
+                    "suspend": spec.suspended,
+                    "policyRef": {"name": spec.policy},
+                    "stage": spec.stage,
+                }
+            ),
+        }
+    )
+
+
+def _build_owners(policy: UpstreamPolicy) -> list[Plain]:
+    """Return the policy as the owner of its variants, for tools that show what belongs to what.
+
+    It holds up no deletion (`blockOwnerDeletion`). A policy that is being deleted has no variants
+    with content, so that those that wait for their removal are left alone.
+    """
+    meta = policy.metadata
+    if meta.uid is None:  # declared in a file
+        return []
+    owner = {"apiVersion": policy.api_version, "kind": policy.kind, "name": meta.name}
+    return [{**owner, "uid": meta.uid, "controller": True}]
+
+
+def _build_changes(spec: VariantSpec) -> Plain:
+    context = {"data": dict(spec.context), "removeKeys": list(spec.remove_keys)}
+    pipeline = {
+        "mutators": _build_functions(spec.mutators),
+        "validators": _build_functions(spec.validators),
+    }
+    injectors = [
+        without_none({"name": it.name, "group": it.group, "version": it.version, "kind": it.kind})
+        for it in spec.injectors
+    ]
+    return {
+        "packageContext": _without_empty(context),
+        "pipeline": _without_empty(pipeline),
+        "injectors": injectors,
+        "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
+    }
+
+
+def _build_functions(functions: Iterable[FunctionSpec]) -> list[Plain]:
+    return [
+        _without_empty(
+            {"image": it.image, "name": it.name, "configMap": dict(it.config), **it.extra_fields()}
+        )
+        for it in functions
+    ]
+
+
+def _inside(repository: Repository | None, path: str) -> str:
+    """Return a path of a repository relative to the directory that the Repository names."""
+    directory = repository.spec.directory.strip("/") if repository is not None else ""
+    return path.removeprefix(f"{directory}/") if directory else path
+
+
+def _without_empty(fields: dict[str, Any]) -> Plain:
+    """Return the fields that are not empty: the API server would drop them."""
+    return {name: value for name, value in fields.items() if value not in ("", {}, [])}

@@ -7,7 +7,7 @@ from typing import Any
 from fanout.api.durations import format_instant
 from fanout.api.object_meta import Label
 from fanout.api.view_base import ViewMeta
-from fanout.plan.rendered_variant import RenderedVariant
+from fanout.present.policy_entry import VariantEntry
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.selection.label_selector import FlagSelector, matches
 from fanout.values import replace
@@ -48,13 +48,27 @@ def select_policies(pass_plan: PassPlan, selector: FlagSelector) -> PassPlan:
     return replace(pass_plan, policies=selected)
 
 
-def variant_labels(policy_result: PolicyResult, variant: RenderedVariant) -> dict[str, str]:
+def variant_labels(entry: VariantEntry) -> dict[str, str]:
     """Return the labels of a variant: its own, those of its rendering, and fanout's."""
-    package_variant, spec = policy_result.resolved_policy.package_variant, variant.spec
+    package_variant, spec = entry.policy.resolved_policy.package_variant, entry.variant.spec
     return {
         **(package_variant.metadata.labels if package_variant else {}),
         **spec.labels,
-        **fanout_labels(policy_result, spec.stage, spec.repository),
+        **fanout_labels(entry.policy, spec.stage, spec.repository),
+    }
+
+
+def variant_names(entry: VariantEntry) -> dict[str, str]:
+    """Return the names of a variant and of where it is, as the specs of views have them."""
+    spec = entry.variant.spec
+    return {
+        "policy": policy_name(entry.policy),
+        "target": spec.target,
+        "target_name": entry.target_name,
+        "variant": spec.name,
+        "stage": spec.stage,
+        "repository": spec.repository,
+        "path": spec.path,
     }
 
 

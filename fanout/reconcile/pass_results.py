@@ -3,13 +3,15 @@
 All commands and the log read them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from operator import itemgetter
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.api.results import Hold, VariantResult
+from fanout.api.results import Hold
+from fanout.api.text_fields import pluralize
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -24,7 +26,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.other_requests import OtherStatus
@@ -101,7 +102,21 @@ class PolicyResult(Value, kw_only=True):
     @property
     def unwritten_traces(self) -> tuple[PassProblem, ...]:
         """Repositories that could not take the trace of a record."""
-        return tuple(_find_unwritten_traces(self))
+        return tuple(
+            PassProblem(
+                policy=self.title,
+                subject=it.state.remote.url,
+                reason=str(error.reason),
+                message=f"record {it.trace.record} counts, but {it.state.remote.url} does not name"
+                f" it yet, by which restored records are noticed ({error}); the next pass tries"
+                " again",
+                noun="repository",
+                failed=False,
+            )
+            for it in self.traces
+            if (error := self.trace_errors.get(it.state.remote.key, it.state.failure)) is not None
+            and it.trace is not None
+        )
 
     @property
     def records(self) -> tuple[RecordEntry, ...]:
@@ -271,7 +286,16 @@ class PassReport(Value):
         Problems of other variants count only if they failed, be it in a check. A lost or moved
         tag does not count where the pass replaced the publication that it belonged to.
         """
-        relevant_variants = {*variants, *self._failed_variants()}
+        relevant_variants = {
+            *variants,
+            *(
+                name
+                for item in self.pass_plan.policies
+                if item.decision is not None
+                for name, evaluation in item.decision.variants.items()
+                if evaluation.state is VariantState.FAILED  # by its checks or deadlines
+            ),
+        }
         replaced = {
             it.action.variant
             for it in self.outcomes
@@ -285,14 +309,6 @@ class PassReport(Value):
         )
         return len(self.failed_outcomes) + problem_count
 
-    def _failed_variants(self) -> Iterator[str]:
-        """Yield the variants that failed at their candidate, by their checks or deadlines."""
-        for policy_result in self.pass_plan.policies:
-            if policy_result.decision is not None:
-                for name, evaluation in policy_result.decision.variants.items():
-                    if evaluation.state is VariantState.FAILED:
-                        yield name
-
 
 _LATER_REASONS = (Reason.FORGE_REFUSES, Reason.RATE_LIMITED)
 _TAG_REASONS = (Reason.TAG_MISSING, Reason.TAG_MOVED)
@@ -304,6 +320,16 @@ def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:
     if isinstance(problems, FanoutError):
         return (_build_policy_problem(policy_result, problems),)
     return problems
+
+
+def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:
+    return PassProblem(
+        policy=policy_result.title,
+        subject="",
+        reason=str(error.reason),
+        message=str(error),
+        noun="policy",
+    )
 
 
 def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
@@ -332,100 +358,56 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     yield from policy_result.unwritten_traces
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
-    observed_variants = [it.selected.observed for it in policy_result.variants]
-    for repository, sentence in find_lost_renderings(observed_variants):
-        yield problem(
-            subject=repository,
-            reason=str(Reason.BASE_MISSING),
-            message=sentence,
-            noun="repository",
-            failed=False,
-            again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
-        )
-    forge_variants = [it for it in observed_variants if it.repository_state.forge is not None]
-    yield from _find_forge_failures(policy_result, forge_variants)
-    yield from _find_foreign_requests(policy_result, forge_variants)
-    undecided_conflicts = policy_result.undecided_conflicts
+    yield from _find_repository_problems(policy_result)
+    undecided = policy_result.undecided_conflicts
     problems = [
         (variant.spec.target, it)
         for variant in policy_result.variants
         for it in _find_variant_problems(
-            policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
+            policy_result, variant, undecided.get(variant.spec.name, 0)
         )
     ]
     target_names = policy_result.target_names if problems else {}
     yield from (replace(it, target_name=target_names[target]) for target, it in problems)
 
 
-def _find_unwritten_traces(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    """Yield the repositories that could not take the trace of a record."""
-    for write in policy_result.traces:
-        remote = write.state.remote
-        error = policy_result.trace_errors.get(remote.key, write.state.failure)
-        if error is not None and write.trace is not None:
-            yield PassProblem(
-                policy=policy_result.title,
-                subject=remote.url,
-                reason=str(error.reason),
-                message=wording.describe_unwritten_trace(write.trace.record, remote.url, error),
-                noun="repository",
-                failed=False,
-            )
-
-
-def _find_forge_failures(
-    policy_result: PolicyResult, variants: Iterable[ObservedVariant]
-) -> Iterator[PassProblem]:
-    """Yield the repositories whose forge cannot be asked; one that takes no more calls only waits.
-
-    All their pull requests stay as they are, whatever the gates say of the variants.
-    """
-    failures = {
-        state.identity: (it.spec.repository, state.forge.failure)
+def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
+    problem = partial(PassProblem, policy=policy_result.title, noun="repository", failed=False)
+    variants = [it.selected.observed for it in policy_result.variants]
+    for repository, sentence in find_lost_renderings(variants):
+        yield problem(
+            subject=repository,
+            reason=str(Reason.BASE_MISSING),
+            message=sentence,
+            again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
+        )
+    forges = [
+        (it, state, state.forge)
         for it in variants
         if (state := it.repository_state).forge is not None
-        and state.forge.failure is not None
-        and state.failure is None
+    ]
+    failures = {
+        state.identity: (it.spec.repository, forge.failure)
+        for it, state, forge in forges
+        if forge.failure is not None and state.failure is None
     }
     for _, (repository, failure) in sorted(failures.items()):
+        # All pull requests of a forge that cannot be asked stay as they are, whatever the gates say
+        # of the variants. One that takes no more calls only waits.
         if not isinstance(failure, RateLimited):
-            yield PassProblem(
-                policy=policy_result.title,
-                subject=repository,
-                reason=str(failure.reason),
-                message=str(failure),
-                noun="repository",
-            )
-
-
-def _find_foreign_requests(
-    policy_result: PolicyResult, variants: Iterable[ObservedVariant]
-) -> Iterator[PassProblem]:
-    """Yield the pull requests that somebody else opened from branches of the policy's drafts."""
-    heads = {(it.repository_state.identity, it.draft_ref): it for it in variants}
-    for (_, head_ref), observed in sorted(heads.items()):
-        forge = observed.repository_state.forge
-        for request in forge.foreign_requests.get(head_ref, ()) if forge is not None else ():
-            yield PassProblem(
-                policy=policy_result.title,
-                subject=observed.spec.repository,
+            reason = str(failure.reason)
+            yield problem(subject=repository, reason=reason, message=str(failure), failed=True)
+    # Somebody else opened pull requests from branches of the policy's drafts.
+    heads = {(state.identity, it.draft_ref): (it, forge) for it, state, forge in forges}
+    for (_, head_ref), (it, forge) in sorted(heads.items(), key=itemgetter(0)):
+        for request in forge.foreign_requests.get(head_ref, ()):
+            yield problem(
+                subject=it.spec.repository,
                 reason=str(Reason.REQUEST_FOREIGN),
                 message=wording.describe_foreign_request(
                     request.number, request.base_branch, request.head_branch
                 ),
-                noun="repository",
-                failed=False,
             )
-
-
-def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:
-    return PassProblem(
-        policy=policy_result.title,
-        subject="",
-        reason=str(error.reason),
-        message=str(error),
-        noun="policy",
-    )
 
 
 def _find_variant_problems(
@@ -438,7 +420,15 @@ def _find_variant_problems(
     problem = partial(_build_problem, policy_result, variant)
     observed, failure, name = variant.observed, variant.render_failure, variant.spec.name
     decision = policy_result.decision.variants.get(name) if policy_result.decision else None
-    hold = _find_hold(decision) if decision else None
+    # That of a held variant; in other states, the one that a person must fix.
+    hold = next(
+        (
+            it
+            for it in (decision.holds if decision else ())
+            if (decision and decision.state is VariantState.HELD) or it.reason in NEEDS_REPAIR
+        ),
+        None,
+    )
     if failure is not None:
         yield problem(failure.reason, str(failure), failed=True)
     elif observed.obstacle is not None:
@@ -452,8 +442,12 @@ def _find_variant_problems(
         yield problem(reason, sentence)
     if observed.published_faults and failure is None:
         yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
-    if conflict_count := _count_undecided(variant, open_conflicts):
-        yield _build_conflict_problem(policy_result, variant, conflict_count)
+    undecided = open_conflicts
+    if variant.merged is not None:  # in the new draft
+        is_decided = observed.choices.default_side is not None
+        undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
+    if undecided:
+        yield _build_conflict_problem(policy_result, variant, undecided)
     for leftover in policy_result.remaining_leftovers.get(name, ()):
         yield problem(leftover.reason, wording.append_actor(leftover.message, leftover.who))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
@@ -483,41 +477,21 @@ def _build_problem(
 
 
 def _build_conflict_problem(
-    policy_result: PolicyResult, variant: RenderedVariant, conflict_count: int
+    policy_result: PolicyResult, variant: RenderedVariant, undecided: int
 ) -> PassProblem:
     """Build the problem of a draft's merge conflicts: in full when written, then short."""
-    spec, reminder = variant.spec, ""
-    if spec.name in policy_result.publishing:
-        sentence = wording.describe_accepted_conflicts(conflict_count)
+    spec, policy, reminder = variant.spec, policy_result.resolved_policy.name, ""
+    number = pluralize(undecided, "undecided merge conflict")
+    is_accepted = spec.name in policy_result.publishing
+    if is_accepted:
+        sentence = wording.describe_accepted_conflicts(undecided)
     else:
-        sentence = wording.describe_open_conflicts(
-            conflict_count, policy_result.resolved_policy.name, spec.name
+        sentence = (
+            f"{number} in its draft; run `fanout diff {spec.name} --three-way`, then commit a fix"
+            f" to the draft or run `fanout resolve {policy} --variant {spec.name} --reason WHY`"
         )
         if variant.merged is None:
-            parts = (
-                (policy_result.resolved_policy.name, spec.stage, spec.name)
-                if spec.policy
-                else (spec.name,)
-            )
-            reminder = wording.remind_open_conflicts(conflict_count, "/".join(parts))
+            subject = f"{policy}/{spec.stage}/{spec.name}" if spec.policy else spec.name
+            reminder = f"{number}; run `fanout explain {subject}`"
     problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
-    return replace(problem, accepted=spec.name in policy_result.publishing)
-
-
-def _find_hold(decision: VariantResult) -> Hold | None:
-    """Return the hold of a held variant; in other states, the hold that a person must fix."""
-    if decision.state is VariantState.HELD:
-        return next(iter(decision.holds), None)
-    for hold in decision.holds:
-        if hold.reason in NEEDS_REPAIR:
-            return hold
-    return None
-
-
-def _count_undecided(variant: RenderedVariant, open_conflicts: int) -> int:
-    """Return the number of undecided values in the open draft, or in the new one."""
-    if variant.merged is None:
-        return open_conflicts
-    if variant.observed.choices.default_side is not None:
-        return 0
-    return sum(not conflict.is_decided for conflict in variant.disputes)
+    return replace(problem, accepted=is_accepted)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fanout.api.durations import format_instant
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
@@ -81,11 +81,8 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
             continue
         policies = format_names(it.first.policy for it in same_groups)
         problem_count = sum(len(it.subjects) for it in same_groups)
-        total = (
-            f", {pluralize(problem_count, first_group.first.noun)} in all"
-            if first_group.first.subject
-            else ""
-        )
+        noun = first_group.first.noun
+        total = f", {pluralize(problem_count, noun)} in all" if first_group.first.subject else ""
         yield first_group.first.failed, f"{policies}{total}; the first: {first_group.reminder}"
 
 
@@ -97,11 +94,8 @@ def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
     by_problem: dict[str, list[ActionResult]] = {}
     for outcome in outcomes:
         by_problem.setdefault(outcome.problem, []).append(outcome)
-    for problem, outcomes_of_problem in by_problem.items():
-        further = (
-            f" and {len(outcomes_of_problem) - 1} more" if len(outcomes_of_problem) > 1 else ""
-        )
-        yield f"{outcomes_of_problem[0].action.sentence()}{further}: {problem}"
+    for problem, failed in by_problem.items():
+        yield f"{list_first([it.action.sentence() for it in failed], 1)}: {problem}"
 
 
 def format_deferred_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
@@ -122,14 +116,8 @@ def count_failures(problems: Iterable[PassProblem]) -> str:
     "" if there are none.
     """
     count_by_noun = Counter(problem.noun for problem in problems if problem.failed)
-    parts = [_format_count(count_by_noun[noun], noun) for noun in ("policy", "target", "variant")]
-    return ", ".join(part for part in parts if part)
-
-
-def _format_count(number: int, noun: str) -> str:
-    if noun == "policy" and number > 1:
-        return f"{number} policies"
-    return pluralize(number, noun) if number else ""
+    nouns = [it for it in ("policy", "target", "variant") if count_by_noun[it]]
+    return ", ".join(pluralize(count_by_noun[it], it) for it in nouns)
 
 
 def _anonymize(problem: PassProblem) -> str:
@@ -143,9 +131,6 @@ def _anonymize(problem: PassProblem) -> str:
     return shape
 
 
-_MAX_NAMED = 3  # variants named in one sentence
-
-
 def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[str]:
     """Return a sentence for each warning of functions, with the variants it concerns."""
     variants_by_warning: dict[tuple[str, str], list[str]] = {}
@@ -156,12 +141,6 @@ def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[
                     key = (policy_result.resolved_policy.name, result.sentence)
                     variants_by_warning.setdefault(key, []).append(variant.spec.name)
     return [
-        f"{policy}: {sentence} ({_list_names(variants)})"
+        f"{policy}: {sentence} ({list_first(variants, 3)})"
         for (policy, sentence), variants in variants_by_warning.items()
     ]
-
-
-def _list_names(variants: Sequence[str]) -> str:
-    names = ", ".join(variants[:_MAX_NAMED])
-    rest_count = len(variants) - _MAX_NAMED
-    return f"{names} and {rest_count} more" if rest_count > 0 else names

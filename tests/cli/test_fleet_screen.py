@@ -10,8 +10,8 @@ from fanout.api.explanation_view import (
     ExplanationSpec,
     ExplanationStatus,
     ExplanationView,
+    FleetStageView,
 )
-from fanout.api.fleet_status_view import FleetStageView
 from fanout.api.view_base import ViewMeta
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status

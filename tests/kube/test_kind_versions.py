@@ -62,6 +62,11 @@ class PlayedServer:
         self.expected = kinds
 
 
+def inventory_of(server: PlayedServer) -> ApiInventory:
+    return ApiInventory(server)  # type: ignore[arg-type]  # it has what the inventory asks of both
+
+
+
 def policy(name: str, *versions: str, namespace: str = "one", created: int = 1, **template: Any):
     """Return a policy that chooses Clusters in these versions."""
     meta = {
@@ -104,7 +109,7 @@ def test_each_policy_sees_the_version_that_it_names():
     newer = policy("newer", "v1", created=2)
     others = policy("web", "v1", namespace="two", created=3)
     server = PlayedServer(older, newer, others)
-    assert read_versions(ApiInventory(server).read()) == {
+    assert read_versions(inventory_of(server).read()) == {
         "one/older": {"v1beta1"},
         "one/newer": {"v1"},
         "two/web": {"v1"},
@@ -115,7 +120,7 @@ def test_each_policy_sees_the_version_that_it_names():
 def test_a_reference_without_a_version_refuses_nobody():
     injectors = [{"kind": "Cluster", "group": INFRA, "name": "ams"}]
     both = policy("both", "v1beta1", injectors=injectors)
-    declared = ApiInventory(PlayedServer(both)).read()
+    declared = inventory_of(PlayedServer(both)).read()
     assert read_versions(declared) == {"one/both": {"v1beta1"}}
     preferred = declared.objects.get(*CLUSTER, "one", "ams")
     assert preferred is not None
@@ -124,14 +129,14 @@ def test_a_reference_without_a_version_refuses_nobody():
 
 def test_a_kind_is_listed_once_where_one_version_is_named():
     server = PlayedServer(policy("first", "v1beta1"), policy("second", "v1beta1", created=2))
-    declared = ApiInventory(server).read()
+    declared = inventory_of(server).read()
     assert server.listed == ["Cluster v1beta1"]
     assert len(declared.objects) == 2
 
 
 def test_a_version_that_is_not_served_holds_who_names_it_alone():
     server = PlayedServer(policy("lost", "v1alpha1"), policy("web", "v1", namespace="two"))
-    declared = ApiInventory(server).read()
+    declared = inventory_of(server).read()
     assert read_versions(declared) == {"two/web": {"v1"}}
     assert [it.name for it in declared.left_out] == ["lost"]
     [problem] = list_problems(declared)
@@ -146,7 +151,7 @@ def test_a_version_that_is_not_served_holds_who_names_it_alone():
 def test_a_kind_without_a_group_that_is_not_served_is_expected():
     injectors = [{"kind": "Site", "name": "ams"}]
     server = PlayedServer(policy("web", "v1", injectors=injectors))
-    inventory = ApiInventory(server)
+    inventory = inventory_of(server)
     assert inventory.read().policies == ()
     assert server.expected == [("", "Site", "")]
     server.types += infra_types("Site", "v1")
@@ -157,7 +162,7 @@ def test_a_kind_without_a_group_that_is_not_served_is_expected():
 
 def test_a_changed_object_is_a_change_in_each_version_that_is_read():
     server = PlayedServer(policy("older", "v1beta1"), policy("newer", "v1", created=2))
-    inventory = ApiInventory(server)
+    inventory = inventory_of(server)
     before = inventory.read().objects
     server.tier, server.number = "prod", 1
     after = inventory.read().objects
@@ -176,7 +181,7 @@ def test_an_open_injector_with_a_version_reads_that_version():
     injectors = [{"version": "v1beta1", "name": "ams"}, {"name": "ber"}]
     server = PlayedServer(policy("web", "v1beta1", injectors=injectors))
     server.types += infra_types("Health", "v1", "v1beta1")
-    inventory = ApiInventory(server)
+    inventory = inventory_of(server)
     [web] = inventory.read().policies
     injected = {key_of(web): [CLUSTER, HEALTH]}
     assert inventory.require(injected)

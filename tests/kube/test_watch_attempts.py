@@ -186,9 +186,16 @@ def test_a_watch_that_is_cut_and_begun_again_is_no_outage(monkeypatch: pytest.Mo
 
 
 def test_the_pauses_of_many_watches_differ(monkeypatch: pytest.MonkeyPatch):
-    pauses = {object_watch._choose_pause(6) for _ in range(20)}
-    assert len(pauses) == 20
-    assert all(0 <= it <= FIRST_PAUSE * 2**6 for it in pauses)
+    connection = Played(0, CUT)
+    monkeypatch.setattr(object_watch, "monotonic", lambda: connection.clock)
+    watch, pauses = (
+        ObjectWatch(connection, "/sites", read_text, lambda: None),
+        Pauses(connection, 6),
+    )
+    watch._stopped = watch._retry = pauses  # type: ignore[assignment]
+    watch._run()
+    assert len(set(pauses.seconds)) == 6
+    assert all(0 <= it <= FIRST_PAUSE * 2**6 for it in pauses.seconds)
 
 
 def test_the_response_to_a_write_does_not_bring_back_what_was_deleted_meanwhile():

@@ -41,6 +41,11 @@ TABLE = [
         ["platform/monitoring: 2 variants (ams, ber): ams is down"],
     ),
     (
+        "two repositories",
+        [problem(subject="edge", noun="repository"), problem(subject="west", noun="repository")],
+        ["platform/monitoring: 2 repositories (edge, west): it failed"],
+    ),
+    (
         "other sentences",
         [problem(subject="ams"), problem(subject="ber", message="it is late")],
         ["platform/monitoring: ams: it failed", "platform/monitoring: ber: it is late"],

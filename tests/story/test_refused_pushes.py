@@ -10,7 +10,8 @@ from fleet import PLAIN, PROMOTION, Fleet, Repo
 from http_git import serving
 from killing import killer
 
-from fanout.present.status_views import build_repository_status, summarize_repositories
+from fanout.present.conditions import summarize_repositories
+from fanout.present.status_views import build_repository_status
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.selection.policy_resolution import repository_key
 

@@ -20,6 +20,7 @@ from fanout.api.promotion_policy import (
 )
 from fanout.api.scenario import Scenario
 from fanout.api.stages import Stage
+from fanout.api.text_fields import list_first
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.field_rules import find_cycles
 from fanout.api.validators.scenario_rules import check_scenario
@@ -50,10 +51,7 @@ def check_commit_statuses(
         )
     if not unsupported:
         return
-    repository_names = f"Repository {unsupported[0]}"
-    if len(unsupported) > 1:
-        repository_names = f"{repository_names} and {len(unsupported) - 1} more"
-    problem = f"commit statuses need a forge; without one: {repository_names}"
+    problem = f"commit statuses need a forge; without one: Repository {list_first(unsupported, 1)}"
     for number, stage in enumerate(policy.spec.stages):
         for group in ("verification", "requires"):
             for index, check in enumerate(getattr(stage, group)):

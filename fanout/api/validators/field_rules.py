@@ -27,7 +27,7 @@ from fanout.api.field_errors import (
 from fanout.api.function_catalog import check_functions
 from fanout.api.object_meta import is_secret
 from fanout.api.package_variant import RESERVED_KEYS
-from fanout.api.text_fields import NAME, join_words
+from fanout.api.text_fields import NAME, join_words, list_first
 from fanout.api.validators.unsupported_fields import is_unsupported
 from fanout.values import Value
 
@@ -111,8 +111,7 @@ def _check_stage_references(
         return
     usable = [name for name in names if _STAGE_NAME.match(name)]
     invalid_names = [name for name in names if not _STAGE_NAME.match(name)]
-    more = f" and {len(usable) - _MAX_LISTED} more" if len(usable) > _MAX_LISTED else ""
-    allowed_names = f"use one of {', '.join(usable[:_MAX_LISTED])}{more}"
+    allowed_names = f"use one of {list_first(usable, _MAX_LISTED)}"
     fallback = allowed_names if usable else "declare it in spec.stages"
     for number, (path, name) in enumerate(unresolved):
         if invalid_names and find_similar_name(name, invalid_names[:_MAX_REPORTED], VERY_SIMILAR):

@@ -9,22 +9,21 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import (
     Blocker,
     ExplainedConflict,
-    ExplanationNote,
     ExplanationSpec,
     ExplanationStatus,
     ExplanationView,
 )
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.output.text_layout import format_until, wrap_command, wrap_rows, wrap_text
 from fanout.message_commands import MessageCommands
-from fanout.present.explanation.display_names import format_display_names
 from fanout.present.explanation.fleet_status import list_blockers
 from fanout.present.explanation.policy_explanation import list_commands
 from fanout.present.explanation.unblock_commands import AFTER_OTHERS
-from fanout.values import Value
+from fanout.values import Value, field
 
 _INDENT = "  "
 _MAX_CONFLICTS = 10  # listed of a policy or stage
+_MAX_NAMED = 3  # variants named in one line
 _COLORS = {
     **dict.fromkeys(("Ready", "Passed"), "green"),
     **dict.fromkeys(("Failed", "Halted", "Stopped", "Stuck"), "red"),
@@ -32,11 +31,13 @@ _COLORS = {
 
 
 class ExplanationLayout(Value):
-    """Layout of printed explanations: present time, width of lines, and colors."""
+    """Layout of printed explanations: present time, width of lines, colors, names and commands."""
 
     now: datetime
     width: int | None  # None: lines are not wrapped
     is_colored: bool = False
+    commands: MessageCommands = MessageCommands()  # how commands are completed
+    names: Mapping[str, str] = field(default_factory=dict)  # display names of variants
 
     def paint(self, text: str, **style: str | bool) -> str:
         """Return the text in a style, if colors are wanted."""
@@ -46,24 +47,20 @@ class ExplanationLayout(Value):
         """Return a state or verdict in its color, if colors are wanted."""
         return self.paint(state, fg=_COLORS.get(state, "yellow"), **style)
 
+    def name(self, variant: str) -> str:
+        """Return the display name of a variant."""
+        return self.names.get(variant, variant)
 
-def format_explanation(
-    explanation: ExplanationView,
-    names: Mapping[str, str],
-    layout: ExplanationLayout,
-    commands: MessageCommands,
-) -> Iterator[str]:
-    """Yield the lines of one explanation.
 
-    `names` are the display names of its variants; `commands`: how commands are completed.
-    """
+def format_explanation(explanation: ExplanationView, layout: ExplanationLayout) -> Iterator[str]:
+    """Yield the lines of one explanation."""
     spec, status = explanation.spec, explanation.status
-    yield from _format_headline(spec, status, names, layout)
+    yield from _format_headline(spec, status, layout)
     rows = [
         [
             it.stage if not spec.stage and not spec.variant else "",
             it.reason,
-            describe_blocker(it, explanation, names, layout.now),
+            describe_blocker(it, explanation, layout),
         ]
         for it in status.blockers
     ]
@@ -74,12 +71,15 @@ def format_explanation(
     if status.requests:
         request_rows = [[it.repository, str(it.number), it.state, it.url] for it in status.requests]
         yield from _format_section("Pull requests:", request_rows, layout)
-    yield from _format_conflicts(status.conflicts, names, layout)
+    yield from _format_conflicts(status.conflicts, layout)
     if status.notes:
-        note_rows = [[it.reason, _describe_note(it)] for it in status.notes]
+        note_rows = [
+            [it.reason, f"{it.message}{f' until {format_instant(it.until)}' if it.until else ''}"]
+            for it in status.notes
+        ]
         yield from _format_section("Notes:", note_rows, layout)
-    yield from format_commands(commands.complete_all(list_commands(status)), layout)
-    yield from _format_moving(status.moving, names, layout)
+    yield from format_commands(layout.commands.complete_all(list_commands(status)), layout)
+    yield from _format_moving(status.moving, layout)
     if status.opens_at:
         sentence = f"Opens automatically at {format_until(status.opens_at, layout.now)}."
         yield from wrap_text(sentence, layout.width)
@@ -88,14 +88,10 @@ def format_explanation(
 
 
 def _format_headline(
-    spec: ExplanationSpec,
-    status: ExplanationStatus,
-    names: Mapping[str, str],
-    layout: ExplanationLayout,
+    spec: ExplanationSpec, status: ExplanationStatus, layout: ExplanationLayout
 ) -> Iterator[str]:
     noun = "Variant" if spec.variant else "Stage" if spec.stage else "Policy"
-    shown = names.get(spec.variant, spec.variant)
-    name = "/".join(filter(None, (spec.policy, spec.stage, shown)))
+    name = "/".join(filter(None, (spec.policy, spec.stage, layout.name(spec.variant))))
     facts = [status.state]
     if status.candidate:
         facts.append(f"candidate {status.candidate}")
@@ -117,60 +113,50 @@ def _format_section(
 
 
 def describe_blocker(
-    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str], now: datetime
+    blocker: Blocker, explanation: ExplanationView, layout: ExplanationLayout
 ) -> str:
     """Return the sentence with the blocked variants, the end, and who can end it."""
-    sentence = f"{_format_subject(blocker, explanation, names)}{blocker.message}"
+    sentence = f"{_format_subject(blocker, explanation, layout)}{blocker.message}"
     is_only = len(explanation.status.blockers) == 1
     if blocker.until and not is_only and format_instant(blocker.until) not in sentence:
-        sentence += f"; opens automatically at {format_until(blocker.until, now)}"
+        sentence += f"; opens automatically at {format_until(blocker.until, layout.now)}"
     if not blocker.commands and not blocker.until and blocker.reason not in AFTER_OTHERS:
         sentence += f"; unblocked by {blocker.who}" if blocker.who else ""
     return sentence
 
 
 def describe_briefly(
-    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str]
+    blocker: Blocker, explanation: ExplanationView, layout: ExplanationLayout
 ) -> str:
     """Return the sentence with the number of blocked variants, or the name of the only one."""
-    return f"{_format_subject(blocker, explanation, names, limit=0)}{blocker.message}"
+    return f"{_format_subject(blocker, explanation, layout, limit=0)}{blocker.message}"
 
 
 def _format_subject(
-    blocker: Blocker, explanation: ExplanationView, names: Mapping[str, str], limit: int = 3
+    blocker: Blocker,
+    explanation: ExplanationView,
+    layout: ExplanationLayout,
+    limit: int = _MAX_NAMED,
 ) -> str:
     """Return the blocked variants before their sentence; of several the first `limit` by name."""
-    shown = [names.get(it, it) for it in blocker.variants]
+    shown = list(map(layout.name, blocker.variants))
     if len(shown) > 1:
-        listed = f" ({format_display_names(shown, limit)})" if limit else ""
+        listed = f" ({list_first(shown, limit)})" if limit else ""
         return f"{pluralize(len(shown), blocker.noun)}{listed}: "
-    is_needed = (
-        len(shown) == 1 and not explanation.spec.variant and not _is_named(blocker, shown[0])
-    )
-    return f"{shown[0]}: " if is_needed else ""
-
-
-def _is_named(blocker: Blocker, shown: str) -> bool:
-    """Return whether the sentence names its only variant."""
-    return blocker.variants[0] in blocker.message or f"{shown} " in f"{blocker.message} "
-
-
-def _describe_note(note: ExplanationNote) -> str:
-    until = f" until {format_instant(note.until)}" if note.until else ""
-    return f"{note.message}{until}"
+    if not shown or explanation.spec.variant:
+        return ""
+    is_named = blocker.variants[0] in blocker.message or f"{shown[0]} " in f"{blocker.message} "
+    return "" if is_named else f"{shown[0]}: "
 
 
 def _format_conflicts(
-    conflicts: Sequence[ExplainedConflict], names: Mapping[str, str], layout: ExplanationLayout
+    conflicts: Sequence[ExplainedConflict], layout: ExplanationLayout
 ) -> Iterator[str]:
     if not conflicts:
         return
     are_several = len({it.variant for it in conflicts}) > 1
     rows = [
-        [
-            it.key,
-            f"{names.get(it.variant, it.variant)}: {it.message}" if are_several else it.message,
-        ]
+        [it.key, f"{layout.name(it.variant)}: {it.message}" if are_several else it.message]
         for it in conflicts[:_MAX_CONFLICTS]
     ]
     yield from _format_section("Merge conflicts by key:", rows, layout)
@@ -186,11 +172,9 @@ def format_commands(commands: Sequence[str], layout: ExplanationLayout) -> Itera
         yield from wrap_command(command, layout.width, _INDENT)
 
 
-def _format_moving(
-    moving: Sequence[str], names: Mapping[str, str], layout: ExplanationLayout
-) -> Iterator[str]:
+def _format_moving(moving: Sequence[str], layout: ExplanationLayout) -> Iterator[str]:
     if moving:
-        shown = format_display_names([names.get(it, it) for it in moving])
+        shown = list_first(list(map(layout.name, moving)), _MAX_NAMED)
         yield from wrap_text(f"The next sweep continues with {shown}.", layout.width)
 
 
@@ -201,19 +185,15 @@ def format_next(at: datetime, layout: ExplanationLayout) -> list[str]:
 
 
 def format_fleet(
-    explanations: Sequence[ExplanationView],
-    names: Mapping[str, str],
-    layout: ExplanationLayout,
-    commands: MessageCommands,
+    explanations: Sequence[ExplanationView], layout: ExplanationLayout
 ) -> Iterator[str]:
     """Yield the lines of what blocks a fleet, the most urgent first.
 
-    `explanations` are those of all policies; `names` the display names of all variants;
-    `commands`: how commands are completed.
+    `explanations` are those of all policies.
     """
     statuses = [it.status for it in explanations]
     total, ready = sum(it.variants for it in statuses), sum(it.ready for it in statuses)
-    policies = f"{len(explanations)} {'policy' if len(explanations) == 1 else 'policies'}"
+    policies = pluralize(len(explanations), "policy")
     headline = f"Fleet: {policies}, {ready} of {pluralize(total, 'variant')} ready"
     yield from (layout.paint(it, bold=True) for it in wrap_text(headline, layout.width))
     blockers = list_blockers(explanations)
@@ -221,18 +201,18 @@ def format_fleet(
     for owner, blocker in blockers:
         name = owner.spec.policy or owner.spec.variant
         place = "/".join(filter(None, (name, blocker.stage)))
-        rows.append([place, blocker.reason, describe_blocker(blocker, owner, names, layout.now)])
+        rows.append([place, blocker.reason, describe_blocker(blocker, owner, layout)])
     if rows:
         yield from _format_section("Blocked by:", rows, layout)
     else:
         yield "Nothing is blocked."
     conflicts = [conflict for it in statuses for conflict in it.conflicts]
-    yield from _format_conflicts(conflicts, names, layout)
+    yield from _format_conflicts(conflicts, layout)
     lines = [command for _, blocker in blockers for command in blocker.commands]
-    lines += [line for it in statuses for line in commands.complete_all(list_commands(it))]
+    lines += [line for it in statuses for line in layout.commands.complete_all(list_commands(it))]
     yield from format_commands(tuple(dict.fromkeys(lines)), layout)
     moving = [name for it in statuses for name in it.moving]
-    yield from _format_moving(moving, names, layout)
+    yield from _format_moving(moving, layout)
     instants = [it.next for it in statuses if it.next is not None]
     if instants:
         yield from format_next(min(instants), layout)

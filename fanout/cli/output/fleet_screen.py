@@ -5,20 +5,13 @@ It fits one screen, whatever the size of the fleet: what does not fit is counted
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fanout.api.explanation_view import Blocker, ExplanationView
-from fanout.api.fleet_status_view import FleetStageView
+from fanout.api.explanation_view import Blocker, ExplanationView, FleetStageView
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
+from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly, format_next
 from fanout.cli.output.table_layout import format_fitted, format_full
-from fanout.cli.output.text_layout import (
-    format_relative,
-    wrap_command,
-    wrap_rows,
-    wrap_text,
-)
+from fanout.cli.output.text_layout import format_relative, wrap_command, wrap_rows, wrap_text
 from fanout.cli.terminal import escape_control
-from fanout.present.explanation.display_names import format_display_names
 from fanout.present.explanation.fleet_status import FleetStatus
 from fanout.values import replace
 
@@ -60,13 +53,10 @@ def _format_headline(fleet_status: FleetStatus) -> str:
     total = sum(it.status.variants for it in explanations)
     ready = sum(it.status.ready for it in explanations)
     failed = sum(it.failed for it in fleet_status.stages)
-    parts = [_count_policies(len(explanations)), f"{ready} of {pluralize(total, 'variant')} ready"]
+    policies = pluralize(len(explanations), "policy")
+    parts = [policies, f"{ready} of {pluralize(total, 'variant')} ready"]
     parts += [f"{failed} failed"] if failed else []
     return f"Fleet: {', '.join(parts)}"
-
-
-def _count_policies(number: int) -> str:
-    return "1 policy" if number == 1 else f"{number} policies"
 
 
 def _format_urgent(
@@ -80,7 +70,7 @@ def _format_urgent(
     printed, line_count = 0, 2  # with the line that counts the rest
     for explanation, blocker in fleet_status.urgent:
         namespace = explanation.metadata.namespace if with_namespace else ""
-        lines = list(_format_urgent_item(fleet_status, explanation, blocker, layout, namespace))
+        lines = list(_format_urgent_item(explanation, blocker, layout, namespace))
         if limit is not None and printed and line_count + len(lines) > limit:
             break
         yield from lines
@@ -93,11 +83,7 @@ def _format_urgent(
 
 
 def _format_urgent_item(
-    fleet_status: FleetStatus,
-    explanation: ExplanationView,
-    blocker: Blocker,
-    layout: ExplanationLayout,
-    namespace: str,
+    explanation: ExplanationView, blocker: Blocker, layout: ExplanationLayout, namespace: str
 ) -> Iterator[str]:
     """Yield the lines of one blocker; `namespace`: to be shown, "" for none."""
     name = explanation.spec.policy or explanation.spec.variant
@@ -105,21 +91,17 @@ def _format_urgent_item(
     keys = [it.key for it in explanation.status.conflicts if it.variant in blocker.variants]
     if blocker.reason == Reason.MERGE_CONFLICT and keys:
         number = pluralize(len(keys), "undecided merge conflict")
-        shown = format_display_names(keys, _MAX_KEYS)
+        shown = list_first(keys, _MAX_KEYS)
         blocker = replace(blocker, message=f"{number} (keys: {shown})")
-    row = (place, blocker.reason, describe_briefly(blocker, explanation, fleet_status.names))
+    row = (place, blocker.reason, describe_briefly(blocker, explanation, layout))
     yield from wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES)
-    for command in _choose_commands(blocker):
+    # One command to run; of a conflict that which decides it.
+    deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
+    for command in deciding[:1]:
         yield from (
             layout.paint(line, fg="cyan")
             for line in wrap_command(command, layout.width, _INDENT * 2)
         )
-
-
-def _choose_commands(blocker: Blocker) -> Sequence[str]:
-    """Return the one command to run; of a conflict that which decides it."""
-    deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
-    return deciding[:1]
 
 
 def _format_stages(
@@ -180,8 +162,7 @@ def _count_further(
     total, ready = sum(it.variants for it in counts), sum(it.ready for it in counts)
     is_ready = all(it.is_done for stages in policies for it in stages)
     state = "all ready" if is_ready else f"{ready} of {pluralize(total, 'variant')} ready"
-    noun = "policy" if len(policies) == 1 else "policies"
-    return f"and {len(policies)} more {noun}, {state}"
+    return f"and {pluralize(len(policies), 'more policy')}, {state}"
 
 
 def _has_namespaces(fleet_status: FleetStatus) -> bool:

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from fanout.api.durations import format_instant, parse_instant
 from fanout.api.object_meta import API_VERSION
 from fanout.api.promotion_policy import normalize_person
-from fanout.api.view_base import dump_views
+from fanout.api.view_base import dump_view
 from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
+from fanout.cli.output.text_layout import format_age
 from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
 from fanout.control_characters import escape_unprintable
@@ -19,30 +19,14 @@ from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
 from fanout.present.history_views import HistoryViews
 from fanout.present.record_statuses import find_record_statuses, is_owner
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
-from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
 
 
-def _hold_reason(item: Object) -> str:
-    holds = item["status"].get("holds") or ()
-    return str(holds[0]["reason"]) if holds else ""
-
-
-def _hold_message(item: Object) -> str:
-    holds = item["status"].get("holds") or ()
-    return complete_text(str(holds[0]["message"])) if holds else ""
-
-
-def _condition(item: Object, field: str) -> str:
-    conditions: Sequence[Object] = item.get("status", {}).get("conditions") or ({},)
-    return complete_text(str(conditions[0].get(field, "")))
-
-
-def _count_failed(item: Object) -> int:
-    """Return the number of targets without a variant and of variants that failed."""
-    status = item["status"]
-    return int(status["failedTargets"]) + int(status["failedVariants"])
+def _message_of(column: TableColumn) -> TableColumn:
+    """Return the column with a sentence, whose commands get the options that their reader needs."""
+    read = column.reader
+    return replace(column, cell=lambda item: complete_text(str(read(item) or "")), cut_width=12)
 
 
 def _format_in_flight(item: Object) -> str:
@@ -56,11 +40,6 @@ def _true_conditions(item: Object) -> str:
     """Return the true conditions beside Ready, such as OutOfBand."""
     conditions = item["status"]["conditions"][1:]
     return ",".join(str(it["type"]) for it in conditions if it["status"] == "True")
-
-
-def _target_name(item: Object) -> str:
-    """Return the target's name; of a variant it is in the status."""
-    return str(item["spec"].get("targetName") or item["status"].get("targetName") or "")
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
@@ -80,11 +59,6 @@ def _request_urls(item: Object) -> str:
     return ",".join(str(it["url"]) for it in requests)
 
 
-def _conflict_subject(item: Object) -> str:
-    """Return object and field of a conflict; of a plain file there are none."""
-    return " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"])))
-
-
 _UNKNOWN_AGE = "<unknown>"  # as kubectl prints it; `<none>`: what has the age does not exist yet
 
 
@@ -93,24 +67,24 @@ def _created(item: Object) -> str:
     return str(item["metadata"].get("creationTimestamp") or _UNKNOWN_AGE)
 
 
-_NAMESPACE = TableColumn("NAMESPACE", lambda item: item["metadata"]["namespace"], priority=0)
-_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=0)
-_LONG_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=5)
-_TARGET = TableColumn("TARGET", _target_name, priority=0)
-_POLICY = TableColumn("POLICY", lambda item: item["spec"].get("policy"), priority=2)
-_STAGE = TableColumn("STAGE", lambda item: item["spec"].get("stage"))
-_STATE = TableColumn("STATE", lambda item: item["status"]["state"], priority=0)
-_REPOSITORY = TableColumn("REPOSITORY", lambda item: item["spec"]["repository"], priority=4)
-_PATH = TableColumn("PATH", lambda item: item["spec"]["path"], priority=4)
-_READY = TableColumn("READY", lambda item: _condition(item, "status"))
-_REASON = TableColumn("REASON", lambda item: _condition(item, "reason"))
-_CONDITION_MESSAGE = TableColumn(
-    "MESSAGE", lambda item: _condition(item, "message"), wide=True, cut_width=12
-)
-_WAITS_FOR = TableColumn("WAITS FOR", _hold_reason, cut_width=12)
-_MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True, cut_width=12)
+_NAMESPACE = TableColumn("NAMESPACE", "metadata.namespace", priority=0)
+_NAME = TableColumn("NAME", "metadata.name", priority=0)
+_LONG_NAME = replace(_NAME, priority=5)
+_TARGET = TableColumn("TARGET", "spec.targetName", priority=0)
+_POLICY = TableColumn("POLICY", "spec.policy", priority=2)
+_STAGE = TableColumn("STAGE", "spec.stage")
+_STATE = TableColumn("STATE", "status.state", priority=0)
+_REPOSITORY = TableColumn("REPOSITORY", "spec.repository", priority=4)
+_PATH = TableColumn("PATH", "spec.path", priority=4)
+_READY = TableColumn("READY", "status.conditions.status")
+_REASON = TableColumn("REASON", "status.conditions.reason")
+_CONDITION_MESSAGE = _message_of(TableColumn("MESSAGE", "status.conditions.message", wide=True))
+_WAITS_FOR = TableColumn("WAITS FOR", "status.holds.reason", cut_width=12)
+_MESSAGE = _message_of(TableColumn("MESSAGE", "status.holds.message", wide=True))
 _REQUEST = TableColumn("PULL REQUEST", _request_urls, wide=True)
-_CONFLICTS = TableColumn("CONFLICTS", lambda item: item["status"]["conflicts"], priority=3)
+_CANDIDATE = TableColumn("CANDIDATE", "status.candidate")
+_VARIANTS = TableColumn("VARIANTS", "status.variants")
+_CONFLICTS = TableColumn("CONFLICTS", "status.conflicts", priority=3)
 
 
 COLUMNS: Mapping[str, Sequence[TableColumn]] = {
@@ -118,32 +92,32 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _NAME,
         replace(_READY, priority=0),
         _REASON,
-        TableColumn("VARIANTS", lambda item: item["status"]["variants"]),
-        TableColumn("FAILED", _count_failed),
+        _VARIANTS,
+        TableColumn(
+            "FAILED",
+            # Targets without a variant, and variants that failed.
+            lambda item: item["status"]["failedTargets"] + item["status"]["failedVariants"],
+        ),
         _CONFLICTS,
-        TableColumn("EDITED", lambda item: item["status"]["editedVariants"], wide=True),
-        TableColumn("BROKEN", lambda item: item["status"]["brokenVariants"], wide=True),
+        TableColumn("EDITED", "status.editedVariants", wide=True),
+        TableColumn("BROKEN", "status.brokenVariants", wide=True),
         TableColumn("AGE", _created, priority=3),
         replace(_CONDITION_MESSAGE, wide=False, priority=4),
     ),
     "variants": (
-        _TARGET,
-        TableColumn(
-            "POLICY", lambda item: item["spec"].get("policyRef", {}).get("name"), priority=2
-        ),
+        replace(_TARGET, cell="status.targetName"),
+        TableColumn("POLICY", "spec.policyRef.name", priority=2),
         _STAGE,
-        TableColumn("PUBLISHED", lambda item: item["status"].get("published", {}).get("revision")),
-        TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
+        TableColumn("PUBLISHED", "status.published.revision"),
+        _CANDIDATE,
         _STATE,
         _REASON,
-        TableColumn("AGE", lambda item: item["status"].get("published", {}).get("at"), priority=2),
+        TableColumn("AGE", "status.published.at", priority=2),
         TableColumn("ALSO", _true_conditions, priority=3, cut_width=12),
-        TableColumn(
-            "REPOSITORY", lambda item: item["spec"]["downstream"]["repository"], priority=4
-        ),
-        TableColumn("PATH", lambda item: item["spec"]["downstream"]["package"], priority=4),
+        TableColumn("REPOSITORY", "spec.downstream.repository", priority=4),
+        TableColumn("PATH", "spec.downstream.package", priority=4),
         _LONG_NAME,
-        TableColumn("CONFLICTS", lambda item: ",".join(item["status"]["conflicts"]), wide=True),
+        TableColumn("CONFLICTS", "status.conflicts", wide=True),
         _REQUEST,
         _CONDITION_MESSAGE,
     ),
@@ -151,19 +125,19 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         replace(_POLICY, priority=0),
         replace(_STAGE, priority=0),
         TableColumn("PUBLISHED", _published_revisions, cut_width=12),
-        TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
-        TableColumn("QUEUED", lambda item: ",".join(item["status"]["queued"]), priority=3),
-        TableColumn("GATE", lambda item: item["status"]["gate"], priority=2),
+        _CANDIDATE,
+        TableColumn("QUEUED", "status.queued", priority=3),
+        TableColumn("GATE", "status.gate", priority=2),
         replace(_STATE, priority=1),
         TableColumn(
             "VARIANTS", lambda item: _format_counts(item["status"]["counts"]), cut_width=12
         ),
         _WAITS_FOR,
         _CONFLICTS,
-        TableColumn("NEXT", lambda item: item["status"].get("next"), priority=3),
-        TableColumn("AGE", lambda item: item["status"].get("publishedSince"), priority=3),
+        TableColumn("NEXT", "status.next", priority=3),
+        TableColumn("AGE", "status.publishedSince", priority=3),
         TableColumn("IN FLIGHT", _format_in_flight, wide=True),
-        TableColumn("VERDICT", lambda item: item["status"]["verdict"], wide=True),
+        TableColumn("VERDICT", "status.verdict", wide=True),
         _REQUEST,
         _MESSAGE,
     ),
@@ -175,12 +149,12 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _WAITS_FOR,
         TableColumn(
             "AGE",
-            lambda item: _condition(item, "lastTransitionTime") or _UNKNOWN_AGE,
+            lambda item: item["status"]["conditions"][0].get("lastTransitionTime", _UNKNOWN_AGE),
             priority=3,
         ),
         _REPOSITORY,
         _PATH,
-        TableColumn("KEY", lambda item: item["spec"]["target"], wide=True),
+        TableColumn("KEY", "spec.target", wide=True),
         _REQUEST,
         _MESSAGE,
     ),
@@ -188,43 +162,45 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _TARGET,
         _POLICY,
         _STAGE,
-        TableColumn("REVISION", lambda item: item["status"]["revision"]),
+        TableColumn("REVISION", "status.revision"),
         _STATE,
-        TableColumn("CURRENT", lambda item: item["status"]["current"]),
+        TableColumn("CURRENT", "status.current"),
         _CONFLICTS,
-        TableColumn("EDITED", lambda item: item["status"]["edited"], priority=3),
-        TableColumn("AGE", lambda item: item["metadata"].get("creationTimestamp"), priority=2),
+        TableColumn("EDITED", "status.edited", priority=3),
+        TableColumn("AGE", "metadata.creationTimestamp", priority=2),
         _REPOSITORY,
         _LONG_NAME,
-        TableColumn("BRANCH", lambda item: item["spec"]["branch"], priority=5),
-        TableColumn("TREE", lambda item: item["status"]["tree"], wide=True),
+        TableColumn("BRANCH", "spec.branch", priority=5),
+        TableColumn("TREE", "status.tree", wide=True),
         _REQUEST,
     ),
     "conflicts": (
-        TableColumn("KEY", lambda item: item["spec"]["key"], priority=0),
+        TableColumn("KEY", "spec.key", priority=0),
         _TARGET,
         replace(_POLICY, priority=4),
         replace(_STAGE, priority=4),
         TableColumn("FILE", lambda item: escape_unprintable(item["spec"]["file"]), priority=2),
-        TableColumn("FIELD", _conflict_subject, cut_width=12),
-        TableColumn("BASE", lambda item: item["status"].get("base"), priority=3, cut_width=12),
         TableColumn(
-            "UPSTREAM", lambda item: item["status"].get("upstream"), priority=2, cut_width=12
+            "FIELD",  # with its object; a plain file has neither
+            lambda item: " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"]))),
+            cut_width=12,
         ),
-        TableColumn("LOCAL", lambda item: item["status"].get("local"), priority=2, cut_width=12),
-        TableColumn("IN FORCE", lambda item: item["status"]["inForce"], priority=2),
-        TableColumn("DECIDED", lambda item: item["status"]["decided"]),
-        TableColumn("PLACE", lambda item: item["status"]["place"], priority=3),
-        TableColumn("REVISION", lambda item: item["status"]["revision"], priority=3),
-        TableColumn("AGE", lambda item: item["status"].get("since"), priority=2),
-        TableColumn("VARIANT", lambda item: item["spec"]["variant"], wide=True),
+        TableColumn("BASE", "status.base", priority=3, cut_width=12),
+        TableColumn("UPSTREAM", "status.upstream", priority=2, cut_width=12),
+        TableColumn("LOCAL", "status.local", priority=2, cut_width=12),
+        TableColumn("IN FORCE", "status.inForce", priority=2),
+        TableColumn("DECIDED", "status.decided"),
+        TableColumn("PLACE", "status.place", priority=3),
+        TableColumn("REVISION", "status.revision", priority=3),
+        TableColumn("AGE", "status.since", priority=2),
+        TableColumn("VARIANT", "spec.variant", wide=True),
     ),
     "repositories": (
         _NAME,
-        TableColumn("URL", lambda item: item["spec"]["url"], priority=2),
+        TableColumn("URL", "spec.url", priority=2),
         TableColumn("BRANCH", lambda item: item["spec"].get("branch", "main"), priority=2),
         _READY,
-        TableColumn("VARIANTS", lambda item: item["status"]["variants"]),
+        _VARIANTS,
         TableColumn("AGE", _created, priority=3),
         _CONDITION_MESSAGE,
     ),
@@ -239,7 +215,6 @@ KINDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
     "decisions": ("Decision",),
     "publications": (PUBLICATION,),
 }
-_AGE_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 _SHORT_DIGITS = 12  # digits of a commit id in a cell
 _VARIANT_LIMIT = 3  # variants named in a cell
 
@@ -274,29 +249,19 @@ def list_records(
                 status = statuses.get(record.name, {})
                 objects[key] = _serialize_record(item.resolved_policy.namespace, record, status)
         if PUBLICATION in KINDS_BY_TYPE[resource_type]:
-            publications, unread = _list_publications(program, item)
-            problems += unread
-            for publication in publications:
-                key = (item.resolved_policy.namespace, publication["metadata"]["name"])
-                objects[key] = publication
+            try:
+                history = read_policy_history(program.world, item)
+            except FanoutError as error:
+                problems.append(f"{item.title}: {error}")
+                continue
+            problems += describe_unread(history)
+            for view in map(HistoryViews(item).publication, history.entries):
+                objects[item.resolved_policy.namespace, view.metadata.name] = dump_view(view)
     for problem in dict.fromkeys(problems):
         print_message(problem, program.settings.color, fg="red")
     # Times have whole seconds only; within one second the order of recording is kept.
     by_time = sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
     return by_time, bool(problems)
-
-
-def _list_publications(
-    program: Program, item: PolicyResult
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the publications of a policy, and a sentence for all that could not be read."""
-    try:
-        history = read_policy_history(program.world, item)
-    except FanoutError as error:
-        return [], [f"{item.title}: {error}"]
-    views = HistoryViews(item)
-    publications = dump_views(views.publication(it) for it in history.entries)
-    return publications, describe_unread(history)
 
 
 def describe_unread(history: PolicyHistory) -> list[str]:
@@ -316,47 +281,42 @@ def build_columns(
     else:
         columns = COLUMNS[resource_type]
     columns = (*((_NAMESPACE,) if with_namespace else ()), *columns)
-    return [
-        replace(it, cell=partial(_format_instant_cell, it.cell, _INSTANT_FORMATS[it.head], now))
-        if it.head in _INSTANT_FORMATS
-        else it
-        for it in columns
-    ]
+    return [_with_ages(it, now) if it.head in _INSTANT_FORMATS else it for it in columns]
 
 
-def _format_instant_cell(
-    find_instant: Callable[[Object], object],
-    format_cell: Callable[[str, datetime], str],
-    now: datetime,
-    item: Object,
-) -> str:
-    instant = find_instant(item)
-    if not instant or instant == _UNKNOWN_AGE:
-        return str(instant or "")
-    return format_cell(str(instant), now)
+def _with_ages(column: TableColumn, now: datetime) -> TableColumn:
+    """Return a column of instants with the time from then until now, or from now until then."""
+    find_instant, format_cell = column.reader, _INSTANT_FORMATS[column.head]
+
+    def format_instant_cell(item: Object) -> str:
+        instant = find_instant(item)
+        if not instant or instant == _UNKNOWN_AGE:
+            return str(instant or "")
+        return format_cell(int((now - parse_instant(str(instant))).total_seconds()))
+
+    return replace(column, cell=format_instant_cell)
 
 
 def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:
     """Return the columns of the table of records; for decisions the variants come earlier."""
     decisions = resource_type == "decisions"
-    state = TableColumn("STATE", lambda item: item["status"].get("state"))
     variants = TableColumn(
         "VARIANTS", lambda item: _format_variants(item, wide=wide), wide=not decisions
     )
     return (
-        TableColumn("AGE", lambda item: item["metadata"]["creationTimestamp"], priority=2),
+        TableColumn("AGE", "metadata.creationTimestamp", priority=2),
         TableColumn("KIND", lambda item: item["kind"].removesuffix("View")),
         TableColumn("WHAT", _format_subject),
-        state,
+        replace(_STATE, priority=1),
         TableColumn("BY", _format_author),
-        TableColumn("POLICY", lambda item: item["spec"].get("policy")),
-        TableColumn("STAGE", lambda item: item["spec"].get("stage")),
+        replace(_POLICY, priority=1),
+        _STAGE,
         *((variants,) if decisions else ()),
-        TableColumn("NAME", lambda item: item["metadata"]["name"]),
+        replace(_NAME, priority=1),
         *(() if decisions else (variants,)),
         TableColumn("REASON", _find_reason, wide=True),
-        TableColumn("EXPIRES", lambda item: item["spec"].get("expires"), wide=True),
-        TableColumn("LINK", lambda item: item["spec"].get("link"), wide=True),
+        TableColumn("EXPIRES", "spec.expires", wide=True),
+        TableColumn("LINK", "spec.link", wide=True),
     )
 
 
@@ -426,26 +386,8 @@ def _format_subject(item: Object) -> str:
     return " ".join(filter(None, words))
 
 
-def _format_age(since: str, now: datetime) -> str:
-    """Return an age as kubectl prints it: 5s, 90m, 26h, 12d. A unit from twice its length on."""
-    return _format_seconds(int((now - parse_instant(since)).total_seconds()))
-
-
-def _format_wait(until: str, now: datetime) -> str:
-    """Return the time until an instant, as `in 26h`."""
-    return f"in {_format_seconds(int((parse_instant(until) - now).total_seconds()))}"
-
-
-def _format_seconds(seconds: int) -> str:
-    seconds = max(seconds, 0)
-    length, unit = next(
-        (age_unit for age_unit in _AGE_UNITS if seconds >= 2 * age_unit[0]), _AGE_UNITS[-1]
-    )
-    return f"{seconds // length}{unit}"
-
-
-# Columns whose cells are instants, and how they are shown.
-_INSTANT_FORMATS: Mapping[str, Callable[[str, datetime], str]] = {
-    "AGE": _format_age,
-    "NEXT": _format_wait,
+# Columns whose cells are instants, and how the seconds from then until now are shown.
+_INSTANT_FORMATS: Mapping[str, Callable[[int], str]] = {
+    "AGE": lambda seconds: format_age(max(seconds, 0)),
+    "NEXT": lambda seconds: f"in {format_age(max(-seconds, 0))}",
 }

@@ -30,15 +30,34 @@ Object = Mapping[str, Any]
 class TableColumn(Value):
     """Column of a table: its head in capitals, and the cell that it shows of an object.
 
+    `cell` is the path of a field, such as `status.state`, or a function. Of a list of objects a
+    path goes through the first; of a list of texts all are shown.
+
     On a terminal that is too narrow, cells of columns with a `cut_width` are cut to it; then
     columns with a high `priority` are left out, those to the right before those to the left.
     """
 
     head: str
-    cell: Callable[[Object], object]
+    cell: str | Callable[[Object], object]
     wide: bool = False  # only with -o wide
     priority: int = 1  # 0: identifies the row
     cut_width: int = 0  # of cells that are sentences or lists, not names
+
+    @property
+    def reader(self) -> Callable[[Object], object]:
+        """Function that returns the cell of an object."""
+        if isinstance(self.cell, str):
+            return partial(_read_field, self.cell.split("."))
+        return self.cell
+
+
+def _read_field(path: Sequence[str], item: Object) -> object:
+    value: Any = item
+    for key in path:
+        if isinstance(value, list):
+            value = value[0] if value else None
+        value = value.get(key) if value is not None else None
+    return ",".join(value) if isinstance(value, list) else value
 
 
 def print_objects(
@@ -87,7 +106,7 @@ def check_output(settings: Settings) -> None:
 def _print_columns(
     items: Sequence[Object], columns: Sequence[TableColumn], settings: Settings
 ) -> None:
-    cells = [column.cell for column in columns]
+    cells = [column.reader for column in columns]
     rows = [[_format_cell(cell(item)) for cell in cells] for item in items]
     heads = [] if settings.no_headers else [column.head for column in columns]
     width = terminal_width(sys.stdout)

@@ -101,7 +101,12 @@ def format_relative(at: datetime, now: datetime) -> str:
     seconds = int((at - now).total_seconds())
     if not seconds:
         return "now"
-    # A unit from twice its length on, as kubectl prints ages.
-    length, unit = next((it for it in _UNITS if abs(seconds) >= 2 * it[0]), _UNITS[-1])
-    duration = f"{abs(seconds) // length}{unit}"
+    duration = format_age(abs(seconds))
     return f"in {duration}" if seconds > 0 else f"{duration} ago"
+
+
+def format_age(seconds: int) -> str:
+    """Format a duration as kubectl prints ages: 5s, 90m, 26h, 12d."""
+    # A unit from twice its length on.
+    length, unit = next((it for it in _UNITS if seconds >= 2 * it[0]), _UNITS[-1])
+    return f"{seconds // length}{unit}"

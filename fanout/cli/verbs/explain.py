@@ -69,7 +69,10 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     with open_program(settings, check=False) as program:
         errors = report_input_errors(program.check_input(), settings.namespace)
         layout = ExplanationLayout(
-            settings.now(), text_width(), is_colored(settings.color, sys.stdout)
+            settings.now(),
+            text_width(),
+            is_colored(settings.color, sys.stdout),
+            settings.commands,
         )
         if not subject:
             failed = _print_fleet(program, labels, layout)
@@ -86,7 +89,7 @@ def _print_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayo
     explanations = [it.explain_policy() for it in explainers]
     if program.settings.output is OutputFormat.TABLE:
         names = {own: shown for it in explainers for own, shown in it.names.items()}
-        _write_lines(format_fleet(explanations, names, layout, program.settings.commands), layout)
+        _write_lines(format_fleet(explanations, replace(layout, names=names)), layout)
     else:
         views = [dump_view(it) for it in explanations]
         print_value(build_list(views), program.settings.output)
@@ -105,8 +108,7 @@ def _print_subject(program: Program, subject: str, layout: ExplanationLayout) ->
         failed |= item.error is not None or _has_failed(item, item_stage, item_variant)
     if program.settings.output is OutputFormat.TABLE:
         for explainer, explanation in explanations:
-            commands = program.settings.commands
-            lines = format_explanation(explanation, explainer.names, layout, commands)
+            lines = format_explanation(explanation, replace(layout, names=explainer.names))
             _write_lines(lines, layout)
     else:
         views = [dump_view(it) for _, it in explanations]

@@ -29,10 +29,10 @@ from fanout.values import replace
 
 _SECOND = timedelta(seconds=1)
 _COLUMNS = (
-    TableColumn("STAGE", lambda view: view["spec"]["stage"]),
-    TableColumn("REVISION", lambda view: view["spec"]["revision"]),
-    TableColumn("BEGINS", lambda view: view["status"].get("begins")),
-    TableColumn("PASSES", lambda view: view["status"].get("passes")),
+    TableColumn("STAGE", "spec.stage"),
+    TableColumn("REVISION", "spec.revision"),
+    TableColumn("BEGINS", "status.begins"),
+    TableColumn("PASSES", "status.passes"),
     TableColumn(
         "WAITS FOR", lambda view: "; ".join(it["message"] for it in view["status"]["holds"])
     ),

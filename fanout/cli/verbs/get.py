@@ -320,25 +320,25 @@ def _read_items(
         records, is_partial = get_tables.list_records(program, resource_type, names)
         return records, program.settings.now(), is_partial
     observed = program.observe(PassMode(namespace=namespace))
-    if resource_type == "policies":
-        for warning in observed.undeclared_warnings:
-            print_message(f"warning: {warning}", program.settings.color, fg="yellow")
-    if resource_type in _VIEW_BUILDERS:
-        return dump_views(_VIEW_BUILDERS[resource_type](observed)), observed.now, False
-    if resource_type == "policies":
-        return object_views.list_policies(observed), observed.now, False
-    if resource_type == "repositories":
-        items = object_views.list_repositories(observed, program.read_declared())
-        items = [it for it in items if namespace in ("", it["metadata"]["namespace"])]
-        return items, observed.now, False
-    if resource_type == "variants" and not names:
-        return object_views.list_variants(observed), observed.now, False
-    targets = dump_views(object_views.list_targets(observed, program.read_declared()))
-    if resource_type == "targets":
-        return targets, observed.now, False
-    variants = object_views.list_variants(observed)
-    refuse_orphaned(names, variants, targets)
-    return variants, observed.now, False
+    items: list[Item]
+    match resource_type:
+        case "policies":
+            for warning in observed.undeclared_warnings:
+                print_message(f"warning: {warning}", program.settings.color, fg="yellow")
+            items = object_views.list_policies(observed)
+        case "repositories":
+            items = object_views.list_repositories(observed, program.read_declared())
+            items = [it for it in items if namespace in ("", it["metadata"]["namespace"])]
+        case "targets":
+            items = dump_views(object_views.list_targets(observed, program.read_declared()))
+        case "variants":
+            items = object_views.list_variants(observed)
+            if names:
+                targets = object_views.list_targets(observed, program.read_declared())
+                refuse_orphaned(names, items, dump_views(targets))
+        case _:
+            items = dump_views(_VIEW_BUILDERS[resource_type](observed))
+    return items, observed.now, False
 
 
 def _resolve_type(requested_type: str) -> str:

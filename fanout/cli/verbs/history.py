@@ -54,12 +54,12 @@ _STAGE_COLUMNS = (
         lambda item: _format_time(item["metadata"]["creationTimestamp"]),
         priority=0,
     ),
-    TableColumn("STAGE", lambda item: item["spec"]["stage"], priority=0),
-    TableColumn("REVISION", lambda item: item["spec"]["revision"], priority=0),
-    TableColumn("VARIANTS", lambda item: item["status"]["variants"], priority=3),
+    TableColumn("STAGE", "spec.stage", priority=0),
+    TableColumn("REVISION", "spec.revision", priority=0),
+    TableColumn("VARIANTS", "status.variants", priority=3),
     TableColumn("PASSED", _format_passed, priority=2),
-    TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
-    TableColumn("DROPPED", lambda item: item["status"]["dropped"], wide=True),
+    TableColumn("STATE", "status.state", wide=True),
+    TableColumn("DROPPED", "status.dropped", wide=True),
     TableColumn(
         "RELEASED BY",
         lambda item: "; ".join(it["message"] for it in item["status"]["admissions"]),
@@ -74,9 +74,9 @@ _PUBLICATION_COLUMNS = (
     ),
     # Without the path, which the publications of a variant have in common.
     TableColumn("TAG", lambda item: item["status"]["tag"].rpartition("/")[2], priority=0),
-    TableColumn("REVISION", lambda item: item["spec"]["revision"], priority=0),
+    TableColumn("REVISION", "spec.revision", priority=0),
     TableColumn("COMMIT", lambda item: item["status"]["commit"][:_SHORT_DIGITS], priority=3),
-    TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
+    TableColumn("STATE", "status.state", wide=True),
     TableColumn("EVIDENCE", _format_evidence, priority=2),
     TableColumn(
         "APPROVED BY",
@@ -84,9 +84,9 @@ _PUBLICATION_COLUMNS = (
         wide=True,
     ),
     TableColumn("DROPPED", lambda item: len(item["status"]["dropped"]), priority=3),
-    TableColumn("RELEASED BY", lambda item: item["status"]["admission"]["message"], cut_width=22),
-    TableColumn("REPOSITORY", lambda item: item["spec"]["repository"], wide=True),
-    TableColumn("PATH", lambda item: item["spec"]["path"], wide=True),
+    TableColumn("RELEASED BY", "status.admission.message", cut_width=22),
+    TableColumn("REPOSITORY", "spec.repository", wide=True),
+    TableColumn("PATH", "spec.path", wide=True),
     TableColumn("VALUES", lambda item: "; ".join(item["status"]["dropped"]), wide=True),
 )
 

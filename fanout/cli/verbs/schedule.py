@@ -126,19 +126,19 @@ def _read_flag(flag: str, read: Callable[[], Result]) -> Result:
 
 
 _INSTANT_COLUMNS = (
-    TableColumn("DAY", lambda view: view["status"]["weekday"]),
-    TableColumn("LOCAL", lambda view: view["status"]["local"]),
-    TableColumn("UTC", lambda view: view["metadata"]["name"]),
+    TableColumn("DAY", "status.weekday"),
+    TableColumn("LOCAL", "status.local"),
+    TableColumn("UTC", "metadata.name"),
 )
 _WINDOW_COLUMNS = (
     TableColumn("PUBLICATION", lambda view: "open" if view["status"]["open"] else "closed"),
     *_INSTANT_COLUMNS,
     TableColumn("UNTIL", lambda view: view["status"]["until"] or "for ever"),
-    TableColumn("MESSAGE", lambda view: view["status"]["message"], wide=True),
+    TableColumn("MESSAGE", "status.message", wide=True),
 )
 _AT_COLUMNS = (
     *_WINDOW_COLUMNS[:-1],
-    TableColumn("MESSAGE", lambda view: view["status"]["message"]),
+    TableColumn("MESSAGE", "status.message"),
 )
 
 

@@ -62,7 +62,13 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
         if view != before:
             print_value(view, settings.output)
         return view, fleet_status.fix_count
-    layout = ExplanationLayout(observed.now, text_width(), is_colored(settings.color, sys.stdout))
+    layout = ExplanationLayout(
+        observed.now,
+        text_width(),
+        is_colored(settings.color, sys.stdout),
+        settings.commands,
+        fleet_status.names,
+    )
     is_wide = settings.output is OutputFormat.WIDE
     # Of the terminal, or of a common one in a pipe; LINES overrides both.
     height = None if is_wide else shutil.get_terminal_size().lines

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
-from fanout.control_characters import escape_unprintable
+from fanout.api.text_fields import list_first, pluralize
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.ignored_files import find_ignored
@@ -530,15 +529,11 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
     ]
     if changed:
         raise InvalidInput(
-            f"the package cannot be fast-forwarded: {_list_paths(changed)} changed locally",
+            f"the package cannot be fast-forwarded: {list_first(changed, _MAX_SHOWN)} changed"
+            " locally",
             reason=Reason.INVALID_PACKAGE,
             remedy=f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
         )
-
-
-def _list_paths(paths: list[str]) -> str:
-    remaining = f" and {len(paths) - _MAX_SHOWN} more" if len(paths) > _MAX_SHOWN else ""
-    return ", ".join(map(escape_unprintable, paths[:_MAX_SHOWN])) + remaining
 
 
 def _equal_but_clone_fields(origin: Files, local: Files) -> bool:

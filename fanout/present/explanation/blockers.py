@@ -5,15 +5,15 @@ and problems that differ only in the names of their variant are one blocker.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from itertools import groupby
 
 from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
 from fanout.api.results import Hold, StageResult, VariantResult
+from fanout.api.text_fields import pluralize
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import replace
 
@@ -36,40 +36,16 @@ _PROMOTION_NEEDED = frozenset({Reason.AUTOMATION_OFF, Reason.WOULD_GO_BACK})
 _LISTED_ELSEWHERE = frozenset({Reason.STUCK, Reason.STARVING})
 
 
-@dataclass(slots=True)
-class _BlockerGroup:
-    """Blocker under construction, and the names and stages of what it blocks."""
-
-    blocker: Blocker
-    stages: set[str] = field(default_factory=set)
-    names: list[str] = field(default_factory=list)
-
-    def add(self, name: str, hold: Hold, *, needs_person: bool, failed: bool = False) -> None:
-        if name and (not self.names or self.names[-1] != name):
-            self.names.append(name)
-        blocker = self.blocker
-        self.blocker = replace(
-            blocker,
-            since=min(filter(None, (blocker.since, hold.since)), default=None),
-            until=min(filter(None, (blocker.until, hold.until)), default=None),
-            needs_person=blocker.needs_person or needs_person,
-            failed=blocker.failed or failed,
-        )
-
-    def build(self) -> Blocker:
-        stage = self.blocker.stage or (next(iter(self.stages)) if len(self.stages) == 1 else "")
-        return replace(self.blocker, stage=stage, variants=tuple(self.names))
-
-
 class _BlockerGroups:
     """Groups of equal holds, in order of first occurrence."""
 
     def __init__(self, variants: Iterable[RenderedVariant]) -> None:
         self._variants = {it.spec.name: it for it in variants}
-        self._groups: dict[tuple[str, str, str, str], _BlockerGroup] = {}
+        # Parts of a blocker: each of one variant, or of none.
+        self._groups: dict[tuple[str, str, str, str], list[Blocker]] = {}
         # Variants share the hold objects of their stage; the text of one is read only once. The
         # hold is kept beside its group, so that no other object gets its id.
-        self._by_hold: dict[tuple[int, str], tuple[Hold, _BlockerGroup]] = {}
+        self._by_hold: dict[tuple[int, str], tuple[Hold, list[Blocker]]] = {}
 
     def add(
         self,
@@ -82,49 +58,65 @@ class _BlockerGroups:
         failed: bool = False,
     ) -> None:
         """Add a hold of a policy, of a stage or, with `name`, of a variant."""
-        _, group = self._by_hold.get((id(hold), stage), (hold, None))
-        if group is None:
+        if (id(hold), stage) not in self._by_hold:
             group = self._find_group(hold, stage, name, revision)
             self._by_hold[id(hold), stage] = (hold, group)
-        group.stages.add(stage)
-        group.add(name, hold, needs_person=needs_person, failed=failed)
+        blocker = Blocker(
+            str(hold.reason),
+            hold.message,
+            hold.who,
+            hold.since,
+            hold.until,
+            stage=stage,
+            variants=(name,) if name else (),
+            revision=revision,
+            needs_person=needs_person,
+            failed=failed,
+        )
+        self._by_hold[id(hold), stage][1].append(blocker)
 
     def add_problem(self, problem: PassProblem, stage: str, *, needs_person: bool) -> None:
         """Add a problem; variants of several stages have some together, such as a lost tag."""
-        hold = Hold(problem.reason, problem.message)
-        group = self._find_group(hold, "", problem.subject, "")
-        group.blocker = replace(group.blocker, noun=problem.noun)
-        group.stages.add(stage)
-        group.add(problem.subject, hold, needs_person=needs_person, failed=problem.failed)
+        hold, name = Hold(problem.reason, problem.message), problem.subject
+        blocker = Blocker(
+            hold.reason,
+            hold.message,
+            stage=stage,
+            variants=(name,) if name else (),
+            needs_person=needs_person,
+            failed=problem.failed,
+            noun=problem.noun,
+        )
+        self._find_group(hold, "", name, "").append(blocker)
 
-    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> _BlockerGroup:
-        key = (stage, revision, str(hold.reason), self._anonymize(hold, name))
-        if key not in self._groups:
-            blocker = Blocker(
-                str(hold.reason), hold.message, hold.who, stage=stage, revision=revision
-            )
-            self._groups[key] = _BlockerGroup(blocker)
-        return self._groups[key]
-
-    def mark_halts(self, failed_stages: Collection[str]) -> None:
-        """Let a person end the halts of other stages: what failed there has left the revision."""
-        for group in self._groups.values():
-            blocker = group.blocker
-            if blocker.reason == Reason.HALTED and group.stages.isdisjoint(failed_stages):
-                group.blocker = replace(blocker, needs_person=True)
-
-    def build(self) -> tuple[Blocker, ...]:
-        return tuple(group.build() for group in self._groups.values())
-
-    def _anonymize(self, hold: Hold, name: str) -> str:
-        """Return the sentence without the names of its variant and without its instants."""
+    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> list[Blocker]:
+        """Return the group of a hold, by its sentence without names of its variant and instants."""
         shape = hold.message
         instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
         variant = self._variants.get(name)
         names = _names_of(variant) if variant is not None else (name,) if name else ()
         for text in (*names, *instants):
             shape = shape.replace(text, "\0")
-        return shape
+        return self._groups.setdefault((stage, revision, str(hold.reason), shape), [])
+
+    def build(self, failed_stages: Collection[str] = ()) -> Iterator[Blocker]:
+        """Yield the blockers; `failed_stages`: those with failed variants."""
+        for parts in self._groups.values():
+            stages = {it.stage for it in parts}
+            names = (name for it in parts for name in it.variants)
+            # Where nothing has failed, what failed has left the revision: a person ends the halt.
+            is_halted = parts[0].reason == Reason.HALTED
+            yield replace(
+                parts[0],
+                since=min((it.since for it in parts if it.since), default=None),
+                until=min((it.until for it in parts if it.until), default=None),
+                stage=parts[0].stage if len(stages) == 1 else "",
+                variants=tuple(name for name, _ in groupby(names)),
+                needs_person=(is_halted and stages.isdisjoint(failed_stages))
+                or any(it.needs_person for it in parts),
+                failed=any(it.failed for it in parts),
+                noun=parts[-1].noun,
+            )
 
 
 def _names_of(variant: RenderedVariant) -> tuple[str, ...]:
@@ -149,7 +141,7 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     decision = item.decision
     if item.error is not None or decision is None:
         _add_problems(groups, problems, {}, {})
-        return groups.build()
+        return tuple(groups.build())
     reasons_by_stage: dict[str, set[str]] = {}
     reasons_by_variant: dict[str, set[str]] = {}
     for evaluation in decision.variants.values():
@@ -170,7 +162,13 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
     shared = {(str(it.reason), it.message) for it in decision.holds}
     conflicts = item.undecided_conflicts
-    problems = [_shorten_conflict(it, conflicts) for it in problems]
+    # An explanation has the remedy of a merge conflict as commands.
+    problems = [
+        replace(it, message=f"{pluralize(number, 'undecided merge conflict')} in its draft")
+        if it.reason == Reason.MERGE_CONFLICT and (number := conflicts.get(it.subject))
+        else it
+        for it in problems
+    ]
     # An obstacle is a hold of the gates and a failure of the pass.
     failures = frozenset((it.subject, it.reason) for it in problems if it.failed)
     for evaluation in decision.variants.values():
@@ -178,11 +176,11 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         _add_variant_holds(groups, evaluation, reasons, shared, failures)
     stages = {it.spec.name: it.spec.stage for it in item.variants}
     _add_problems(groups, problems, stages, reasons_by_variant)
-    groups.mark_halts(
-        {it.stage for it in decision.variants.values() if it.state is VariantState.FAILED}
-    )
+    failed_stages = {
+        it.stage for it in decision.variants.values() if it.state is VariantState.FAILED
+    }
     order = {stage: position for position, stage in enumerate(["", *decision.stages])}
-    return tuple(sorted(groups.build(), key=lambda it: order.get(it.stage, 0)))
+    return tuple(sorted(groups.build(failed_stages), key=lambda it: order.get(it.stage, 0)))
 
 
 def _add_stage_holds(
@@ -247,14 +245,6 @@ def _add_problems(
             stages.get(problem.subject, ""),
             needs_person=problem.needs_fix or is_waiting or _needs_person(problem.reason),
         )
-
-
-def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> PassProblem:
-    """Return a merge conflict without its remedy, which an explanation has as commands."""
-    if problem.reason != Reason.MERGE_CONFLICT or not conflicts.get(problem.subject):
-        return problem
-    sentence = wording.describe_draft_conflicts(conflicts[problem.subject], "its draft")
-    return replace(problem, message=sentence)
 
 
 def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:

@@ -13,8 +13,9 @@ from fanout.api.explanation_view import ExplainedConflict, ExplanationNote
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.control_characters import escape_unprintable
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
+from fanout.gates.gate_rules import HAND_WRITTEN
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import find_pin
@@ -23,12 +24,11 @@ from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.enforcement_conditions import list_unenforced
-from fanout.reconcile import reconcile_wording as wording
+from fanout.present.policy_entry import PolicyEntry, VariantEntry
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -36,75 +36,78 @@ _MAX_NAMED = 10  # variants named in one command
 
 
 def build_notes(
-    item: PolicyResult, stage: str = "", variant: RenderedVariant | None = None
+    policy: PolicyEntry, stage: str = "", variant: VariantEntry | None = None
 ) -> tuple[ExplanationNote, ...]:
     """Return the notes on a variant, on a stage or, without either, on the policy."""
+    item = policy.result
     if variant is not None:
+        spec, observed = variant.variant.spec, variant.variant.observed
+        edits = [describe_edits(observed)] if observed.has_edits_in_force else []
         return (
-            *_pin_notes(item, variant.spec.stage, variant.spec.name),
+            *_pin_notes(item, spec.stage, spec.name),
             *_rejected_notes(variant),
-            *_edit_notes(variant.observed),
-            *_excluded_notes(item, [variant]),
+            *(ExplanationNote("Edited", it) for it in edits),
+            *_excluded_notes([variant]),
             *_out_of_band_notes([variant]),
             *_enforcement_notes([variant]),
         )
     by_hand = item.resolved_policy.upstream_policy is None
-    variants = [it for it in item.variants if it.spec.stage == stage or not stage]
+    variants = [it for it in policy.variants if it.variant.spec.stage == stage or not stage]
     # A variant written by hand is its own policy, and its only stage has a name of its own.
     stages = [HAND_WRITTEN] if by_hand else [stage] if stage else [it.name for it in item.rules]
     pins = [note for it in stages for note in _pin_notes(item, it)]
     rejected = [note for it in variants for note in _rejected_notes(it)] if by_hand else ()
-    future, removals = (_future_records(item), _pending_removals(item)) if not stage else ((), ())
+    # The last revision that each stage can no longer take, as after a cut soak.
+    dropped = [
+        ExplanationNote(str(hold.reason), hold.message, hold.who, since=hold.since)
+        for it in policy.stages
+        for other in it.result.others
+        for hold in other.holds
+        if stage in ("", it.name) and not other.newer
+    ]
+    removals = []
+    if item.removals.removable and not stage:
+        names = format_names(item.removals.removable)
+        sentence = f"the next sweep removes variants without a target: {names}"
+        removals = [ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")]
     unusable = (ExplanationNote(str(Reason.NO_REVISION), it) for it in item.unusable_tags.values())
     return (
         *pins,
         *rejected,
-        *future,
+        *(_future_records(item) if not stage else ()),
         *removals,
         *unusable,
-        *_dropped_notes(item, stage),
-        *_excluded_notes(item, variants),
+        *dropped,
+        *_excluded_notes(variants),
         *_out_of_band_notes(variants),
         *_enforcement_notes(variants),
     )
 
 
-def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
-    """Yield the last revision that each stage can no longer take, as after a cut soak."""
-    evaluations = item.decision.stages if item.decision is not None else {}
-    for name, evaluation in evaluations.items():
-        for other in evaluation.others if stage in ("", name) else ():
-            for hold in other.holds if not other.newer else ():
-                yield ExplanationNote(str(hold.reason), hold.message, hold.who, since=hold.since)
-
-
-def _excluded_notes(
-    item: PolicyResult, variants: Iterable[RenderedVariant]
-) -> Iterator[ExplanationNote]:
+def _excluded_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
     """Yield the variants for which the rollout does not wait: skipped and offline ones."""
-    evaluations = item.decision.variants if item.decision is not None else {}
-    excluded_by_hold: dict[Hold, list[RenderedVariant]] = {}
+    excluded_by_hold: dict[Hold, list[VariantEntry]] = {}
     for variant in variants:
-        evaluation = evaluations.get(variant.spec.name)
-        for hold in evaluation.holds if evaluation is not None else ():
+        for hold in variant.decision.holds:
             if hold.reason in (Reason.SKIPPED, Reason.OFFLINE):
                 excluded_by_hold.setdefault(hold, []).append(variant)
     for hold, excluded in excluded_by_hold.items():
-        sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.message}"
-        command = _retry_command(item, excluded) if hold.reason == Reason.SKIPPED else ""
+        sentence = f"{format_names(it.decision.name for it in excluded)}: {hold.message}"
+        command = _retry_command(excluded) if hold.reason == Reason.SKIPPED else ""
         yield ExplanationNote(
             str(hold.reason), sentence, hold.who, hold.since, hold.until, command=command
         )
 
 
-def _retry_command(item: PolicyResult, skipped: Sequence[RenderedVariant]) -> str:
+def _retry_command(skipped: Sequence[VariantEntry]) -> str:
     """Return the command by which the first skipped variants, all of one stage, count again."""
+    policy = skipped[0].policy.resolved_policy
     options: list[str] = []
-    if item.resolved_policy.upstream_policy is not None:
-        options += ["--stage", skipped[0].spec.stage]
-        options += [word for it in skipped[:_MAX_NAMED] for word in ("--variant", it.spec.name)]
-    policy = item.resolved_policy.name
-    return shlex.join(["fanout", "retry", policy, *options, "--reason", "WHY"])
+    if policy.upstream_policy is not None:
+        options += ["--stage", skipped[0].variant.spec.stage]
+        names = [it.variant.spec.name for it in skipped[:_MAX_NAMED]]
+        options += [word for name in names for word in ("--variant", name)]
+    return shlex.join(["fanout", "retry", policy.name, *options, "--reason", "WHY"])
 
 
 def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
@@ -123,34 +126,20 @@ def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
         reason = () if verb == "revoke" else ("--reason", "WHY")
         yield ExplanationNote(
             str(Reason.FROM_THE_FUTURE),
-            wording.describe_early_record(
-                record.kind, record.name, record.by, format_instant(record.at)
-            ),
+            f"{record.kind} {record.name} of {record.by} is dated {format_instant(record.at)},"
+            " more than five minutes ahead; it does not count yet",
             until=start,
             command=shlex.join(["fanout", verb, item.resolved_policy.name, record.name, *reason]),
         )
 
 
-def _pending_removals(item: PolicyResult) -> Iterator[ExplanationNote]:
-    """Yield the orphaned variants that the next sweep removes."""
-    if removed_next := item.removals.removable:
-        names = format_names(removed_next)
-        sentence = wording.describe_next_removals(names)
-        yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")
-
-
-def _edit_notes(observed: ObservedVariant) -> Iterator[ExplanationNote]:
-    if observed.has_edits_in_force:
-        yield ExplanationNote("Edited", describe_edits(observed))
-
-
-def _rejected_notes(variant: RenderedVariant) -> Iterator[ExplanationNote]:
+def _rejected_notes(variant: VariantEntry) -> Iterator[ExplanationNote]:
     """Yield each value that was not taken when the published revision was merged."""
-    published = variant.observed.published
-    for rejected_value in published.rejected if published is not None else ():
-        assert published is not None, "it has rejected values"
-        sentence = wording.describe_rejected_value(published.revision, str(rejected_value))
-        yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)
+    published = variant.variant.observed.published
+    if published is not None:
+        for value in published.rejected:
+            sentence = f"decided when {published.revision} was published: {value}"
+            yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)
 
 
 def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[ExplanationNote]:
@@ -160,40 +149,27 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
         return
     decisions = ActiveDecisions(item.facts.records.decisions, item.facts.now, item.facts.variants)
     pin = find_pin(rule, decisions.rollbacks, variant)
-    if pin is None:
-        yield from _variant_pins(item, rule, decisions) if not variant else ()
-    elif pin.decision is None:
-        sentence = wording.describe_policy_pin(label_stage(stage), pin.revision)
+    if pin is not None and pin.decision is None:
+        sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
         yield ExplanationNote(str(Reason.PINNED), sentence, AUTHOR)
-    else:
-        subject = variant or label_stage(stage)
-        yield _rollback_note(item, subject, pin.decision)
-
-
-def _variant_pins(
-    item: PolicyResult, rule: StageRule, decisions: ActiveDecisions
-) -> Iterator[ExplanationNote]:
-    """Yield the rollbacks, by decision, of variants without the rest of their stage."""
-    rollbacks: dict[str, tuple[DecisionFacts, list[str]]] = {}
-    for variant in item.variants:
-        pin = find_pin(rule, decisions.rollbacks, variant.spec.name)
-        if variant.spec.stage == rule.name and pin is not None and pin.decision is not None:
-            _, names = rollbacks.setdefault(pin.decision.name, (pin.decision, []))
-            names.append(variant.spec.name)
-    for decision, names in rollbacks.values():
-        yield _rollback_note(item, format_names(names), decision)
-
-
-def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) -> ExplanationNote:
+        return
+    pins = [(variant or label_stage(stage), pin)]
+    if pin is None and not variant:  # variants may be rolled back without the rest of their stage
+        names = [it.spec.name for it in item.variants if it.spec.stage == stage]
+        pins = [(name, find_pin(rule, decisions.rollbacks, name)) for name in names]
+    subjects: dict[str, tuple[DecisionFacts, list[str]]] = {}
+    for subject, found in pins:
+        if found is not None and found.decision is not None:
+            subjects.setdefault(found.decision.name, (found.decision, []))[1].append(subject)
     policy = item.resolved_policy.name
-    return ExplanationNote(
-        str(Reason.PINNED),
-        wording.describe_rollback(
-            subject, decision.revision, decision.name, decision.by, decision.spec.reason
-        ),
-        since=decision.at,
-        command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
-    )
+    for decision, rolled_back in subjects.values():
+        yield ExplanationNote(
+            str(Reason.PINNED),
+            f"{format_names(rolled_back)} stays at {decision.revision}, by decision {decision.name}"
+            f" of {decision.by}: {decision.spec.reason}",
+            since=decision.at,
+            command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
+        )
 
 
 def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[ExplainedConflict]:
@@ -203,7 +179,7 @@ def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[Exp
     """
     draft = find_release_draft(variant)
     for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
-        taken = wording.describe_taken_value(dispute.file, dispute.winner.value)
+        taken = f"{escape_unprintable(dispute.file) or 'a value'}: the {dispute.winner.value} value is in the draft"
         yield _build_conflict(item, variant, dispute.key, taken)
 
 
@@ -218,27 +194,20 @@ def describe_conflicts(
 def _build_conflict(
     item: PolicyResult, variant: RenderedVariant, key: str, text: str
 ) -> ExplainedConflict:
-    name = variant.spec.name
-    if decision := _find_resolution(item, variant, key):
-        why = decision.fields.get("reason", "")
-        sentence = wording.describe_decided_conflict(text, decision.by, decision.name, why)
-        return ExplainedConflict(name, key, sentence, decided=True, since=decision.at)
     draft = find_release_draft(variant)
-    if draft is not None and key in draft.settled_keys:
-        return ExplainedConflict(
-            name,
-            key,
-            wording.describe_settled_conflict(text, wording.DECIDED_BY_COMMIT),
-            decided=True,
-        )
-    if variant.observed.choices.default_side is not None:
-        return ExplainedConflict(
-            name,
-            key,
-            wording.describe_settled_conflict(text, wording.DECIDED_BY_FIELD),
-            decided=True,
-        )
-    return ExplainedConflict(name, key, wording.describe_undecided_conflict(text), decided=False)
+    decision = _find_resolution(item, variant, key)
+    if decision is not None:
+        why = decision.fields.get("reason", "")
+        outcome = f"decided by {decision.by} ({decision.name}): {why}"
+    elif draft is not None and key in draft.settled_keys:
+        outcome = "decided by a commit on the draft"
+    elif variant.observed.choices.default_side is not None:
+        outcome = "decided by spec.onConflict"
+    else:
+        return ExplainedConflict(variant.spec.name, key, f"{text}; undecided", decided=False)
+    since = decision.at if decision is not None else None
+    sentence = f"{text}; {outcome}"
+    return ExplainedConflict(variant.spec.name, key, sentence, decided=True, since=since)
 
 
 def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:
@@ -257,29 +226,23 @@ def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> 
     return None
 
 
-def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
+def _out_of_band_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
     """Yield a line for each revision that was merged without its gates."""
-    by_revision: dict[str, list[tuple[str, datetime]]] = {}
-    for variant in variants:
-        published = variant.observed.published
+    by_revision: dict[str, dict[str, datetime]] = {}
+    for entry in variants:
+        published = entry.variant.observed.published
         if published is not None and published.out_of_band:
-            publication = (variant.spec.name, published.at)
-            by_revision.setdefault(published.revision, []).append(publication)
-    for revision, publications in by_revision.items():
-        names = format_names(name for name, _ in publications)
-        sentence = wording.describe_early_merge(names, revision)
-        since = min(at for _, at in publications)
-        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=since)
+            merged = by_revision.setdefault(published.revision, {})
+            merged[entry.variant.spec.name] = published.at
+    for revision, merged in by_revision.items():
+        sentence = f"{format_names(merged)}: a person merged {revision} before its gates opened"
+        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since=min(merged.values()))
 
 
-def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
-    for report in list_unenforced(variants):
-        names = format_names(report.repositories)
-        yield ExplanationNote(
-            str(report.reason),
-            report.message,
-            f"the administrators of {names}",
-        )
+def _enforcement_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
+    for report in list_unenforced(it.variant for it in variants):
+        who = f"the administrators of {format_names(report.repositories)}"
+        yield ExplanationNote(str(report.reason), report.message, who)
 
 
 def has_conflicts(variant: RenderedVariant) -> bool:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from fanout.api.explanation_view import Blocker, ExplanationView
-from fanout.api.fleet_status_view import (
+from fanout.api.explanation_view import (
+    Blocker,
+    ExplanationView,
     FleetStageView,
     FleetStatusSpec,
     FleetStatusStatus,
@@ -16,10 +18,7 @@ from fanout.api.gate_vocabulary import VariantState
 from fanout.api.view_base import ViewMeta, dump_view
 from fanout.message_commands import MessageCommands
 from fanout.present.explanation.blockers import rank_urgency, sort_by_urgency
-from fanout.present.explanation.policy_explanation import (
-    PolicyExplainer,
-    open_explainers,
-)
+from fanout.present.explanation.policy_explanation import PolicyExplainer, open_explainers
 from fanout.present.policy_entry import list_requests
 from fanout.reconcile.pass_results import PassPlan
 from fanout.values import Value, asdict
@@ -62,9 +61,7 @@ def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = N
     )
 
 
-def list_blockers(
-    explanations: Iterable[ExplanationView],
-) -> list[tuple[ExplanationView, Blocker]]:
+def list_blockers(explanations: Iterable[ExplanationView]) -> list[tuple[ExplanationView, Blocker]]:
     """Return the blockers of all policies with the explanation of each, the most urgent first."""
     owned = [(it, blocker) for it in explanations for blocker in it.status.blockers]
     return sorted(owned, key=lambda it: rank_urgency(it[1]))
@@ -99,33 +96,21 @@ def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, An
 
 def _list_stages(explainer: PolicyExplainer, policy_state: str) -> Iterator[FleetStageView]:
     policy = explainer.item.resolved_policy
+    view = partial(FleetStageView, policy=policy.name, namespace=policy.namespace)
     if explainer.item.decision is None or explainer.item.error is not None:
-        yield FleetStageView(
-            policy=policy.name,
-            namespace=policy.namespace,
-            state=policy_state,
-            waits_for=_sort_reasons(explainer.blockers),
-        )
+        yield view(state=policy_state, waits_for=_sort_reasons(explainer.blockers))
         return
     by_hand = explainer.blockers if policy.upstream_policy is None else ()
     own_blockers = [it for it in explainer.blockers if not it.stage]
     if own_blockers and not by_hand:
         # Targets without a variant and suspensions of the policy are in no stage.
         failed = sum(len(it.variants) for it in own_blockers if it.failed)
-        yield FleetStageView(
-            policy=policy.name,
-            namespace=policy.namespace,
-            state=policy_state,
-            variants=failed,
-            failed=failed,
-            waits_for=_sort_reasons(own_blockers),
-        )
+        reasons = _sort_reasons(own_blockers)
+        yield view(state=policy_state, variants=failed, failed=failed, waits_for=reasons)
     for entry in explainer.entry.stages:
         stage = entry.result
         blockers = (it for it in explainer.blockers if it.stage == stage.name and it.stage)
-        yield FleetStageView(
-            policy=policy.name,
-            namespace=policy.namespace,
+        yield view(
             stage=stage.name,
             candidate=stage.candidate,
             state=entry.state,

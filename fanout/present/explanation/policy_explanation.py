@@ -19,16 +19,8 @@ from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.present.explanation.blockers import (
-    find_blockers,
-    select_blockers,
-    sort_by_urgency,
-)
-from fanout.present.explanation.display_names import build_display_names
-from fanout.present.explanation.explanation_notes import (
-    build_notes,
-    list_conflicts,
-)
+from fanout.present.explanation.blockers import find_blockers, select_blockers, sort_by_urgency
+from fanout.present.explanation.explanation_notes import build_notes, list_conflicts
 from fanout.present.explanation.unblock_commands import CommandBuilder
 from fanout.present.policy_entry import VariantEntry, list_requests, walk_policy
 from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult
@@ -56,7 +48,7 @@ class PolicyExplainer:
         namespace = policy.namespace if policy.name in shared_names else ""
         self.item = item
         self.entry = walk_policy(item)
-        self.names = build_display_names(self.entry)
+        self.names = self.entry.display_names
         blockers = find_blockers(item, problems)
         self.fix_count = sum(it.needs_fix for it in problems)
         self.commands = commands or MessageCommands()
@@ -83,7 +75,7 @@ class PolicyExplainer:
             blockers=blockers,
             requests=list_requests(self.entry.variants),
             conflicts=self._undecided_conflicts(self.entry.variants),
-            notes=build_notes(item),
+            notes=build_notes(self.entry),
             moving=_find_moving(decision.variants.values()),
             next=find_next(instants, facts.now),
         )
@@ -105,7 +97,7 @@ class PolicyExplainer:
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests(entry.variants),
             conflicts=self._undecided_conflicts(entry.variants),
-            notes=build_notes(self.item, stage),
+            notes=build_notes(self.entry, stage),
             moving=_find_moving(members),
             next=entry.result.next,
         )
@@ -132,7 +124,7 @@ class PolicyExplainer:
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests([entry]),
             conflicts=tuple(conflicts),
-            notes=build_notes(self.item, variant=variant),
+            notes=build_notes(self.entry, variant=entry),
             moving=_find_moving([evaluation]),
             next=evaluation.next,
         )
@@ -146,7 +138,7 @@ class PolicyExplainer:
         status = ExplanationStatus(
             "Leaving" if is_removable else VariantState.HELD.value,
             blockers=tuple(it for it in self.blockers if variant in it.variants),
-            notes=build_notes(item) if is_removable else (),
+            notes=build_notes(self.entry) if is_removable else (),
             moving=(variant,) if is_removable else (),
             next=last_end(it.until for it in item.removals.holds.get(variant, ())),
         )

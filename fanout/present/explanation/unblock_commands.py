@@ -86,6 +86,7 @@ class CommandBuilder:
         self.names = names
         self.namespace = namespace
         self._commands = commands or MessageCommands()
+        self._evaluations = item.decision.variants if item.decision is not None else {}
         # By identity. Stages after a blocked one share its commands, in a diamond several times.
         # The blocker is kept beside its commands, so that no other object gets its id.
         self._built: dict[int, tuple[Blocker, tuple[str, ...]]] = {}
@@ -180,14 +181,12 @@ class CommandBuilder:
 
         A variant that went back or ahead alone has not failed at its own revision.
         """
-        evaluations = self.item.decision.variants.values() if self.item.decision else ()
-        own = [it for it in evaluations if it.stage == blocker.stage]
-        if any(it.state is VariantState.FAILED for it in own):
+        own = [it for it in self._evaluations.values() if it.stage == blocker.stage]
+        failed = {it.name for it in own if it.state is VariantState.FAILED}
+        if failed:
             yield from self._build_others(blocker)
         elsewhere = tuple(
-            it.name
-            for it in own
-            if it.state is not VariantState.FAILED and it.name in blocker.message
+            it.name for it in own if it.name not in failed and it.name in blocker.message
         )
         if elsewhere:
             scope = self._scope(replace(blocker, variants=elsewhere), by_name=True)
@@ -204,8 +203,7 @@ class CommandBuilder:
     def _build_counting(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands by which a variant of the stage counts again."""
         yield from self._build_others(blocker)
-        evaluations = self.item.decision.variants.values() if self.item.decision else ()
-        for it in evaluations:
+        for it in self._evaluations.values():
             if it.stage == blocker.stage and Reason.SKIPPED in {hold.reason for hold in it.holds}:
                 skipped = replace(blocker, variants=(it.name,))
                 yield self._command("retry", *self._scope(skipped, by_name=True), *_WHY)
@@ -233,9 +231,8 @@ class CommandBuilder:
         if not blocker.needs_person:
             return
         rule = self._find_rule(blocker.stage)
-        approvals = (
-            [it.name for it in rule.requires if isinstance(it, ApprovalRule)] if rule else []
-        )
+        requires = rule.requires if rule is not None else ()
+        approvals = [it.name for it in requires if isinstance(it, ApprovalRule)]
         missing = self._find_unanswered(blocker)
         for name in approvals:
             if not missing or name in missing:
@@ -281,12 +278,10 @@ class CommandBuilder:
     def _has_earlier(self, blocker: Blocker) -> bool:
         """Return whether the variants have the revision, and their stage passed another before."""
         facts = self.item.facts
-        published = {
-            it.published.revision
-            for it in (facts.variants if facts is not None else ())
-            if it.name in blocker.variants and it.published is not None
-        }
-        if facts is None or published != {blocker.revision}:
+        if facts is None:
+            return False
+        named = [it.published for it in facts.variants if it.name in blocker.variants]
+        if {it.revision for it in named if it is not None} != {blocker.revision}:
             return False
         return any(
             stage == blocker.stage and revision != blocker.revision and history.passed is not None
@@ -336,18 +331,15 @@ class CommandBuilder:
         for name in blocker.variants[:_MAX_NAMED]:
             shown = self.names.get(name, name)
             yield shlex.join(["fanout", "diff", name if "/" in shown else shown])
-            scope = (
-                () if self.item.resolved_policy.upstream_policy is None else ("--variant", shown)
-            )
-            yield self._command("resolve", *scope, *_WHY)
+            is_by_hand = self.item.resolved_policy.upstream_policy is None
+            yield self._command("resolve", *(() if is_by_hand else ("--variant", shown)), *_WHY)
 
     def _build_resumptions(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands that end the suspensions by decision; others are in the files."""
         facts = self.item.facts
         if facts is None:
             return
-        suspensions = ActiveDecisions(facts.records.decisions, facts.now).suspensions()
-        for kind, name in suspensions:
+        for kind, name in ActiveDecisions(facts.records.decisions, facts.now).suspensions():
             if kind == "policy":
                 yield self._command("resume", *_WHY)
             elif kind == "stage" and name == blocker.stage:
@@ -375,10 +367,9 @@ class CommandBuilder:
 
     def _find_unanswered(self, blocker: Blocker) -> frozenset[str]:
         """Return the checks that have not passed in any of the blocked variants."""
-        decision = self.item.decision
         return frozenset(
             check.name
             for name in blocker.variants
-            for check in (decision.variants[name].checks if decision else ())
+            for check in (self._evaluations[name].checks if self._evaluations else ())
             if check.verdict is not Verdict.PASSED
         )

@@ -1,15 +1,18 @@
-"""Conditions of a policy that people are notified of when they begin."""
+"""Conditions of a policy that people are notified of when they begin, and transitions to them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
 from fanout.api.results import StageResult, VariantResult
+from fanout.api.text_fields import list_first, pluralize
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.values import Value
 
+_IS_HALTED = " is halted: "
 _EVENT_BY_REASON: Mapping[str, NotificationEvent] = {
     Reason.APPROVAL_MISSING: NotificationEvent.APPROVAL_AWAITED,
     Reason.MERGE_CONFLICT: NotificationEvent.MERGE_CONFLICT,
@@ -35,9 +38,12 @@ def find_conditions(item: PolicyResult) -> Mapping[NotificationCondition, str]:
 def _list_conditions(decision: PolicyEvaluation) -> Iterator[tuple[NotificationCondition, str]]:
     for variant in decision.variants.values():
         yield from _list_of_variant(variant)
+    passed: set[str] = set()
     for stage in decision.stages.values():
         yield from _list_of_stage(stage)
-    if revision := _find_finished(decision):
+        passed.add(stage.candidate if stage.verdict is Verdict.PASSED else "")
+    # All stages have passed the same revision.
+    if len(passed) == 1 and (revision := passed.pop()):
         yield NotificationCondition(NotificationEvent.ROLLOUT_DONE, revision=revision), ""
 
 
@@ -64,10 +70,67 @@ def _list_of_stage(stage: StageResult) -> Iterator[tuple[NotificationCondition, 
         yield NotificationCondition(NotificationEvent.STAGE_PASSED, stage.name, stage.candidate), ""
 
 
-def _find_finished(decision: PolicyEvaluation) -> str:
-    """Return the revision that all stages have passed, or "" while there is none."""
-    passed = {
-        stage.candidate if stage.verdict is Verdict.PASSED else ""
-        for stage in decision.stages.values()
-    }
-    return passed.pop() if len(passed) == 1 else ""
+class Transition(Value):
+    """Begin of equal conditions: of one kind, stage and revision, of however many variants."""
+
+    event: NotificationEvent
+    stage: str
+    revision: str
+    variants: tuple[str, ...]
+    message: str
+
+
+def group_transitions(began: Mapping[NotificationCondition, str]) -> Iterator[Transition]:
+    """Yield the transitions to conditions that began, each given with a sentence."""
+    groups: dict[tuple[NotificationEvent, str, str], dict[str, str]] = {}
+    for condition, sentence in sorted(began.items()):
+        key = condition.event, condition.stage, condition.revision
+        groups.setdefault(key, {})[condition.variant] = sentence
+    for (event, stage, revision), sentences in groups.items():
+        names = tuple(name for name in sentences if name)
+        detail = next(iter(sentences.values()))
+        message = describe_transition(event, revision, stage, names, detail)
+        yield Transition(event, stage, revision, names, message)
+
+
+def describe_transition(
+    event: NotificationEvent, revision: str, stage: str, variants: Sequence[str], detail: str
+) -> str:
+    """Describe a condition that began; `detail` is "" if there is no more to say.
+
+    `stage` is "" for a variant that is written by hand, which has none.
+    """
+    sentence = _word_transition(event, revision, stage, len(variants))
+    if variants:
+        sentence = f"{sentence} ({list_first(variants, 1)})"
+    # A hold says again which stage is halted.
+    detail = detail.partition(_IS_HALTED)[2] or detail
+    return f"{sentence}: {detail}" if detail else sentence
+
+
+def _word_transition(event: NotificationEvent, revision: str, stage: str, number: int) -> str:
+    """Return the sentence about a number of variants, or about none."""
+    drafts = f"{pluralize(number, 'draft')} of {revision}"
+    subject = f"stage {stage}" if stage else "the variant"
+    match event:
+        case NotificationEvent.APPROVAL_AWAITED:
+            verb = "waits" if number == 1 else "wait"
+            return add_stage(f"{drafts} {verb} for approvals", stage)
+        case NotificationEvent.MERGE_CONFLICT:
+            verb = "has" if number == 1 else "have"
+            return add_stage(f"{drafts} {verb} undecided merge conflicts", stage)
+        case NotificationEvent.POLICY_STOPPED:
+            return "stopped by an error"
+        case NotificationEvent.ROLLOUT_DONE:
+            return f"the rollout of {revision} is complete"
+        case NotificationEvent.STAGE_HALTED:
+            return f"{subject} is halted at {revision}"
+        case NotificationEvent.STAGE_PASSED:
+            return f"{subject} passed {revision}"
+        case NotificationEvent.VARIANT_FAILED:
+            return add_stage(f"{pluralize(number, 'variant')} failed {revision}", stage)
+
+
+def add_stage(sentence: str, stage: str) -> str:
+    """Return the sentence about what is in a stage; "" is none."""
+    return f"{sentence} in stage {stage}" if stage else sentence

@@ -5,19 +5,24 @@ is paused, first for ten seconds and then for twice as long each time, and the e
 others: one that an address never accepts must not hold up those that it would.
 """
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Final
 
+from fanout.api.durations import format_instant
 from fanout.api.notifications import NotificationTarget
+from fanout.message_commands import MessageCommands
 from fanout.ports import BatchResult, EventBatch, EventSender
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
+    Transition,
     find_conditions,
+    group_transitions,
 )
-from fanout.present.notifications.notification_events import EventSource, build_events
 from fanout.present.notifications.notification_outbox import (
     DeliveryPause,
     NotificationOutbox,
@@ -34,6 +39,8 @@ MAX_WAITING: Final = 1000  # events of all addresses; the oldest are dropped fir
 FIRST_PAUSE: Final = timedelta(seconds=10)
 MAX_PAUSE: Final = timedelta(minutes=10)
 MAX_BATCH: Final = 50  # events of one address in one delivery
+MAX_NAMES: Final = 20  # variants that one event names; it counts all
+TYPE_PREFIX: Final = "dev.fanout."
 
 
 class Delivery(Value):
@@ -94,9 +101,11 @@ class Notifier:
             conditions = dict(state.conditions)
             covered = set()
             for item in report.pass_plan.policies:
-                subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
-                covered.add(subject)
-                key, current = _key_of(item), find_conditions(item)
+                covered.add(PassSubject(item.resolved_policy.namespace, item.resolved_policy.name))
+                # A variant that is written by hand may have the same name.
+                is_policy = item.resolved_policy.upstream_policy is not None
+                key = f"{'policy' if is_policy else 'variant'} {item.title}"
+                current = find_conditions(item)
                 earlier = conditions.get(key, frozenset())
                 if state.is_complete or key in conditions:
                     began = {it: text for it, text in current.items() if it not in earlier}
@@ -120,10 +129,19 @@ class Notifier:
     def deliver(self, now: datetime) -> Delivery:
         """Send what waits to addresses that are not paused. Takes seconds at most."""
         with self._lock:
-            self._forget_old(now)
-            state = self._state
+            self._drop(it for it in self._state.waiting if now - it.at > MAX_AGE)
+            kept = tuple(it for it in self._state.waiting if now - it.at <= MAX_AGE)
+            state = self._state = replace(self._state, waiting=kept)
         batches = _select_due(state, now)
-        results = self._sender.send([self._build_batch(it, due) for it, due in batches.items()])
+        results = self._sender.send(
+            [
+                EventBatch(
+                    target.url, target.secret_ref.name, tuple(it.body.encode() for it in due)
+                )
+                for name, due in batches.items()
+                for target in (self._targets[name],)
+            ]
+        )
         outcomes = dict(zip(batches, results, strict=True))
         with self._lock:
             for name, result in outcomes.items():
@@ -142,16 +160,15 @@ class Notifier:
     def _build_waiting(
         self, item: PolicyResult, began: Mapping[NotificationCondition, str], now: datetime
     ) -> Iterable[WaitingEvent]:
-        policy = item.resolved_policy
-        source = EventSource(self._install, policy.namespace, policy.name, now, self._in_cluster)
-        for built in build_events(source, began, self._redact) if began else ():
+        namespace, name = item.resolved_policy.namespace, item.resolved_policy.name
+        for transition in group_transitions(began):
+            event = build_event(
+                transition, self._install, namespace, name, now, in_cluster=self._in_cluster
+            )
+            body = json.dumps(self._redact(event))
             for target in self._targets.values():
-                if target.covers(built.event, policy.namespace, policy.name):
-                    yield WaitingEvent(target.name, now, built.body)
-
-    def _build_batch(self, name: str, due: Sequence[WaitingEvent]) -> EventBatch:
-        target = self._targets[name]
-        return EventBatch(target.url, target.secret_ref.name, tuple(it.body.encode() for it in due))
+                if target.covers(transition.event, namespace, name):
+                    yield WaitingEvent(target.name, now, body)
 
     def _settle(
         self, name: str, due: Sequence[WaitingEvent], result: BatchResult, now: datetime
@@ -172,21 +189,50 @@ class Notifier:
             waiting = [it for it in waiting if it is not refused] + [refused]
         self._state = replace(self._state, waiting=tuple(waiting), pauses=pauses)
 
-    def _forget_old(self, now: datetime) -> None:
-        self._drop(it for it in self._state.waiting if now - it.at > MAX_AGE)
-        kept = tuple(it for it in self._state.waiting if now - it.at <= MAX_AGE)
-        self._state = replace(self._state, waiting=kept)
-
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:
             self._events.add(EventName.NOTIFICATION, event.target, "dropped")
 
 
-def _key_of(item: PolicyResult) -> str:
-    """Return the key of a policy; a variant that is written by hand may have the same name."""
-    policy = item.resolved_policy
-    kind = "policy" if policy.upstream_policy is not None else "variant"
-    return f"{kind} {policy.namespace}/{policy.name}"
+def build_event(
+    transition: Transition,
+    install: str,
+    namespace: str,
+    policy: str,
+    passed_at: datetime,
+    *,
+    in_cluster: bool = False,
+) -> dict[str, Any]:
+    """Return a CloudEvent (specification 1.0, JSON format) about a policy.
+
+    `in_cluster`: its objects are those of a cluster.
+    """
+    title, stage = f"{namespace}/{policy}", transition.stage
+    at = format_instant(passed_at)
+    commands = MessageCommands((("namespace", namespace),), in_cluster)
+    facts = {
+        "namespace": namespace,
+        "policy": policy,
+        "stage": stage,
+        "revision": transition.revision,
+        "event": transition.event.value,
+        "variants": list(transition.variants[:MAX_NAMES]),
+        "variantCount": len(transition.variants),
+        "message": commands.complete_text(transition.message),
+        "command": f"fanout explain {policy} --namespace {namespace}",
+    }
+    # The same transition in the same pass has the same id, however often it is delivered.
+    identity = json.dumps([install, at, facts])
+    return {
+        "specversion": "1.0",
+        "id": hashlib.sha256(identity.encode()).hexdigest()[:32],
+        "source": f"/fanout/{install}",
+        "type": f"{TYPE_PREFIX}{transition.event.value}",
+        "subject": f"{title}/{stage}" if stage else title,
+        "time": at,
+        "datacontenttype": "application/json",
+        "data": {name: value for name, value in facts.items() if value},
+    }
 
 
 def _select_due(state: OutboxState, now: datetime) -> dict[str, list[WaitingEvent]]:
