@@ -73,6 +73,7 @@ from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_scope import PolicyInputs
 from fanout.reconcile.policy_gate_inputs import (
     build_gate_inputs,
     build_rules,
@@ -84,7 +85,6 @@ from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
     ObservedPolicy,
-    PolicyInputs,
     RenderedPolicy,
     SelectedPolicy,
 )
