@@ -270,8 +270,8 @@ class HeldView(ViewModel):
     state: Annotated[
         str,
         doc(
-            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`, `Ready`, `Failed`,"
-            " `Suspended`, `Held` or `Skipped`."
+            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
+            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
         ),
     ]
     reasons: Annotated[tuple[ReasonView, ...], doc("Reasons why the variant is blocked.")]

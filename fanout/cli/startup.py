@@ -16,8 +16,8 @@ from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost, Reco
 from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
 from fanout.cli.cluster_access import open_record_creator
+from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
 from fanout.cli.declarations import check_declared, open_inventory
-from fanout.cli.input.completion import PolicyNames, VariantNames, update_index
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message

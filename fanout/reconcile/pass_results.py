@@ -100,6 +100,11 @@ class PolicyResult(Value, kw_only=True):
     trace_errors: Mapping[str, FanoutError] = field(default_factory=dict)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about tags that are left out and about templates of pull requests."""
+        return *self.unusable_tags.values(), *self.template_warnings
+
+    @property
     def unwritten_traces(self) -> tuple[PassProblem, ...]:
         """Repositories that could not take the trace of a record."""
         return tuple(

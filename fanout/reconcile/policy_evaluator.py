@@ -77,6 +77,7 @@ from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_scope import PolicyInputs
 from fanout.reconcile.policy_gate_inputs import (
     build_gate_inputs,
     build_rules,
@@ -88,7 +89,6 @@ from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
     ObservedPolicy,
-    PolicyInputs,
     RenderedPolicy,
     SelectedPolicy,
 )

@@ -15,7 +15,7 @@ from fanout.plan.gates.stage_rules import build_hand_written_rule, build_stage_r
 from fanout.plan.gates.variant_facts import GateInputs
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.policy_phases import PolicyInputs
+from fanout.reconcile.pass_scope import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.variant_dependencies import build_variant_details
 from fanout.values import replace

@@ -1,44 +1,20 @@
-"""Inputs and phases of the evaluation of one policy, each holding the one before."""
+"""Phases of the evaluation of one policy, each holding the one before."""
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping
 
-from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.rollback_pins import Pin
-from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.variant_facts import GateInputs, ObservedEvidence
-from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.ownership.path_ownership import PathOwnership
+from fanout.reconcile.pass_scope import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import KeyedValue, Value, field, replace
-
-
-class PolicyInputs(KeyedValue, kw_only=True):
-    """Inputs of the evaluation of one policy."""
-
-    UNCOMPARED: ClassVar = ("budget",)
-
-    resolved_policy: ResolvedPolicy
-    policy_state: PolicyRecords
-    path_ownership: PathOwnership
-    listings: Mapping[str, RefListing | FanoutError]
-    promotions: Sequence[PromotionPolicy]
-    is_sweep: bool
-    budget: EvaluationBudget | None = None  # of its texts
-    # Of dependencies of a hand-written variant that are not ready.
-    dependency_holds: tuple[Hold, ...] = ()
-    all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
-    removal_doubt: Hold | None = None  # why a missing target may still exist
+from fanout.values import Value, field, replace
 
 
 class ObservedPolicy(Value, kw_only=True):

@@ -37,11 +37,10 @@ from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
-from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
+from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, PolicyInputs, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
-from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
@@ -235,9 +234,8 @@ class Reconciler:
                 *map(wording.describe_outdated_records, filter(None, [outdated])),
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
-                *dict.fromkeys(it for result in results for it in result.unusable_tags.values()),
                 *messages.warnings,
-                *dict.fromkeys(it for result in results for it in result.template_warnings),
+                *dict.fromkeys(it for result in results for it in result.warnings),
                 *others.warnings,
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),

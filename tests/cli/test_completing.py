@@ -9,7 +9,8 @@ from fleet import Fleet
 
 from fanout.api.kind_registry import CUSTOM_RESOURCES
 from fanout.api.object_meta import KRMObject
-from fanout.cli.input.completion import ALIASES, RESOURCE_TYPES, read_index
+from fanout.cli.completion_index import read_index
+from fanout.cli.input.completion import ALIASES, RESOURCE_TYPES
 from fanout.cli.main import cli
 
 HAND_WRITTEN = """\

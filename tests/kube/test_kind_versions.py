@@ -66,7 +66,6 @@ def inventory_of(server: PlayedServer) -> ApiInventory:
     return ApiInventory(server)  # type: ignore[arg-type]  # it has what the inventory asks of both
 
 
-
 def policy(name: str, *versions: str, namespace: str = "one", created: int = 1, **template: Any):
     """Return a policy that chooses Clusters in these versions."""
     meta = {

@@ -9,7 +9,7 @@ shell would print it into the line that is being typed.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ import click
 
 from fanout.api.object_meta import GROUP
 from fanout.api.stages import Stage
+from fanout.cli.completion_index import read_index
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import discover_manifests
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.errors import FanoutError
-from fanout.values import Value, replace, write_json
 
 STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts", "conflicts")
 RECORD_TYPES = ("records", "evidence", "approvals", "decisions", "publications")
@@ -220,47 +219,3 @@ def _declares_fanout(path: Path) -> bool:
         return path.stat().st_size < _SIZE_LIMIT and f"{GROUP}/".encode() in path.read_bytes()
     except OSError:
         return False
-
-
-_FORMAT = "completion, 1"
-_MAX_NAMES = 20_000  # variants of one policy; a shell shows far fewer
-
-
-class VariantNames(Value, array_like=True):
-    """Names of one variant: its own, the short name of its target, and its stage."""
-
-    name: str
-    target: str
-    stage: str
-
-
-class PolicyNames(Value):
-    """Names of one policy: its variants, and its revisions, oldest first."""
-
-    variants: tuple[VariantNames, ...] = ()
-    revisions: tuple[str, ...] = ()
-
-
-def read_index(state_dir: Path) -> Mapping[str, PolicyNames]:
-    """Return the names by policy, as the last pass left them; empty if there is no usable file."""
-    return read_cache_value(_index_path(state_dir), _FORMAT, dict[str, PolicyNames]) or {}
-
-
-def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all: bool) -> None:
-    """Store the names of these policies, and keep those of others unless these are all.
-
-    Nothing is written if nothing changed.
-    """
-    path = _index_path(state_dir)
-    before = read_index(state_dir)
-    entries = {} if is_all else dict(before)
-    entries |= {
-        policy: replace(names, variants=names.variants[:_MAX_NAMES])
-        for policy, names in observed.items()
-    }
-    if entries != before:
-        write_cache_file(path, write_json(entries, order="deterministic"), _FORMAT)
-
-
-def _index_path(state_dir: Path) -> Path:
-    return state_dir / "completion.json"

@@ -179,7 +179,8 @@ def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[Exp
     """
     draft = find_release_draft(variant)
     for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
-        taken = f"{escape_unprintable(dispute.file) or 'a value'}: the {dispute.winner.value} value is in the draft"
+        place = escape_unprintable(dispute.file) or "a value"
+        taken = f"{place}: the {dispute.winner.value} value is in the draft"
         yield _build_conflict(item, variant, dispute.key, taken)
 
 
