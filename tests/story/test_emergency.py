@@ -107,6 +107,10 @@ def test_a_cluster_that_joins_meanwhile_is_covered_too(fleet: Fleet):
     fleet.site("dub", "prod", "edge")
     fleet.later(minutes=1).settle()
     assert set(published(fleet).values()) == {"v2", ""}
+    # The decision on record says all that the same command says again.
+    count = len(fleet.run("get", "decisions", "-o", "json").items)
+    fleet.later(minutes=1).run("promote", *PROD, "--revision", "v2", *more)
+    assert len(fleet.run("get", "decisions", "-o", "json").items) == count
     fleet.write("promotion.yaml", promotion.replace('["*"]}', "[dev]}"))
     fleet.later(minutes=1).settle()
     assert published(fleet) == {"ams": "v2", "ber": "v2", "cph": "v2", "dub": "v2"}

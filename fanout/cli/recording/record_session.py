@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from fanout.api.approver_names import format_group, format_user, parse_group
+from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.object_meta import API_VERSION, GROUP, Label
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.record_objects import RECORD_MODELS
@@ -482,6 +483,7 @@ def _covers(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
     if spec.get("acceptConflicts") and not recorded.get("acceptConflicts"):
         return False
     trees = recorded.get("trees", ())
-    # A Publish without trees is about the drafts that its own pass has written since.
-    written_since = spec.get("action") == "Publish" and not trees
+    # A Publish without trees, or one that overrides `after`, is about drafts written since, too.
+    is_about_revision = not trees or OverridableGate.AFTER in recorded.get("overrides", ())
+    written_since = spec.get("action") == "Publish" and is_about_revision
     return written_since or set(spec.get("trees", ())) <= set(trees)
