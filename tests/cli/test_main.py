@@ -75,7 +75,7 @@ print(json.dumps(sorted(sys.modules)))
     loaded = set(json.loads(answer.stdout.splitlines()[-1]))
     assert not loaded & set(HEAVY)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("fanout.")}
-    assert rooms == {"cli", "errors", "message_commands", "values"}
+    assert rooms == {"cli", "control_characters", "errors", "message_commands", "values"}
 
 
 @pytest.mark.parametrize("verb", ["sweep", "plan", "validate", "report"])

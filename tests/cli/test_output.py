@@ -83,7 +83,10 @@ PLAIN_DATA = st.recursive(
 
 @given(PLAIN_DATA)
 def test_json_is_formatted_as_the_standard_library_does(value):
-    assert format_json(value) == json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    expected = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    assert format_json(value) == "".join(
+        it if it.isprintable() or it == "\n" else json.dumps(it)[1:-1] for it in expected
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
