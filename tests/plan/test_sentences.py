@@ -211,10 +211,8 @@ def publishable(name, *, publish=True):
 def moves(variant, *, publish=True):
     """The hold of a variant that moves while another one has its new path."""
     other = without_candidate(replace(published("b", None), draft_ref="refs/heads/drafts/b"))
-    waiting, *_ = hold_back_moves(
-        (without_candidate(variant), other),
-        evaluation(publishable("a"), publishable("b", publish=publish)),
-    )
+    decision = evaluation(publishable("a"), publishable("b", publish=publish))
+    waiting, _ = hold_back_moves((without_candidate(variant), other), decision)
     return waiting.observed.wait_hold
 
 
@@ -311,7 +309,7 @@ REQUESTS = [
     (forge(request()), RequestSettings(merge=MergeMethod.MANUAL),
      "its pull request 7 is ready to be merged by a person", "the maintainers of edge"),
     (replace(forge(request()), repository=ALLOWED), SQUASHED,
-     "org/edge forbids merging by squash; allow it there or change mergeStyle",
+     "org/edge forbids merging by Squash; allow it there or change mergeStyle",
      "an administrator"),
     (forge(shown(base_branch="trunk")), RequestSettings(),
      ("its pull request 7 (https://git.example.com/org/edge/pulls/7) is to branch trunk, not to"
