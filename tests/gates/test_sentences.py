@@ -25,12 +25,14 @@ from gates.worlds import (
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, OverridableGate
 from fanout.api.results import Hold
-from fanout.api.stages import Rollout
+from fanout.api.stages import Check, Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckReading
+from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.removal_gate import OrphanedVariant, RemovalFacts, evaluate_removals
+from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import replace
 
 HOUR = timedelta(hours=1)
@@ -64,6 +66,15 @@ def reading_object(version: str):
     return facts(rules, [variant("d", "dev", has), variant("p", "prod", draft=wanted)], OK)
 
 
+def conditions(value):
+    """Dev with a draft and a condition of this value."""
+    condition = PropagationCondition("stage.ready", lambda _: value)
+    rule = stage("dev", propagate_when=(condition,))
+    return facts([rule], [variant("d", "dev", draft=draft("v1"))])
+
+
+PROMOTED = decided(Action.PUBLISH, stage="dev", revision="v2", name="x")
+SETTLING = Check.model_construct(name="health", settle=HOUR)
 ROWS = [
     (dev(OK), "check e2e passed: reported by ci"),
     (dev(said("dev", PENDING)), "check e2e is pending: reported by ci"),
@@ -118,6 +129,21 @@ ROWS = [
     (prod(OK, BACK, rule=stage("prod", after("dev"), requires=(SIGNED,)),
           has=published("v2", 1), open_draft="v1", world={"revisions": "v1 v2"}),
      "check signed-off is not required again for a rollback to v1"),
+    (dev(PROMOTED, has=replace(D, draft=draft("v2")), revisions="v1 v2 v3"),
+     "decision x to publish v2 waits: the candidate is v3"),
+    (dev(replace(OK, spec=OK.spec.model_copy(update={"revision": None})), now=20),
+     " by ci does not count: it names no revision and no commit"),
+    (dev(has=variant("d", "dev", offline=True)),
+     "no variant of stage dev counts for v1: all are suspended, offline or skipped"),
+    (facts([DEV], [variant("e", "dev", draft=draft("v1"), group=1),
+                   variant("d", "dev", draft=draft("v1"))]),
+     "group 1 goes first: d is not ready at v1"),
+    (conditions(False), "propagateWhen is false: stage.ready"),
+    (conditions(3), "propagateWhen stage.ready yields 3, expected true or false"),
+    (conditions(ExpressionFailure("ExpressionError", "no such key")),
+     "propagateWhen stage.ready: no such key"),
+    (dev(rule=stage("dev", verification=(replace(HEALTH, spec=SETTLING),))),
+     "check health starts 1h after publication (settle)"),
 ]  # fmt: skip
 
 
@@ -137,11 +163,36 @@ def test_a_sentence_of_a_world(world, expected):
     assert any(expected in text for text in texts), "\n".join(texts)
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [("eu", "stage eu cannot pass v2"), ("eu us", "stage eu, stage us cannot pass v2")],
+)
+def test_a_forecast_of_a_stage_behind_others_that_cannot_pass(names, expected):
+    before = names.split()
+    rules = [*map(stage, before), stage("prod", after(*before))]
+    world = facts(rules, [HELD], revisions="v1 v2")
+    result = forecast_stages(world, "v2", lambda instant: instant, {})["prod"]
+    assert [it.message for it in result.holds] == [expected]
+
+
 REMOVALS = [
     (OrphanedVariant("p", "prod", at(0), ("the package a", "the draft b")),
      "removal would delete edits of the package a and the draft b"),
     (OrphanedVariant("d", "dev"), "variants of later stages are removed first: q"),
 ]  # fmt: skip
+LIMITS = [
+    (0, 1, False, "no target exists any more; 1 variant would be removed"),
+    (0, 2, True, "the policy was deleted; 2 variants would be removed"),
+    (4, 2, False, "2 of 6 variants would be removed (removalLimit: 1)"),
+]
+
+
+@pytest.mark.parametrize(("present", "gone", "is_deleted", "expected"), LIMITS)
+def test_a_sentence_of_too_many_removals(present, gone, is_deleted, expected):
+    orphans = tuple(OrphanedVariant(f"p{it}", "prod") for it in range(gone))
+    world = RemovalFacts("web", (stage("prod"),), present, orphans, at(60), limit=1)
+    removals = evaluate_removals(replace(world, is_deleted=is_deleted))
+    assert removals.limit.message == expected
 
 
 @pytest.mark.parametrize(("orphan", "expected"), REMOVALS)

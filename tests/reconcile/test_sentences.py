@@ -20,11 +20,9 @@ from reconcile.builders import (
 from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold, VariantResult
-from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -72,13 +70,6 @@ from fanout.reconcile.records.rewound_records import (
     refuse_rewound_branch,
 )
 from fanout.reconcile.records.undeclared_policies import find_undeclared
-from fanout.reconcile.removal.orphaned_variants import (
-    OrphanLocations,
-    VariantLocation,
-    describe_orphans,
-    find_removal_doubt,
-    summarize_orphans,
-)
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.reconcile.variant_dependencies import VariantDependencies
@@ -508,63 +499,6 @@ UNDECLARED = [
 def test_a_policy_on_record_that_is_not_declared(key, lines, warning):
     state = PolicyRecords(status=RecordedStatus(variants=lines))
     assert find_undeclared({key: state}, DeclaredObjects(), "") == (warning,)
-
-
-# ---- removal
-
-
-def test_a_removal_that_is_doubtful():
-    declared = DeclaredObjects(unread=(DeclarationFailure("a.yaml"),))
-    doubt = find_removal_doubt(declared, POLICY.upstream_policy, NOW)
-    assert doubt.message == "a target may be in a declaration that cannot be used: a.yaml"
-
-
-def orphan(branch=""):
-    places = (("edge", "sites/ber"), ("core", "ber"))
-    locations = tuple(VariantLocation(it, removal_branch=branch) for it in places)
-    return OrphanLocations(BER, "dev", None, locations)
-
-
-WAITS = Hold("ReviewMissing", "it waits", "ann")
-CLOSED = Hold("RequestClosed", "ann closed it")
-ORPHANS = [
-    ("", {BER: ()}, "the next sweep removes it"),
-    ("", {BER: (WAITS,)}, "it stays: it waits; who can act: ann"),
-    ("", {}, f"to remove it, run `fanout remove monitoring {BER} --reason WHY`"),
-    ("drafts/x", {BER: ()}, "it is removed by the pull request of drafts/x"),
-    ("drafts/x", {BER: (WAITS,)},
-     "it is removed by the pull request of drafts/x; it waits; who can act: ann"),
-    ("drafts/x", {BER: (CLOSED,)}, "it stays: ann closed it"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("branch", "holds", "consequence"), ORPHANS)
-def test_a_variant_without_a_target(branch, holds, consequence):
-    [failure] = describe_orphans(POLICY, [orphan(branch)], RemovalEvaluation(holds=holds))
-    assert failure.problem == (
-        f"variant {BER} (sites/ber in edge, ber in core) has no target any more; {consequence}"
-    )
-
-
-LIMIT = Hold("TooManyRemovals", "no target exists any more")
-LOST_EDITS = Hold("EditedDownstream", "it has edits")
-UNREACHABLE = Hold("UnknownRepository", "ber is in /r")
-SUMMARIES = [
-    (RemovalEvaluation(), "TargetGone", "1 variant without a target", ""),
-    (RemovalEvaluation(limit=LIMIT), "TooManyRemovals",
-     "1 variant without a target: no target exists any more",
-     "to confirm, run `fanout remove monitoring --all-gone --reason WHY`"),
-    (RemovalEvaluation(holds={BER: (LOST_EDITS,)}, limit=LIMIT), "TooManyRemovals",
-     "1 variant without a target: no target exists any more",
-     "to confirm, run `fanout remove monitoring --all-gone --edited --reason WHY`"),
-    (RemovalEvaluation(holds={BER: (UNREACHABLE,)}), "UnknownRepository",
-     "1 variant without a target: ber is in /r", ""),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("decision", "reason", "sentence", "remedy"), SUMMARIES)
-def test_a_summary_of_variants_without_a_target(decision, reason, sentence, remedy):
-    assert summarize_orphans("monitoring", [orphan()], decision) == (reason, sentence, remedy)
 
 
 # ---- dependencies
