@@ -111,7 +111,9 @@ WARNINGS: list[tuple[str, Change, str, str]] = [
     ("one path for several", policy((PATH, "\"'sites'\"")),
      f":12: {TEMPLATE}downstream.packageExpr: ", "path sites in repository edge is that of"),
     ("a group that nobody is in", policy(("{name: dev, ", GROUPS)),
-     f":15: {FIELD}stages[0].rollout.groups[0]: ", "none of 1 variant of stage dev has"),
+     f":15: {FIELD}stages[0].rollout.groups[0]: ",
+     ("none of 1 variant of stage dev has these labels; compare them with the labels of the"
+      " targets")),
     ("a selector that chooses no repository", lambda it: it.write("policy.yaml", REPOSITORIES),
      f":7: {FIELD}targets[0].repositorySelector: ", "0 of 3 Repository objects match"),
     ("a selector that chooses no object", policy(("kind: Cluster}",
