@@ -43,6 +43,15 @@ def test_a_directory_that_cannot_be_listed(tmp_path, monkeypatch):
     )
 
 
+def test_a_file_that_cannot_be_read(tmp_path):
+    (tmp_path / "a.yaml").symlink_to(tmp_path / "gone.yaml")
+    [finding] = discover_manifests([tmp_path]).findings
+    assert (finding.problem, finding.remedy) == (
+        "cannot be read: No such file or directory",
+        "remove it, or make it readable",
+    )
+
+
 ALREADY = "is already declared in namespace default at {0}/a.yaml:3; none of them is used"
 DECLARED = [
     ({"a": 1, "b": 1}, "ConfigMap/one, which is declared 2 times", [ALREADY]),
@@ -127,7 +136,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("files", "sentence"), UNREADABLE, ids=[it[1] for it in UNREADABLE])
-def test_what_cannot_be_read_on_a_branch_of_records(world, files, sentence):
+def test_a_file_that_cannot_be_read_on_a_branch_of_records(world, files, sentence):
     world.commit(REF, {"README.md": b"", **files}, JO, NOON)
     [found] = read(world).unreadable
     assert found.endswith(sentence)

@@ -1,5 +1,7 @@
 """Sentences about mirrors, trees and changes, word for word, on real repositories."""
 
+from functools import partial
+
 import pygit2
 import pytest
 
@@ -87,3 +89,19 @@ def test_a_draft_without_a_branch_below_it(bare, downstream):
             remote=bare.remote, identity=downstream.identity, expected={}, **fields
         )
         assert refusal(check_change, change, downstream.under) == expected.format(name)
+
+
+def test_a_ref_that_another_writer_moved(bare, downstream):
+    head, new = downstream.look().refs[downstream.main], "refs/tags/sites/ams/v1"
+    for expected, sentence in (
+        ({downstream.main: "", new: ""}, f"refs/heads/main is at {head}, expected nothing"),
+        ({downstream.main: head, new: head}, f"{new} is at nothing, expected {head}"),
+    ):
+        change = partial(downstream.change, expected=expected, tags={new: head})
+        assert refusal(change) == sentence
+
+
+def test_a_root_directory_with_too_many_entries(bare, reader, monkeypatch):
+    monkeypatch.setattr("fanout.git.mirror_reader._MAX_DIRECTORY_SIZE", 1)
+    state = reader.paths(bare.git("rev-parse", "main"), ["apps"])["apps"]
+    assert state.problem == "the root directory has too many entries"

@@ -14,7 +14,7 @@ from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import DecisionFacts, RecordPosition
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.actions import RepositorySubject
+from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.adoption.adoption_base import find_clone_edits
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.evidence.check_readings import build_reading, unusable_response
@@ -33,7 +33,7 @@ from fanout.plan.observation.observed_request import RepositoryFacts, Repository
 from fanout.plan.observation.repository_state import OtherBranch, PathState, Remote, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.pull_requests.other_requests import plan_other_statuses
-from fanout.plan.pull_requests.request_group import group_orphaned
+from fanout.plan.pull_requests.request_group import RequestGroup, group_orphaned
 from fanout.plan.pull_requests.request_holds import (
     HOLD_LABEL,
     RequestHoldInputs,
@@ -41,15 +41,19 @@ from fanout.plan.pull_requests.request_holds import (
     find_join_hold,
     find_request_hold,
 )
+from fanout.plan.pull_requests.request_plan import plan_request
 from fanout.plan.pull_requests.request_records import observe_request_lines
+from fanout.plan.pull_requests.request_text import RequestText
 from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     RecordedStatus,
     RequestLine,
 )
 from fanout.plan.removal.move_cleanup import (
+    CleanupItem,
     CleanupPermission,
     PolicyCleanup,
+    cleanup_actions,
     drafted_leftovers,
     hold_back_moves,
     remaining_holds,
@@ -474,6 +478,7 @@ def test_a_detail_of_a_record(found, expected):
     assert found == [expected]
 
 
+WAITS = Hold("SweepAwaited", "it waits")
 BY_PERSON = shown(state=RequestState.CLOSED)
 LINES = [
     (RequestState.OPEN, BY_PERSON, "that pull request 7 is closed by a person"),
@@ -490,3 +495,40 @@ def test_a_detail_of_a_pull_request(state, facts, detail):
     status = RecordedStatus(requests={key: RequestLine(number=7, state=state.value)})
     _, found = observe_request_lines(status, [variant], (), at(9))
     assert found == (detail,)
+
+
+def test_details_of_a_cleanup_after_a_move():
+    line = PreviousLocationLine(CORE.identity, "old/a", "t")
+    item = CleanupItem(spec=A.spec, state=CORE, repository="core", path="old/a", left_place=line)
+    draft = replace(item, open_draft=drafted("a", None).draft)
+    moved = "the path of a is edge:sites/a now"
+    assert [it.detail for it in cleanup_actions(replace(item, removes_package=True))] == [moved]
+    left = "that a has left core:old/a"
+    assert [it.detail for it in cleanup_actions(draft)] == [moved, left]
+
+
+TEXT = RequestText("Promote v2", "text", "digest")
+UPDATES = [
+    (request(), RequestSettings(labels=("x", "y")), None,
+     "its text, ready for review, label x, label y"),
+    (shown(is_draft=False), RequestSettings(), WAITS, "its text, draft"),
+    (shown(base_branch="trunk"), RequestSettings(), WAITS, "back to branch main, its text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("facts", "settings", "hold", "detail"), UPDATES)
+def test_a_detail_of_an_update_of_a_pull_request(facts, settings, hold, detail):
+    variant = drafted("a", forge(facts))
+    group = RequestGroup(
+        namespace="default",
+        policy="monitoring",
+        stage="prod",
+        repository="edge",
+        state=replace(variant.repository_state, refs={REF: HEAD}),
+        head_ref=REF,
+        members=(DecidedVariant(without_candidate(variant), VariantStep.KEEP),),
+        hold=hold,
+    )
+    actions = plan_request(group, TEXT, settings).actions
+    [update] = (it for it in actions if it.kind is ActionKind.UPDATE_REQUEST)
+    assert update.detail == detail

@@ -16,7 +16,11 @@ from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry
 from fanout.plan.rendered_variant import without_candidate
-from fanout.present.conditions import build_policy_conditions, build_variant_conditions
+from fanout.present.conditions import (
+    build_policy_conditions,
+    build_stage_conditions,
+    build_variant_conditions,
+)
 from fanout.present.explanation.explanation_notes import build_notes, list_conflicts
 from fanout.present.policy_entry import walk_policy
 from fanout.reconcile.pass_results import PolicyResult
@@ -85,6 +89,19 @@ def test_a_condition_lists_conflicts_that_were_decided():
     assert decided.message == (
         "merge conflicts decided in v2, which is published:\nreplicas\nimage"
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (1, "1 undecided merge conflict in drafts of this stage"),
+        (2, "2 undecided merge conflicts in drafts of this stage"),
+    ],
+)
+def test_a_condition_counts_the_conflicts_of_a_stage(number, sentence):
+    entry = evaluated(A)
+    found = replace(entry.stages[0], variants=(replace(entry.variants[0], undecided=number),))
+    assert [it.message for it in build_stage_conditions(found)][1:] == [sentence]
 
 
 def early(variant):

@@ -3,6 +3,8 @@
 from contextlib import nullcontext
 
 import pytest
+from gates.worlds import draft as gate_draft
+from gates.worlds import facts, variant
 from reconcile.builders import (
     COMMITS,
     EDGE_URL,
@@ -46,7 +48,7 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     VariantLine,
 )
-from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -568,3 +570,41 @@ def test_a_dependency_that_is_not_ready(policies, results, sentence, who):
     [hold] = dependencies.find_holds(policies[0], results)
     author = "the author of the variant (dependsOn)"
     assert (hold.message, hold.who) == (sentence, author if who is None else who)
+
+
+# ---- problems
+
+
+def conflicts(number, *, by_hand=False, is_accepted=False):
+    """The problems of a pass with a draft that has so many undecided conflicts."""
+    spec = replace(SPEC, policy="") if by_hand else SPEC
+    draft = variant("x", "dev", draft=replace(gate_draft("v1"), conflict_count=number))
+    return PolicyResult(
+        resolved_policy=POLICY,
+        policy_state=PolicyRecords(),
+        variants=(without_candidate(replace(observed(STATE), spec=spec, tag="")),),
+        facts=facts([], [replace(draft, name=AMS)]),
+        publishing=frozenset({AMS} if is_accepted else ()),
+    ).problems
+
+
+FIX = (
+    f"run `fanout diff {AMS} --three-way`, then commit a fix to the draft or run"
+    f" `fanout resolve monitoring --variant {AMS} --reason WHY`"
+)
+CONFLICTS = [
+    (conflicts(1), f"1 undecided merge conflict in its draft; {FIX}",
+     f"1 undecided merge conflict; run `fanout explain monitoring/dev/{AMS}`"),
+    (conflicts(2), f"2 undecided merge conflicts in its draft; {FIX}",
+     f"2 undecided merge conflicts; run `fanout explain monitoring/dev/{AMS}`"),
+    (conflicts(2, by_hand=True), f"2 undecided merge conflicts in its draft; {FIX}",
+     f"2 undecided merge conflicts; run `fanout explain {AMS}`"),
+    (conflicts(2, is_accepted=True),
+     "its draft is published with 2 merge conflicts that a person accepted", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problems", "message", "reminder"), CONFLICTS)
+def test_a_problem_of_undecided_conflicts(problems, message, reminder):
+    [problem] = (it for it in problems if it.reason == "MergeConflict")
+    assert (problem.message, problem.again) == (message, reminder)
