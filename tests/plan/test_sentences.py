@@ -1,5 +1,7 @@
 """Sentences of plans, word for word, in small states that raise them."""
 
+from typing import Any
+
 import pytest
 from forge_states import MAIN, REF, at, commit_id, drafted, forge, published, request
 
@@ -41,9 +43,9 @@ from fanout.plan.pull_requests.request_holds import (
     find_join_hold,
     find_request_hold,
 )
+from fanout.plan.pull_requests.request_marker import RequestText
 from fanout.plan.pull_requests.request_plan import plan_request
 from fanout.plan.pull_requests.request_records import observe_request_lines
-from fanout.plan.pull_requests.request_text import RequestText
 from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     RecordedStatus,
@@ -68,7 +70,9 @@ from fanout.values import replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs, RenderLimits
 
 LOCATION = "edge:sites/a"
-A = published("a", None)
+A: Any = published("a", None)
+DRAFT: Any = drafted("a", None).draft
+DRAFT_OF_B: Any = drafted("b", None).draft
 AT_V1 = RevertedPublication("is at v1", pristine_tree="p")
 OTHER_PACKAGE = RevertedPublication("is at v1", is_other_package=True)
 BEFORE = Pin("v1")
@@ -76,6 +80,11 @@ DECISION = DecisionFacts(
     "d1", at(0), "ann", DecisionSpec.model_construct(action=Action.ROLLBACK), order=0
 )
 LOCK = UpstreamLock("https://git.example.com/core.git", "monitoring", "0" * 40, "monitoring/v1")
+
+
+def read(hold: Hold | None) -> tuple[str, str]:
+    assert hold is not None
+    return hold.message, hold.who
 
 
 def by_hand(variant):
@@ -161,7 +170,7 @@ HOLDS = [
      ("edge:sites/a has edits and the vendor branch has another rendering of it; restore that"
       " branch, or set adoptionPolicy: AdoptExisting to use its upstreamLock as base"),
      "the maintainers of edge"),
-    (draft_branch_hold(drafted("b", None).draft),
+    (draft_branch_hold(DRAFT_OF_B),
      (f"branch {REF.removeprefix('refs/heads/')} has people's commits for variant b; its draft at"
       " the new path takes them first"), "the next pass"),
     (obstacle(path_states={"sites/a": PathState(None, "sites is a file")}),
@@ -194,13 +203,12 @@ HOLDS = [
 
 @pytest.mark.parametrize(("hold", "message", "who"), HOLDS, ids=[it[1] for it in HOLDS])
 def test_a_sentence_of_one_variant(hold, message, who):
-    assert hold is not None
-    assert (hold.message, hold.who) == (message, who)
+    assert read(hold) == (message, who)
 
 
 CORE = RepositoryState(remote=Remote("/core"), branch=MAIN, refs={MAIN: "h"}, head="h")
 MOVING = replace(A, previous=PreviousLocation(A.repository_state, "edge", "old/a"))
-EDITED = replace(drafted("a", None).draft, is_edited=True, ref="refs/heads/drafts/x")
+EDITED = replace(DRAFT, is_edited=True, ref="refs/heads/drafts/x")
 
 
 def evaluation(*results):
@@ -235,7 +243,7 @@ MOVES = [
 
 @pytest.mark.parametrize(("hold", "message", "who"), MOVES, ids=[it[1] for it in MOVES])
 def test_a_sentence_of_a_move(hold, message, who):
-    assert (hold.message, hold.who) == (message, who)
+    assert read(hold) == (message, who)
 
 
 CLOSED = Hold("PublicationClosed", "publication is closed")
@@ -272,7 +280,7 @@ def test_a_sentence_of_a_former_path(variant, fields, message):
 def test_a_former_path_joins_a_pull_request_when_the_variant_is_ready():
     step = DecidedVariant(leaving(forge=forge()), VariantStep.KEEP)
     [removal] = drafted_leftovers(step, CleanupPermission(is_automatic=True))
-    assert removal.hold.message == "old/a is removed when a is ready at its new path"
+    assert read(removal.hold) == ("old/a is removed when a is ready at its new path", "")
 
 
 def pending(**fields):
@@ -292,7 +300,7 @@ SHARED = [
 def test_a_sentence_of_a_draft_that_variants_share(other, message, who):
     variants = tuple(without_candidate(drafted(name, forge())) for name in "ab")
     held, _ = hold_back_stage_drafts(variants, evaluation(publishable("a"), other))
-    assert (held.publish_hold.message, held.publish_hold.who) == (message, who)
+    assert read(held.publish_hold) == (message, who)
 
 
 def shown(**fields):
@@ -326,15 +334,16 @@ def test_a_sentence_of_a_pull_request(state, settings, message, who):
     repository = drafted("a", state).repository_state
     inputs = RequestHoldInputs(settings, {}, at(1))
     hold = find_request_hold(repository, REF, HEAD, "edge", inputs)
-    assert (hold.message, hold.who) == (message, who)
+    assert read(hold) == (message, who)
 
 
 def test_a_variant_that_would_join_a_pull_request_under_review():
-    other, joining = drafted("b", forge(shown(is_draft=False))), drafted("a", None)
-    state = replace(other.repository_state, drafts={other.draft.key: other.draft})
-    hold = find_join_hold(replace(joining, repository_state=state, draft=None), joining.draft)
-    assert hold.message == (
-        "pull request 7 of its stage is under review; the variant is in the next one"
+    variant = drafted("a", forge(shown(is_draft=False)))
+    state = replace(variant.repository_state, drafts={DRAFT_OF_B.key: DRAFT_OF_B})
+    hold = find_join_hold(replace(variant, repository_state=state, draft=None), DRAFT)
+    assert read(hold) == (
+        "pull request 7 of its stage is under review; the variant is in the next one",
+        "the maintainers of edge",
     )
 
 
@@ -349,10 +358,10 @@ EMPTY_PLAN = PolicyPlan(
 
 
 def test_a_package_without_a_variant_holds_its_branch():
-    draft = drafted("a", None).draft
-    states = {"edge": replace(CORE, drafts={draft.key: draft})}
+    states = {"edge": replace(CORE, drafts={DRAFT.key: DRAFT})}
     [group] = group_orphaned(EMPTY_PLAN, states, {})
-    assert group.hold.message == "sites/a is on the branch, but its variant no longer exists"
+    sentence = "sites/a is on the branch, but its variant no longer exists"
+    assert read(group.hold) == (sentence, "the next pass")
 
 
 def test_a_pull_request_of_others_that_cannot_be_read():
@@ -500,7 +509,7 @@ def test_a_detail_of_a_pull_request(state, facts, detail):
 def test_details_of_a_cleanup_after_a_move():
     line = PreviousLocationLine(CORE.identity, "old/a", "t")
     item = CleanupItem(spec=A.spec, state=CORE, repository="core", path="old/a", left_place=line)
-    draft = replace(item, open_draft=drafted("a", None).draft)
+    draft = replace(item, open_draft=DRAFT)
     moved = "the path of a is edge:sites/a now"
     assert [it.detail for it in cleanup_actions(replace(item, removes_package=True))] == [moved]
     left = "that a has left core:old/a"
@@ -529,6 +538,7 @@ def test_a_detail_of_an_update_of_a_pull_request(facts, settings, hold, detail):
         members=(DecidedVariant(without_candidate(variant), VariantStep.KEEP),),
         hold=hold,
     )
-    actions = plan_request(group, TEXT, settings).actions
+    planned = plan_request(group, TEXT, settings)
+    actions = planned.actions if planned is not None else ()
     [update] = (it for it in actions if it.kind is ActionKind.UPDATE_REQUEST)
     assert update.detail == detail

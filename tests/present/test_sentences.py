@@ -1,6 +1,7 @@
 """Sentences of conditions and explanations, word for word, in small states that raise them."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from forge_states import at, drafted, published
@@ -50,7 +51,8 @@ def evaluated(*variants, state=READY, policy=None, records=(), **fields):
     return walk_policy(result)
 
 
-A, B = published("a", None), published("b", None)
+A: Any = published("a", None)
+B: Any = published("b", None)
 E2E = Hold("VerificationFailed", "check e2e failed")
 TARGET = TargetFailure("Cluster/d/ams", "ExpressionError", "no path")
 OTHER = TargetFailure("Cluster/d/ber", "ExpressionError", "no name")
@@ -163,7 +165,7 @@ RESOLVED = RecordEntry(
 
 def disputed(conflicts, **fields):
     """A variant whose draft has these conflicts in its trailers."""
-    found = drafted("a", None)
+    found: Any = drafted("a", None)
     trailers = replace(found.draft.trailers, conflicts=conflicts)
     draft = replace(found.draft, trailers=trailers, is_shared=False, **fields)
     return replace(found, shares_draft=False, draft=draft)

@@ -1,6 +1,7 @@
 """Sentences of findings and calls that concern several objects, word for word."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from forge_states import HOST, REF, request
@@ -52,6 +53,7 @@ def test_a_forge_that_is_not_configured(forge_type, hosts, expected):
 
 
 EDGE = Remote(URL)
+NO_GIT: Any = None  # nothing is read from it
 HEAD = "refs/heads/drafts/x"
 STATUS = RequestStatus("fanout", StatusState.SUCCESS, "it is published")
 
@@ -98,7 +100,7 @@ def test_a_repository_that_is_archived():
         forge=server,
         name=name,
     )
-    reader = ForgeReader(git=None, install="default", memo=HostMemo(), instant=NOW)
+    reader = ForgeReader(git=NO_GIT, install="default", memo=HostMemo(), instant=NOW)
     with pytest.raises(Unavailable) as error:
         reader.read_state(hosted)
     assert error.value.problem == f"repository org/edge is archived on {HOST}"

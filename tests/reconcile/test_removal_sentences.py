@@ -1,6 +1,7 @@
 """Sentences of removals, word for word, in small states that raise them."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from reconcile.builders import NOW, open_draft, repository_state, resolved, variant_name
@@ -36,11 +37,13 @@ from fanout.values import replace
 AMS, BER = variant_name("ams"), variant_name("ber")
 POLICY = resolved("ams")
 REQUEST = RemovalRequest("gone", NOW)
+NO_WORLD: Any = None  # what is read is given
 
 
 def test_a_removal_that_is_doubtful():
     declared = DeclaredObjects(unread=(DeclarationFailure("a.yaml"),))
     doubt = find_removal_doubt(declared, POLICY.upstream_policy, NOW)
+    assert doubt is not None
     assert doubt.message == "a target may be in a declaration that cannot be used: a.yaml"
 
 
@@ -152,7 +155,7 @@ def removal(tree="t1"):
 
 def test_a_package_that_changed_during_its_removal(monkeypatch):
     monkeypatch.setattr(removal_execution, "find_removals", lambda *_: (removal("later"),))
-    steps = remove_by_level(None, result(ELSEWHERE), DeclaredObjects(), [removal()], REQUEST)
+    steps = remove_by_level(NO_WORLD, result(ELSEWHERE), DeclaredObjects(), [removal()], REQUEST)
     assert refusal(next, steps) == "the package sites/ber changed during the removal"
 
 

@@ -1,6 +1,7 @@
 """Sentences of a pass, word for word, in small states that raise them."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 from gates.worlds import draft as gate_draft
@@ -100,7 +101,7 @@ def kptfile(repo=UPSTREAM_URL, directory="monitoring", revision="v1"):
     return LOCK.format(repo=repo, directory=directory, commit=commit, ref=ref).encode()
 
 
-class Mirror:
+class MemoryMirror:
     """A mirror in memory: Kptfiles by package tree, path states and messages by commit."""
 
     limits = RenderLimits()
@@ -131,6 +132,10 @@ class Mirror:
     def commit(self, oid):
         return Commit(oid=oid, tree="t", parents=(), timestamp=int(NOW.timestamp()),
                       committer="a <a@b>", message=self.messages.get(oid, ""))  # fmt: skip
+
+
+def mirror_of(*content, **fields) -> Any:
+    return MemoryMirror(*content, **fields)
 
 
 def policy(*targets, **fields):
@@ -193,10 +198,10 @@ def test_a_rule_that_allows_no_revision(rule, used, reason, problem):
 
 V1 = COMMITS["v1"]
 DIRECTORIES = [
-    (Mirror(), f"repository {UPSTREAM_URL} has no commit {V1} on any branch"),
-    (Mirror(states={V1: EMPTY_PATH}),
+    (mirror_of(), f"repository {UPSTREAM_URL} has no commit {V1} on any branch"),
+    (mirror_of(states={V1: EMPTY_PATH}),
      f"{UPSTREAM_URL} has no directory monitoring at v1 ({V1})"),
-    (Mirror(states={V1: PathState(None, "monitoring is a file")}),
+    (mirror_of(states={V1: PathState(None, "monitoring is a file")}),
      f"{UPSTREAM_URL} has no directory monitoring at v1 ({V1}): monitoring is a file"),
 ]  # fmt: skip
 
@@ -266,9 +271,10 @@ REVERTED = [
 
 @pytest.mark.parametrize(("state", "kptfiles", "description"), REVERTED)
 def test_a_publication_that_was_taken_back(state, kptfiles, description):
-    mirror = Mirror(kptfiles, states={"c1": PathState("t2")})
+    mirror = mirror_of(kptfiles, states={"c1": PathState("t2")})
     detector = DownstreamEditDetector(PackageContentCache())
     variant = detector.add_edits(observed(state, tree="t2"), lambda _: mirror, PublicationMemo())
+    assert variant.revert_hold is not None
     assert variant.revert_hold.message.startswith(
         f"edge:sites/ams {description}, and v1 was published: it was reverted; "
     )
@@ -276,20 +282,20 @@ def test_a_publication_that_was_taken_back(state, kptfiles, description):
 
 REMEDY = "choose another path, or correct its upstreamLock"
 ADOPTED = [
-    (Mirror({"t1": kptfile("/web", "other")}), "PathTaken",
+    (mirror_of({"t1": kptfile("/web", "other")}), "PathTaken",
      ("edge:sites/ams is a clone of other in /web, but the upstream of its variant is monitoring in"
       f" {UPSTREAM_URL}; {REMEDY}")),
-    (Mirror({"t1": kptfile()}), "AdoptionBaseMissing",
+    (mirror_of({"t1": kptfile()}), "AdoptionBaseMissing",
      (f"edge:sites/ams cannot be adopted: no branch or tag of {UPSTREAM_URL} contains commit {V1}"
       " with monitoring; ")),
-    (Mirror({"t1": b""}), "AdoptionBaseMissing",
+    (mirror_of({"t1": b""}), "AdoptionBaseMissing",
      "edge:sites/ams cannot be adopted: sites/ams/Kptfile: the package has no Kptfile; "),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("mirror", "reason", "sentence"), ADOPTED, ids=[it[2] for it in ADOPTED])
 def test_a_package_that_cannot_be_adopted(mirror, reason, sentence):
-    hold = find_origin(observed(published=None), POLICY, mirror).obstacle
+    hold: Any = find_origin(observed(published=None), POLICY, mirror).obstacle
     assert (hold.reason, hold.who) == (reason, "the maintainers of edge")
     assert hold.message.startswith(sentence)
 
@@ -312,7 +318,7 @@ def publisher(owner="", *others, lock=b""):
         publication_statements={"sites/ams": statement(owner)} if owner else {},
         path_states={"sites/ams": PathState("t1")},
     )
-    mirror = Mirror({"t1": lock}, messages={"m1": ""})
+    mirror = mirror_of({"t1": lock}, messages={"m1": ""})
     return find_publisher_hold(mirror, "default", POLICY, SPEC, state, None, [POLICY, *others])
 
 
@@ -351,7 +357,7 @@ def move(line, state=STATE, **lines):
     paths = PolicyPaths.build([POLICY], {POLICY.records_key: PolicyRecords(status=status)})
     index = PathOwnershipIndex(all_policies=[POLICY], policy_paths=paths, former_by_policy={})
     observer = VariantObserver(
-        git=Mirror(),
+        git=mirror_of(),
         install="default",
         now=NOW,
         resolved_policy=POLICY,
@@ -415,7 +421,7 @@ def test_repositories_show_that_all_records_were_lost():
 def test_a_draft_shows_that_the_records_of_a_policy_were_lost():
     state = repository_state(open_draft(AMS, "sites/ams"))
     with pytest.raises(InvalidInput) as error:
-        refuse_lost_policy_state(POLICY, [state], [], Mirror())
+        refuse_lost_policy_state(POLICY, [state], [], mirror_of())
     assert error.value.problem == (
         f"the policy has no records, but {EDGE_URL} has its draft"
         " drafts/default/sites/ams/monitoring"
@@ -471,7 +477,7 @@ UNRECORDED = [
 
 @pytest.mark.parametrize(("number", "sentence"), UNRECORDED)
 def test_publications_whose_records_are_missing(number, sentence):
-    mirror = Mirror(messages={"a" * 40: "Publish\n\nFanout-Records: e1\n"})
+    mirror = mirror_of(messages={"a" * 40: "Publish\n\nFanout-Records: e1\n"})
     baseline = RecordBaseline((), None, NOW)
     variants = [mark_missing_records(observed(), baseline, lambda _: mirror)] * number
     with pytest.raises(InvalidInput) as error:
@@ -522,23 +528,14 @@ FAILING = replace(POLICY, failures=(TargetFailure("ber", "ExpressionError", "no 
 
 def on_target(target, of="monitoring"):
     """A variant written by hand that depends on a target of a policy."""
-    depends_on = hand_written("a")
-    spec = depends_on.package_variant.spec.model_copy(
-        update={"depends_on": (parsed_dependency(of, target),)}
-    )
-    declared = depends_on.package_variant.model_copy(update={"spec": spec})
-    return replace(depends_on, package_variant=declared)
-
-
-def parsed_dependency(of, target):
-    variant = parsed(
+    declared = parsed(
         "PackageVariant",
         "x",
         upstream={"repository": "b", "package": "m", "revision": {"latest": True}},
         downstream={"repository": "edge", "package": "x"},
         dependsOn=[{"policy": of, "target": target}],
     )
-    return variant.spec.depends_on[0]
+    return replace(hand_written("a"), package_variant=declared)
 
 
 DEPENDENCIES = [
