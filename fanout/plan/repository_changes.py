@@ -118,7 +118,6 @@ def _build_change(
         [variant for variant in writes if variant.observed.shares_draft],
         [draft for draft in published if draft.is_shared],
         [draft for draft in withdrawn if draft.is_shared],
-        settings.install,
         appends=appends,
     )
     rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]

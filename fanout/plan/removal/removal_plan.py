@@ -238,7 +238,7 @@ def build_removal_change(
     vendor = _drop_renderings(removals, state, install, timestamp)
     drafts = [draft for removal in removals for draft in removal.removed_drafts]
     withdrawn = [it for it in drafts if it.is_shared]
-    stage_drafts = plan_stage_drafts(state, [], [], withdrawn, install, appends=appends)
+    stage_drafts = plan_stage_drafts(state, [], [], withdrawn, appends=appends)
     removal_drafts = _plan_removal_drafts(removals, install, reason)
     writes = [*stage_drafts.writes, *list_removal_writes(removal_drafts, appends=appends)]
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}
