@@ -13,7 +13,7 @@ from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.values import Value, field
 
 
-class _Record(Value):
+class NamedRecord(Value):
     """A record: its name, and who recorded it when."""
 
     name: str
@@ -21,7 +21,7 @@ class _Record(Value):
     by: str
 
 
-class EvidenceFacts(_Record):
+class EvidenceFacts(NamedRecord):
     """An answer to a check from one reporter, about a stage or some of its variants."""
 
     spec: EvidenceSpec
@@ -29,7 +29,7 @@ class EvidenceFacts(_Record):
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
-class ApprovalFacts(_Record):
+class ApprovalFacts(NamedRecord):
     """One person's approval of draft trees."""
 
     spec: ApprovalSpec
@@ -37,19 +37,24 @@ class ApprovalFacts(_Record):
     groups: frozenset[str] = frozenset()  # of a cluster, as subjects
 
 
-class ReviewFacts(Value):
-    """A review by which an approver requests changes of drafts, and which still stands."""
+class RequestedChanges(Value):
+    """A review by which an approver requests changes, and which still stands."""
 
     at: datetime
-    by: str
+    by: str  # "<host>/<login>"
+    link: str
+
+
+class ReviewFacts(RequestedChanges):
+    """A request for changes of the drafts of a revision."""
+
     stage: str
     check: str
     revision: str
     variants: tuple[str, ...]
-    link: str
 
 
-class DecisionFacts(_Record):
+class DecisionFacts(NamedRecord):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
     spec: DecisionSpec
