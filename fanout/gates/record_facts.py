@@ -13,15 +13,15 @@ from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.values import Value, field
 
 
-class NamedRecord(Value):
-    """A record: its name, and who recorded it when."""
+class RecordOrigin(Value):
+    """Name of a record, and who recorded it when."""
 
     name: str
     at: datetime
     by: str
 
 
-class EvidenceFacts(NamedRecord):
+class EvidenceFacts(RecordOrigin):
     """An answer to a check from one reporter, about a stage or some of its variants."""
 
     spec: EvidenceSpec
@@ -29,7 +29,7 @@ class EvidenceFacts(NamedRecord):
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
-class ApprovalFacts(NamedRecord):
+class ApprovalFacts(RecordOrigin):
     """One person's approval of draft trees."""
 
     spec: ApprovalSpec
@@ -37,7 +37,7 @@ class ApprovalFacts(NamedRecord):
     groups: frozenset[str] = frozenset()  # of a cluster, as subjects
 
 
-class RequestedChanges(Value):
+class ChangeRequest(Value):
     """A review by which an approver requests changes, and which still stands."""
 
     at: datetime
@@ -45,7 +45,7 @@ class RequestedChanges(Value):
     link: str
 
 
-class ReviewFacts(RequestedChanges):
+class ReviewFacts(ChangeRequest):
     """A request for changes of the drafts of a revision."""
 
     stage: str
@@ -54,7 +54,7 @@ class ReviewFacts(RequestedChanges):
     variants: tuple[str, ...]
 
 
-class DecisionFacts(NamedRecord):
+class DecisionFacts(RecordOrigin):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
     spec: DecisionSpec

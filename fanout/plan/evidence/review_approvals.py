@@ -14,14 +14,14 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
 from fanout.api.results import VariantResult
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.record_facts import ApprovalFacts, RequestedChanges, ReviewFacts
+from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, ReviewFacts
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import Value
 
 
-class ReviewHold(RequestedChanges, kw_only=True):
+class ReviewHold(ChangeRequest, kw_only=True):
     """A request for changes on a forge, with the commit that it is about."""
 
     commit: str

@@ -14,7 +14,7 @@ from fanout.gates.gate_facts import RevisionHistory
 from fanout.plan.records.policy_status import (
     GrantLine,
     PublishedLine,
-    RecordedPlace,
+    RecordedLocation,
     VariantLine,
     parse_status,
 )
@@ -28,7 +28,7 @@ class StatusRevision(Value):
     lines: Mapping[str, Mapping[str, Any] | None]
 
 
-class RecordedPublication(RecordedPlace, kw_only=True):
+class RecordedPublication(RecordedLocation, kw_only=True):
     """One publication of a variant, with the time at which it ended."""
 
     variant: str

@@ -9,7 +9,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.record_facts import NamedRecord
+from fanout.gates.record_facts import RecordOrigin
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.values import Value, field, replace
@@ -26,7 +26,7 @@ class RecordsKey:
     policy: str
 
 
-class RecordEntry(NamedRecord, kw_only=True):
+class RecordEntry(RecordOrigin, kw_only=True):
     """One record; `at` and `by` ("name <email>") are those of the commit that added it."""
 
     spec: RecordSpec

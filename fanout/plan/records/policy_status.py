@@ -68,7 +68,7 @@ class PublishedLine(_PackageLine, kw_only=True, forbid_unknown_fields=True):
         return (self.since or self.at) if self.revision == revision else None
 
 
-class RecordedPlace(Value, forbid_unknown_fields=True):
+class RecordedLocation(Value, forbid_unknown_fields=True):
     """The place where a variant is or was published, or was to be when it was released."""
 
     repository: str  # identity of the Git repository; "": unknown
@@ -80,13 +80,13 @@ class RecordedPlace(Value, forbid_unknown_fields=True):
         return self.repository, self.path
 
 
-class PreviousLocationLine(RecordedPlace):
+class PreviousLocationLine(RecordedLocation):
     """A place that the variant moved away from, with a package still to be removed."""
 
     tree: str  # of the package that moved
 
 
-class VariantLine(RecordedPlace, kw_only=True):
+class VariantLine(RecordedLocation, kw_only=True):
     """Recorded status of one variant."""
 
     grant: GrantLine | None = None
