@@ -22,8 +22,7 @@ import jsonschema
 import pygit2
 
 from fanout.api.crd_schemas import build_json_schemas
-from fanout.api.object_statuses import STATUSES, ResourceStatus
-from fanout.api.view_base import build_view_schema
+from fanout.api.object_statuses import build_resource_schema
 from fanout.cli.main import run_arguments
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
@@ -42,7 +41,7 @@ def view_validators() -> Mapping[str, jsonschema.Draft202012Validator]:
 
 def check_status(kind: str, status: Mapping[str, Any]) -> None:
     """Raise an error if the status of an object is not as the schema of its kind says."""
-    jsonschema.validate(status, build_view_schema(STATUSES.get(kind, ResourceStatus)))
+    jsonschema.validate(status, build_resource_schema(kind))
 
 
 HOST_PATIENCE = 300  # seconds until a host must do what it was asked to, on a slow machine

@@ -14,18 +14,28 @@ pytestmark = ONE_PROCESS
 
 LONGEST_FILE = 600  # lines of code: one concept, one module
 LONGEST_FUNCTION = 60  # lines without its docstring and comments
-PAIRS_ALIKE = 23  # classes that share 60 % of their fields, and four at least, besides these
+# Classes that share 60 % of their fields, and four at least, and why they are two.
 SEPARATE_CLASSES = {
+    ("ApprovalSpec", "StatedApproval"): "in a scenario trees have any names, or are not stated",
+    ("ApprovalView", "EvidenceView"): "two kinds of records; each field says something else",
+    ("DecisionSpec", "StatedDecision"): "in a scenario instants may be distances, trees not stated",
     ("DraftViewStatus", "PackageVersion"): "a view, and one of the things that it shows",
     ("Function", "FunctionSpec"): "what users write, and what comes of it for one target",
+    ("Hold", "CheckResult"): "what blocks, and a result that may have passed",
     ("HttpCheck", "ProbeQuery"): "what users write, and the request that comes of it",
     ("ObjectMeta", "PipelineSelector"): "labels and annotations of an object, or to select it by",
     ("PipelineSelector", "VariantSpec"): "labels and annotations to select by, or to be written",
-    ("PublicationStatus", "HistoryEntry"): "a view, and one of the things that it shows",
-    ("RecordEntry", "RecordObject"): "a record in Git, and an object that may become one",
     ("RequestDraft", "RequestEdit"): "None leaves a field of a request as it is",
     ("SharedRun", "RenderedPackage"): "templates for all targets, and the files of one",
-    ("WindowViewStatus", "WindowState"): "a view, and one of the things that it shows",
+    ("Stage", "StageRule"): "what users write, and what is resolved of it, with promotions",
+    ("StageAggregates", "ExpectedStage"): "counts, and those that an author states, if any",
+    ("StageMoment", "ExpectedStage"): "a view, and those of its fields that an author states",
+    ("StageMoment", "StageResult"): "views of two commands: one has names, the other counts",
+    ("StageResult", "ExpectedStage"): "a result, and those of its fields that an author states",
+    ("StatedDraft", "DraftFacts"): "what users write, and what the gates read: no field is open",
+    ("StatusCondition", "Condition"): "a status in a file of people, and one that fanout builds",
+    ("TargetViewSpec", "PublicationSpec"): "a target may have no variant, a publication has one",
+    ("_DeclaredNames", "PolicyFacts"): "names that may be referred to, and the facts themselves",
 }
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
 # What is loaded when it is wanted is loaded by name here.
@@ -87,8 +97,8 @@ def fields_of_classes() -> dict[str, set[str]]:
     }
 
 
-def test_few_classes_say_the_same_as_another_one():
-    """One fact has one shape: the number of pairs with most fields in common only falls."""
+def test_no_two_classes_say_the_same():
+    """One fact has one shape: classes with most fields in common are named, with the reason."""
     fields = {name: own for name, own in fields_of_classes().items() if len(own) >= 4}
     alike = {
         (one.rpartition(" ")[2], other.rpartition(" ")[2]): f"{one}, {other}"
@@ -96,8 +106,8 @@ def test_few_classes_say_the_same_as_another_one():
         if len(mine & theirs) >= max(4, 0.6 * min(len(mine), len(theirs)))
     }
     assert SEPARATE_CLASSES.keys() <= alike.keys()
-    others = [places for pair, places in alike.items() if pair not in SEPARATE_CLASSES]
-    assert len(others) <= PAIRS_ALIKE, "\n".join(others)
+    assert [places for pair, places in alike.items() if pair not in SEPARATE_CLASSES] == []
+    assert len(SEPARATE_CLASSES) <= 20
 
 
 def traversals(tree: ast.AST) -> list[int]:

@@ -12,7 +12,7 @@ from fanout.api.crd_rules import SchemaRule, build_rules, duration_rule
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 from fanout.api.object_meta import GROUP, VERSION, KRMObject
-from fanout.api.object_statuses import STATUSES, ResourceStatus
+from fanout.api.object_statuses import build_resource_schema
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
 from fanout.api.validators.unsupported_fields import is_unsupported
@@ -188,7 +188,7 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
 
 def build_status_schema(model: type[KRMObject]) -> dict[str, Any]:
     """Return the schema of a status. fanout alone writes it, so its bounds are general ones."""
-    schema = build_view_schema(STATUSES.get(model.__name__, ResourceStatus))
+    schema = build_resource_schema(model.__name__)
     status = to_structural(schema, schema.get("$defs", {}))
     for _, node in _walk_schema(status, ()):
         node.pop("default", None)  # what fanout did not write is not known

@@ -4,49 +4,18 @@ Views have the same for files; a status keeps the part that people select and wa
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fanout.api.durations import INSTANT_PATTERN
-from fanout.api.results import Hold, StageResult
+from fanout.api.results import Condition, Hold, StageResult
 from fanout.api.stages import LIST_MAP_BY_NAME
 from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME
-from fanout.api.view_base import ConditionStatuses, StateCounts, ViewModel
+from fanout.api.view_base import StateCounts, ViewModel, build_view_schema
 from fanout.values import doc, field
 
 MAX_HOLDS = 5
 _CommitId = Annotated[str, doc(pattern=COMMIT, max_length=40)]
 _InstantText = Annotated[str, doc(pattern=INSTANT_PATTERN, format="date-time")]
-
-
-class ObjectCondition(ViewModel):
-    """One condition, with the fields that Kubernetes requires of conditions."""
-
-    type: Annotated[
-        str,
-        doc(
-            "Type of the condition: `Ready`, `Reconciling`, `Stalled` or another one of fanout.",
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-            r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
-            max_length=316,
-        ),
-    ]
-    status: Annotated[
-        ConditionStatuses, doc("Whether the condition holds: `True`, `False` or `Unknown`.")
-    ]
-    reason: Annotated[
-        str,
-        doc(
-            "Reason as one CamelCase word; the index of reasons lists all values.",
-            pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-            min_length=1,
-            max_length=1024,
-        ),
-    ]
-    message: Annotated[str, doc("Explanation of the reason as one sentence.", max_length=32768)]
-    last_transition_time: Annotated[_InstantText, doc("Time since which the condition holds.")]
-    observed_generation: Annotated[
-        int | None, doc("Generation of the object that the condition is about.")
-    ] = None
 
 
 class ResourceStatus(ViewModel, kw_only=True):
@@ -58,7 +27,7 @@ class ResourceStatus(ViewModel, kw_only=True):
         doc("Value of the annotation `reconcile.fanout.dev/requestedAt` that was last acted on."),
     ] = None
     conditions: Annotated[
-        tuple[ObjectCondition, ...],
+        tuple[Condition, ...],
         doc(
             "Conditions of the object; `Ready` is always present, `Reconciling` and `Stalled`"
             " only while they are true.",
@@ -150,3 +119,40 @@ STATUSES: Mapping[str, type[ResourceStatus]] = {
     "Decision": RecordStatus,
 }
 """Status by kind; those of other kinds have conditions alone."""
+
+# What Kubernetes requires of conditions, beyond those of views.
+_CONDITION_BOUNDS: Mapping[str, Mapping[str, Any]] = {
+    "type": {
+        "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        "maxLength": 316,
+    },
+    "reason": {
+        "pattern": r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        "minLength": 1,
+        "maxLength": 1024,
+    },
+    "message": {"maxLength": 32768},
+    "lastTransitionTime": {
+        "anyOf": [{"type": "string", "pattern": INSTANT_PATTERN, "format": "date-time"}],
+        "description": "Time since which the condition holds.",
+    },
+    "observedGeneration": {"description": "Generation of the object that the condition is about."},
+}
+
+
+def build_resource_schema(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema of the status of a kind, with the conditions of Kubernetes."""
+    schema = build_view_schema(STATUSES.get(kind, ResourceStatus))
+    condition = schema["$defs"]["Condition"]
+    fields = {
+        name: {**it, **_CONDITION_BOUNDS.get(name, {})}
+        for name, it in condition["properties"].items()
+    }
+    schema["properties"]["conditions"]["items"] = {
+        **condition,
+        "description": "One condition, with the fields that Kubernetes requires of conditions.",
+        "properties": fields,
+        "required": [name for name in fields if name != "observedGeneration"],
+    }
+    return schema

@@ -196,15 +196,20 @@ class CheckResult(ViewModel):
     approvals: Annotated[tuple[str, ...], INTERNAL] = ()  # names of the approvals that count
 
 
-class CheckAnswer(Value, forbid_unknown_fields=True):
-    """A recorded answer of a machine check, kept because nothing else remembers it.
+class MachineVerdict(Value):
+    """Verdict of a machine check about a draft or a publication."""
+
+    check: str
+    digest: str  # of the draft or publication; where a status answers about a draft, its tree
+    verdict: Verdict
+
+
+class CheckAnswer(MachineVerdict, forbid_unknown_fields=True):
+    """A recorded answer of a machine check, passed or failed; nothing else remembers it.
 
     The fields are names of a status line.
     """
 
-    check: str
-    digest: str  # of the draft or publication; where a status answers about a draft, its tree
-    verdict: Verdict  # passed or failed
     at: Instant  # when it was first recorded
     message: str = field(default="", name="sentence")
 

@@ -244,21 +244,7 @@ class PublicationCalendar(Value):
     deny: tuple[RecurringWindow, ...] = ()
 
 
-class WindowState(Value):
-    """State of publication: whether it is open, and until when.
-
-    `until` is the next instant at which `open` changes, None when that is never. `calendar`
-    and `window` are what closes it: now, or at `until`; empty when nothing does.
-    """
-
-    open: bool
-    until: datetime | None
-    message: str
-    calendar: str = ""
-    window: str = ""
-
-
-class _ClosureCause(Value):
+class ClosingCause(Value):
     """Cause of a closed time: a denied time, or the end of the allowed times."""
 
     calendar: str
@@ -267,7 +253,21 @@ class _ClosureCause(Value):
 
     @property
     def window_names(self) -> str:
+        """Return the first windows, as messages name them."""
         return list_first(self.windows, _SHOWN)
+
+
+class WindowState(Value):
+    """State of publication: whether it is open, and until when.
+
+    `until` is the next instant at which `open` changes, None when that is never. `cause` is what
+    closes it: now, or at `until`; None when nothing does.
+    """
+
+    open: bool
+    until: datetime | None
+    message: str
+    cause: ClosingCause | None = None
 
 
 def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime) -> WindowState:
@@ -290,8 +290,7 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
             _to_datetime(closes),
             f"publication is open until {subject}{_owner_clause(cause)} {verb}:"
             f" {cause.window_names}",
-            cause.calendar,
-            cause.window_names,
+            cause,
         )
     opens_at = _to_datetime(_opens_at(calendars, at))
     if closed.denies:
@@ -303,8 +302,7 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
         False,
         opens_at,
         f"publication is closed {clause}: {closed.window_names}",
-        closed.calendar,
-        closed.window_names,
+        closed,
     )
 
 
@@ -333,13 +331,13 @@ def is_open(calendars: Sequence[PublicationCalendar], now: datetime) -> bool:
     return _closing_cause(calendars, int(now.timestamp())) is None
 
 
-def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> _ClosureCause | None:
+def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> ClosingCause | None:
     """Return the cause that closes an instant, or None.
 
     The longest denied time precedes all others.
     """
-    denied: tuple[float, _ClosureCause] | None = None
-    not_allowed: _ClosureCause | None = None
+    denied: tuple[float, ClosingCause] | None = None
+    not_allowed: ClosingCause | None = None
     for calendar in calendars:
         for window in calendar.deny:
             span = window.find_span(at)
@@ -348,27 +346,27 @@ def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> _Closur
             end = float("inf") if span.end is None else span.end
             # People want to know when publication opens, which the longest denial decides.
             if denied is None or end > denied[0]:
-                denied = end, _ClosureCause(calendar.name, denies=True, windows=(window,))
+                denied = end, ClosingCause(calendar.name, denies=True, windows=(window,))
         if not_allowed is None and calendar.allow and _allowed_from(calendar.allow, at) != at:
-            not_allowed = _ClosureCause(calendar.name, denies=False, windows=calendar.allow)
+            not_allowed = ClosingCause(calendar.name, denies=False, windows=calendar.allow)
     return denied[1] if denied else not_allowed
 
 
 def _closes_at(
     calendars: Iterable[PublicationCalendar], at: int
-) -> tuple[int | None, _ClosureCause | None]:
+) -> tuple[int | None, ClosingCause | None]:
     """Return when an open instant's time closes and the cause. Of several the first calendar's."""
-    edges: list[tuple[int, _ClosureCause]] = []
+    edges: list[tuple[int, ClosingCause]] = []
     for calendar in calendars:
         starts = ((span.start, window) for window, span in _spans(calendar.deny, at))
         first = min(starts, key=lambda start: start[0], default=None)
         if first is not None:
-            edges.append((first[0], _ClosureCause(calendar.name, denies=True, windows=(first[1],))))
+            edges.append((first[0], ClosingCause(calendar.name, denies=True, windows=(first[1],))))
         if calendar.allow and (allowed_end := _allowed_to(calendar.allow, at)) is not None:
             edges.append(
                 (
                     allowed_end[0],
-                    _ClosureCause(calendar.name, denies=False, windows=(allowed_end[1],)),
+                    ClosingCause(calendar.name, denies=False, windows=(allowed_end[1],)),
                 )
             )
     closes, cause = min(edges, key=lambda edge: edge[0], default=(None, None))
@@ -464,7 +462,7 @@ def _allowed_to(windows: Sequence[RecurringWindow], at: int) -> tuple[int, Recur
     return None if last_window is None or at > limit else (at, last_window)
 
 
-def _owner_clause(cause: _ClosureCause) -> str:
+def _owner_clause(cause: ClosingCause) -> str:
     return f" of PromotionPolicy {cause.calendar}" if cause.calendar else ""
 
 

@@ -8,8 +8,7 @@ datetimes in UTC, durations timedeltas.
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import Verdict
-from fanout.api.results import CheckAnswer, Hold
+from fanout.api.results import CheckAnswer, Hold, MachineVerdict
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
@@ -81,12 +80,9 @@ class Grant(Value):
     by: tuple[str, ...] | None = None  # what let it through, as `Kind/name`; None: unknown
 
 
-class CheckReading(Value):
-    """Response of a machine check about a draft or a publication, as asked in this pass."""
+class CheckReading(MachineVerdict):
+    """Response of a machine check in this pass; pending if there is none yet, or an error."""
 
-    check: str
-    digest: str  # of the draft or publication in question
-    verdict: Verdict  # PENDING: no response yet, or an error
     message: str  # the response, or why there is none
     observed_revision: str = ""  # revision or commit in the response; "": none
 

@@ -13,15 +13,15 @@ from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.values import Value, field
 
 
-class _Record(Value):
-    """A record: its name, and who recorded it when."""
+class RecordOrigin(Value):
+    """Name of a record, and who recorded it when."""
 
     name: str
     at: datetime
     by: str
 
 
-class EvidenceFacts(_Record):
+class EvidenceFacts(RecordOrigin):
     """An answer to a check from one reporter, about a stage or some of its variants."""
 
     spec: EvidenceSpec
@@ -29,7 +29,7 @@ class EvidenceFacts(_Record):
     withdrawn: datetime | None = None  # when a person withdrew it
 
 
-class ApprovalFacts(_Record):
+class ApprovalFacts(RecordOrigin):
     """One person's approval of draft trees."""
 
     spec: ApprovalSpec
@@ -37,19 +37,24 @@ class ApprovalFacts(_Record):
     groups: frozenset[str] = frozenset()  # of a cluster, as subjects
 
 
-class ReviewFacts(Value):
-    """A review by which an approver requests changes of drafts, and which still stands."""
+class ChangeRequest(Value):
+    """A review by which an approver requests changes, and which still stands."""
 
     at: datetime
-    by: str
+    by: str  # "<host>/<login>"
+    link: str
+
+
+class ReviewFacts(ChangeRequest):
+    """A request for changes of the drafts of a revision."""
+
     stage: str
     check: str
     revision: str
     variants: tuple[str, ...]
-    link: str
 
 
-class DecisionFacts(_Record):
+class DecisionFacts(RecordOrigin):
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
     spec: DecisionSpec

@@ -87,7 +87,7 @@ def _keep(plan: PolicyPlan, remote: str, members: Collection[SetMember]) -> Poli
         steps=tuple(steps),
         cleanup=replace(
             cleanup,
-            items=tuple(it for it in cleanup.items if is_kept(it.state, it.spec.name)),
+            items=tuple(it for it in cleanup.items if is_kept(it.repository_state, it.spec.name)),
             removals=tuple(map(keep_packages, removals)),
             removal_drafts=tuple(it for it in cleanup.removal_drafts if is_kept(it.state, it.ref)),
         ),
@@ -104,11 +104,11 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
         if is_pushed and _is_at(step.rendered.observed.repository_state, remote):
             yield _step_part(plan, step)
     for item in plan.cleanup.items:
-        if _is_at(item.state, remote):
+        if _is_at(item.repository_state, remote):
             yield _Part(
                 {(plan.namespace, item.spec.name)},
                 {("path", item.path), *_shared_drafts([item.open_draft])},
-                {item.state.branch} if item.removes_package else set(),
+                {item.repository_state.branch} if item.removes_package else set(),
                 item.removes_package,
             )
     for variant_removal in plan.cleanup.removals:

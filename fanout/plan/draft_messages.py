@@ -46,6 +46,13 @@ def find_next_draft(variant: RenderedVariant) -> OpenDraft | None:
     observed = variant.observed
     if variant.draft_content is None or variant.changes_nothing:
         return observed.draft
+    return build_draft(variant)
+
+
+def build_draft(variant: RenderedVariant) -> OpenDraft:
+    """Build the draft that is written for a rendered variant."""
+    assert variant.draft_content is not None, "a draft is rendered before it is written"
+    observed = variant.observed
     taken = [draft for _, draft in replaced_drafts(variant)]
     return OpenDraft(
         ref=observed.draft_ref,

@@ -9,8 +9,9 @@ from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.draft_errors import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
-from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, PreviousLocation
+from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import (
+    ObservedPath,
     OpenDraft,
     PathState,
     PristineRenderings,
@@ -38,7 +39,7 @@ class VariantContext(Value, kw_only=True):
 
     may_adopt: bool = False  # its policy adopts existing packages
     choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
-    previous: PreviousLocation | None = None  # other location of its published package
+    previous: ObservedPath | None = None  # other location of its published package
     misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
     abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
     exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
@@ -94,11 +95,11 @@ class ObservedVariant(VariantContext, kw_only=True):
         return self.previous is not None and not self.is_unrecorded
 
     @property
-    def package_location(self) -> PreviousLocation:
+    def package_location(self) -> ObservedPath:
         """Return where the variant's own package is, or is to be if it has none."""
         if self.previous is not None and self.is_moving:
             return self.previous
-        return PreviousLocation(self.repository_state, self.spec.repository, self.spec.path)
+        return ObservedPath(self.repository_state, self.spec.repository, self.spec.path)
 
     @property
     def package_state(self) -> PathState:

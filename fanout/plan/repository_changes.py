@@ -74,7 +74,7 @@ def build_changes(
             if planned.step not in (VariantStep.KEEP, VariantStep.MERGE):
                 find_work(planned.rendered.observed.repository_state).steps.append(planned)
         for cleanup_item in plan.cleanup.items:
-            find_work(cleanup_item.state).cleanup_items.append(cleanup_item)
+            find_work(cleanup_item.repository_state).cleanup_items.append(cleanup_item)
         for variant_removal in plan.cleanup.removals:
             for removal in variant_removal.package_removals:
                 if removal.repository_state is not None:
@@ -118,7 +118,6 @@ def _build_change(
         [variant for variant in writes if variant.observed.shares_draft],
         [draft for draft in published if draft.is_shared],
         [draft for draft in withdrawn if draft.is_shared],
-        settings.install,
         appends=appends,
     )
     rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]

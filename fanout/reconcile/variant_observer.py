@@ -18,14 +18,18 @@ from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_vari
 from fanout.plan.moves.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
-    PreviousLocation,
     draft_branch_hold,
     exchange_partners,
     location_author,
     occupied_path_hold,
 )
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    ObservedPath,
+    OpenDraft,
+    RepositoryState,
+)
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import NEXT_RUN, format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
@@ -71,7 +75,7 @@ from fanout.values import Value, replace
 class _Move(Value):
     """Previous location, state of the new path, and hold of a moving variant."""
 
-    previous: PreviousLocation | None = None
+    previous: ObservedPath | None = None
     # tree at the new path that is known to be no publication of it
     unpublished_tree: str | None = None
     partners: frozenset[str] = frozenset()
@@ -463,7 +467,7 @@ class VariantObserver:
             if located is not None and located.state.failure is None:
                 yield AbandonedLocation(
                     left_line,
-                    PreviousLocation(located.state, located.repository, left_line.path),
+                    ObservedPath(located.state, located.repository, left_line.path),
                     self.path_ownership.other_owner(name, left_line.place) is not None,
                 )
 
@@ -483,7 +487,7 @@ class VariantObserver:
                 " the Repository with this URL and branch so that the package can move"
             )
             return _Move(hold=Hold(Reason.PATH_CHANGED, sentence, who=location_author(spec)))
-        previous_location = PreviousLocation(located.state, located.repository, status_line.path)
+        previous_location = ObservedPath(located.state, located.repository, status_line.path)
         other_owner = self.path_ownership.other_owner(spec.name, status_line.place)
         if other_owner is not None:
             namespace, variant = other_owner

@@ -10,7 +10,7 @@ from fanout.api.reasons import Reason
 ROOT = Path(__file__).parents[2]
 BUILDERS = [
     *sorted((ROOT / "fanout" / "present").rglob("*.py")),
-    ROOT / "fanout" / "plan" / "records" / "record_conditions.py",
+    ROOT / "fanout" / "plan" / "records" / "record_listing.py",
 ]
 
 

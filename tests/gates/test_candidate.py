@@ -187,7 +187,7 @@ def test_a_suspended_variant_with_an_approved_draft_does_not_keep_the_others_bac
 def test_a_draft_of_which_an_approver_requests_changes_is_replaced(by: str, candidate: str):
     w = world("v2", "", OK2, approved("ann"), drafted="v1", history=V1)
     link = "https://git.example.com/7"
-    changes = ReviewFacts(at(2), by, "prod", SIGNED.name, "v1", ("p",), link)
+    changes = ReviewFacts(at(2), by, link, "prod", SIGNED.name, "v1", ("p",))
     records = replace(w.records, requested_changes=(changes,))
     assert choose_candidates(w)["prod"] == "v1"
     assert choose_candidates(replace(w, records=records))["prod"] == candidate

@@ -170,8 +170,8 @@ def refusals(world: World, own: str) -> Iterator[ReviewFacts]:
         "is by somebody who is not asked": ("eve", 2, {}),
     }[world.refusal]
     link = "https://git.example.com/7"
-    values = {"revision": "v1", "variants": (own,), "link": link, **changes}
-    yield ReviewFacts(at(when), by, own, SIGNED.name, **values)
+    values = {"revision": "v1", "variants": (own,), **changes}
+    yield ReviewFacts(at(when), by, link, own, SIGNED.name, **values)
 
 
 def policy(worlds: Sequence[World]) -> PolicyFacts:

@@ -38,8 +38,8 @@ def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
     refs = {REF: commit_id("c1")} if present else {}
     state = RepositoryState(remote=REMOTE, branch=MAIN, refs=refs, forge=shown)
     removal = DraftedRemoval(
-        variant="a", stage=stage, repository="edge", state=state, path="sites/a", tree="tree-a",
-        reason="",
+        variant="a", stage=stage, repository="edge", repository_state=state, path="sites/a",
+        tree="tree-a", reason="",
     )  # fmt: skip
     lines = {(state.identity, REF): line} if line is not None else {}
     reviews = RemovalReviews(owner=OWNER, lines=lines, decisions=decisions, stage_rules=[PROD])
@@ -92,7 +92,7 @@ def test_a_closing(_, given, sentence):
     assert said == ((Reason.REQUEST_CLOSED, sentence) if sentence else None)
     plan = RemovalDraftPlan(
         namespace="default", policy="monitoring", stage="prod", repository="edge",
-        state=removal.state, ref=REF, packages=(removal,),
+        state=removal.repository_state, ref=REF, packages=(removal,),
     )  # fmt: skip
     assert [it.is_declined for it in reviews.mark_declined([plan])] == [bool(sentence)]
 
@@ -127,4 +127,4 @@ def test_a_stage_without_approvers_has_nobody_who_may_hold():
     shown = replace(forge(), requests={OWNER.find_ref("dev"): facts})
     state = RepositoryState(remote=REMOTE, branch=MAIN, refs={}, forge=shown)
     _, removal = ask(stage="dev")
-    assert reviews.find_requested_changes(replace(removal, state=state)) is None
+    assert reviews.find_requested_changes(replace(removal, repository_state=state)) is None

@@ -281,7 +281,7 @@ def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:
 
 def _serialize_opening(at: datetime, opening_state: WindowState, zone: ZoneInfo) -> dict[str, Any]:
     """Return a WindowView: whether publication is allowed, from when and until when."""
-    view = _serialize_instant(at, zone)
+    view, cause = _serialize_instant(at, zone), opening_state.cause
     return {
         **view,
         "kind": "WindowView",
@@ -289,8 +289,8 @@ def _serialize_opening(at: datetime, opening_state: WindowState, zone: ZoneInfo)
             **view["status"],
             "open": opening_state.open,
             "until": format_instant(opening_state.until) if opening_state.until else None,
-            "promotionPolicy": opening_state.calendar,
-            "window": opening_state.window,
+            "promotionPolicy": cause.calendar if cause is not None else "",
+            "window": cause.window_names if cause is not None else "",
             "message": opening_state.message,
         },
     }

@@ -8,27 +8,23 @@ that is written anew for the same revision does not answer it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import partial
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
 from fanout.api.results import VariantResult
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
+from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, ReviewFacts
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import Value
 
 
-class ReviewHold(Value, kw_only=True):
-    """Review by which an approver requests changes, and nothing has ended that."""
+class ReviewHold(ChangeRequest, kw_only=True):
+    """A request for changes on a forge, with the commit that it is about."""
 
-    at: datetime
-    by: str  # "<host>/<login>"
-    commit: str  # that was reviewed
-    link: str
+    commit: str
 
 
 class _ReviewedPackage(Value):

@@ -28,7 +28,6 @@ class HistoryEntry(Value):
 
     recorded: RecordedPublication
     admission: Admission
-    commit: PublicationCommit | None = None  # None: its repository cannot be read now
     approvals: tuple[ApprovalView, ...] = ()
     evidence: tuple[EvidenceView, ...] = ()
 

@@ -11,7 +11,13 @@ from typing import Any
 
 from fanout.api.results import CheckAnswer
 from fanout.gates.gate_facts import RevisionHistory
-from fanout.plan.records.policy_status import GrantLine, PublishedLine, VariantLine, parse_status
+from fanout.plan.records.policy_status import (
+    GrantLine,
+    PublishedLine,
+    RecordedLocation,
+    VariantLine,
+    parse_status,
+)
 from fanout.values import Value, replace
 
 
@@ -22,13 +28,11 @@ class StatusRevision(Value):
     lines: Mapping[str, Mapping[str, Any] | None]
 
 
-class RecordedPublication(Value, kw_only=True):
+class RecordedPublication(RecordedLocation, kw_only=True):
     """One publication of a variant, with the time at which it ended."""
 
     variant: str
     stage: str  # at the time; "": none, or unknown
-    repository: str  # identity of the Git repository; "": unknown
-    path: str
     line: PublishedLine
     grant: GrantLine | None = None  # the release before it; None: none is on record
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks
@@ -148,7 +152,7 @@ class _VariantTimeline:
 
 def _merge_of(publication: RecordedPublication) -> tuple[tuple[str, str], str, str]:
     line = publication.line
-    return (publication.repository, publication.path), line.merge, line.tag
+    return publication.place, line.merge, line.tag
 
 
 def _is_same_publication(

@@ -10,42 +10,16 @@ from collections.abc import Mapping
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
-from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
-    OpenDraft,
-    PathState,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import ObservedPath, OpenDraft
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
 
-class PreviousLocation(Value):
-    """A place where the variant has, or had, its published package."""
-
-    repository_state: RepositoryState
-    repository: str  # name of the Repository object
-    path: str
-
-    @property
-    def path_state(self) -> PathState:
-        """Return the state of the path on the branch."""
-        return self.repository_state.path_states.get(self.path, EMPTY_PATH)
-
-    @property
-    def pristine_tree(self) -> str | None:
-        """Return the tree of the rendering published there, without edits."""
-        return self.repository_state.published_renderings.get(self.path)
-
-
-class MisplacedDraft(Value):
+class MisplacedDraft(ObservedPath):
     """A draft of the variant at a place that its policy no longer asks for."""
 
-    repository_state: RepositoryState
-    repository: str  # name of the Repository object
-    path: str
     draft: OpenDraft
 
     def is_contained_in(self, draft: OpenDraft) -> bool:
@@ -57,7 +31,7 @@ class AbandonedLocation(Value):
     """A place that the variant has left, with the package that is still there."""
 
     left_place: PreviousLocationLine
-    location: PreviousLocation
+    location: ObservedPath
     has_other_owner: bool  # another variant is on record there, so nothing of this one remains
 
     @property

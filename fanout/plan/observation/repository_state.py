@@ -448,3 +448,29 @@ class RepositoryState(Value, kw_only=True):
         tagged = self.refs.get(tag_ref(path, number), "") if number else ""
         statement = None if tagged else self.find_statement(path)
         return statement.merge if statement is not None else tagged
+
+
+class RepositoryPath(Value):
+    """A path on the target branch of a repository, where a variant has a package or had one."""
+
+    repository_state: RepositoryState | None  # None: the repository is not declared any more
+    repository: str  # name of the Repository object; "": none is declared
+    path: str
+
+    @property
+    def path_state(self) -> PathState:
+        """Return the state of the path on the branch."""
+        state = self.repository_state
+        return state.path_states.get(self.path, EMPTY_PATH) if state is not None else EMPTY_PATH
+
+    @property
+    def pristine_tree(self) -> str | None:
+        """Return the tree of the rendering published there, without edits."""
+        state = self.repository_state
+        return state.published_renderings.get(self.path) if state is not None else None
+
+
+class ObservedPath(RepositoryPath):
+    """A path in a repository that is declared."""
+
+    repository_state: RepositoryState

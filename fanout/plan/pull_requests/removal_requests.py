@@ -118,7 +118,7 @@ class RemovalReviews(Value, kw_only=True):
     def find_hold(self, removal: DraftedRemoval) -> Hold | None:
         """Return why people keep the request for a package from being merged, or None."""
         ref = self.owner.find_ref(removal.stage)
-        branch_hold = find_branch_hold(removal.state, ref, removal.repository)
+        branch_hold = find_branch_hold(removal.repository_state, ref, removal.repository)
         if branch_hold is not None:
             return branch_hold
         declined = self.find_declined(removal)
@@ -140,7 +140,7 @@ class RemovalReviews(Value, kw_only=True):
 
     def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
         """Return the request by which a person declined the removal of a package, or None."""
-        state, ref = removal.state, self.owner.find_ref(removal.stage)
+        state, ref = removal.repository_state, self.owner.find_ref(removal.stage)
         forge, line = state.forge, self.lines.get((state.identity, ref))
         facts = forge.requests.get(ref) if forge is not None else None
         if forge is not None and facts is not None:
@@ -161,7 +161,7 @@ class RemovalReviews(Value, kw_only=True):
 
     def find_requested_changes(self, removal: DraftedRemoval) -> Hold | None:
         """Return the hold of a package whose removal an approver of the stage has refused."""
-        forge = removal.state.forge
+        forge = removal.repository_state.forge
         facts = (
             forge.requests.get(self.owner.find_ref(removal.stage)) if forge is not None else None
         )

@@ -9,6 +9,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.errors import FanoutError, InvalidInput
+from fanout.gates.record_facts import RecordOrigin
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.values import Value, field, replace
@@ -25,12 +26,9 @@ class RecordsKey:
     policy: str
 
 
-class RecordEntry(Value, kw_only=True):
-    """One record; `at` and `by` are those of the commit that added it."""
+class RecordEntry(RecordOrigin, kw_only=True):
+    """One record; `at` and `by` ("name <email>") are those of the commit that added it."""
 
-    name: str
-    at: datetime
-    by: str  # "name <email>"
     spec: RecordSpec
     # When it was withdrawn: Evidence that keeps its place in the order but does not count.
     withdrawn: datetime | None = None

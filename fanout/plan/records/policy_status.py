@@ -68,12 +68,11 @@ class PublishedLine(_PackageLine, kw_only=True, forbid_unknown_fields=True):
         return (self.since or self.at) if self.revision == revision else None
 
 
-class PreviousLocationLine(Value, forbid_unknown_fields=True):
-    """A place that the variant moved away from, with a package still to be removed."""
+class RecordedLocation(Value, forbid_unknown_fields=True):
+    """The place where a variant is or was published, or was to be when it was released."""
 
-    repository: str  # identity of the Git repository
+    repository: str  # identity of the Git repository; "": unknown
     path: str
-    tree: str  # of the package that moved
 
     @property
     def place(self) -> PackagePlace:
@@ -81,11 +80,15 @@ class PreviousLocationLine(Value, forbid_unknown_fields=True):
         return self.repository, self.path
 
 
-class VariantLine(Value, kw_only=True, forbid_unknown_fields=True):
+class PreviousLocationLine(RecordedLocation):
+    """A place that the variant moved away from, with a package still to be removed."""
+
+    tree: str  # of the package that moved
+
+
+class VariantLine(RecordedLocation, kw_only=True):
     """Recorded status of one variant."""
 
-    repository: str  # identity of the Git repository
-    path: str
     grant: GrantLine | None = None
     published: PublishedLine | None = None
     left: tuple[PreviousLocationLine, ...] = ()
@@ -93,11 +96,6 @@ class VariantLine(Value, kw_only=True, forbid_unknown_fields=True):
     stage: str = ""  # at the time of the line; "": none, or unknown
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks about the publication or the draft
     previous_grant: PreviousGrantLine | None = None
-
-    @property
-    def place(self) -> PackagePlace:
-        """Return where the variant is published, or was to be when it was released."""
-        return self.repository, self.path
 
     @property
     def granted_place(self) -> PackagePlace | None:

@@ -19,7 +19,11 @@ from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, location_author
-from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge, RepositoryState
+from fanout.plan.observation.repository_state import (
+    ObservedPath,
+    OpenDraft,
+    PublicationMerge,
+)
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
 from fanout.plan.removal.removal_plan import VariantRemoval
@@ -29,13 +33,10 @@ from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
 
 
-class CleanupItem(Value, kw_only=True):
+class CleanupItem(ObservedPath, kw_only=True):
     """One draft or package to remove from a place where the variant was, or was to be."""
 
     spec: VariantSpec
-    state: RepositoryState
-    repository: str  # name of the Repository object
-    path: str
     open_draft: OpenDraft | None = None
     left_place: PreviousLocationLine | None = None
     # the package leaves the branch; else it stays, or is gone already
@@ -84,7 +85,7 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
         if _is_edit_kept(planned, misplaced):
             yield CleanupItem(
                 spec=variant.spec,
-                state=misplaced.repository_state,
+                repository_state=misplaced.repository_state,
                 repository=misplaced.repository,
                 path=misplaced.path,
                 open_draft=misplaced.draft,
@@ -104,7 +105,7 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
                 continue  # by a pull request, and settled when that is merged
             yield CleanupItem(
                 spec=variant.spec,
-                state=location.repository_state,
+                repository_state=location.repository_state,
                 repository=location.repository,
                 path=location.path,
                 left_place=abandoned.left_place,
@@ -172,7 +173,7 @@ def draft_leftover(spec: VariantSpec, abandoned: AbandonedLocation) -> DraftedRe
         variant=spec.name,
         stage=spec.stage,
         repository=location.repository,
-        state=location.repository_state,
+        repository_state=location.repository_state,
         path=location.path,
         tree=location.path_state.tree or "",
         reason=f"its variant is {spec.path} in {spec.repository} now",
@@ -286,7 +287,7 @@ def cleanup_commit(items: Sequence[CleanupItem]) -> PublicationMerge | None:
     return PublicationMerge(
         drafts=(),
         message=f"{subject}\n\n{moved}\n{trailers}",
-        timestamp=first.state.head_time,
+        timestamp=first.repository_state.head_time,
         dropped_paths=tuple(it.path for it in removed),
     )
 
@@ -295,12 +296,13 @@ def vendor_drops(items: Sequence[CleanupItem]) -> list[str]:
     """Return the directories of pristine renderings that no variant needs any more."""
     drop = []
     for it in items:
-        if it.open_draft is not None and it.path in it.state.drafted_renderings:
-            keys = [draft.key for draft in it.state.drafts.values() if draft.path == it.path]
+        state = it.repository_state
+        if it.open_draft is not None and it.path in state.drafted_renderings:
+            keys = [draft.key for draft in state.drafts.values() if draft.path == it.path]
             # Drafts of several policies at one path share one directory of renderings.
             if keys == [it.open_draft.key]:
                 drop.append(f"drafts/{it.path}")
-        if it.drops_rendering and it.path in it.state.published_renderings:
+        if it.drops_rendering and it.path in state.published_renderings:
             drop.append(f"published/{it.path}")
     return drop
 

@@ -21,6 +21,7 @@ from fanout.plan.draft_trailers import NO_VALUE, ChainTrailers
 from fanout.plan.edits.draft_errors import build_faults_hold
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
+    ObservedPath,
     RemovalDraft,
     RepositoryState,
     StageDraftCommit,
@@ -49,7 +50,7 @@ class RemovalCommit(ChainTrailers, kw_only=True):
         return removal_draft_ref(self.install, namespace, policy, self.stage)
 
 
-class DraftedRemoval(Value, kw_only=True):
+class DraftedRemoval(ObservedPath, kw_only=True):
     """Package that a removal draft removes, or is to remove.
 
     One with a hold stays in a draft that removes it already, and does not join one.
@@ -57,9 +58,6 @@ class DraftedRemoval(Value, kw_only=True):
 
     variant: str
     stage: str  # "": none
-    repository: str  # name of the Repository object
-    state: RepositoryState
-    path: str
     tree: str  # of the package on the target branch
     reason: str  # why it goes, as a sentence without its full stop
     hold: Hold | None = None
@@ -117,8 +115,8 @@ def plan_removal_drafts(
             if draft.policy == owner.title:
                 places.setdefault((state.identity, ref), (name, state, draft.stage))
     for removal in wanted:
-        key = removal.state.identity, owner.find_ref(removal.stage)
-        places.setdefault(key, (removal.repository, removal.state, removal.stage))
+        key = removal.repository_state.identity, owner.find_ref(removal.stage)
+        places.setdefault(key, (removal.repository, removal.repository_state, removal.stage))
         wanted_by_draft.setdefault(key, []).append(removal)
     plans = (
         _plan_draft(owner, places[key], key[1], wanted_by_draft.get(key, ()))
@@ -134,26 +132,26 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> 
     InvalidInput if the branch has nothing but commits of others, or changes beside its packages.
     """
     first = wanted[0]
-    ref = owner.find_ref(first.stage)
-    hold = find_branch_hold(first.state, ref, first.repository)
+    ref, state = owner.find_ref(first.stage), first.repository_state
+    hold = find_branch_hold(state, ref, first.repository)
     if hold is not None:
         raise InvalidInput(hold.message, reason=hold.reason)
-    draft = first.state.removal_drafts.get(ref)
+    draft = state.removal_drafts.get(ref)
     paths = {removal.path for removal in wanted}
     present = [
         DraftedRemoval(
             variant="",
             stage=first.stage,
             repository=first.repository,
-            state=first.state,
+            repository_state=state,
             path=path,
             tree=tree,
             reason="",
         )
         for path, tree in (draft.trees_by_path.items() if draft is not None else ())
-        if path not in paths and first.state.path_states.get(path, EMPTY_PATH).tree == tree
+        if path not in paths and state.path_states.get(path, EMPTY_PATH).tree == tree
     ]
-    place = first.repository, first.state, first.stage
+    place = first.repository, state, first.stage
     plan = _plan_draft(owner, place, ref, [*wanted, *present])
     assert plan is not None, "a draft that is to remove a package is planned"
     return plan

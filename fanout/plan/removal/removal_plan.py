@@ -16,13 +16,12 @@ from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
     CommitIdentity,
     FileCommit,
     OpenDraft,
-    PathState,
     PublicationMerge,
     RepositoryChange,
+    RepositoryPath,
     RepositoryState,
     VendorCommit,
 )
@@ -37,33 +36,21 @@ from fanout.plan.removal.removal_drafts import (
 )
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.ref_names import drafts_prefix, vendor_ref
-from fanout.values import Value, replace
+from fanout.values import replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
 
 
-class PackageRemoval(Value, kw_only=True):
+class PackageRemoval(RepositoryPath, kw_only=True):
     """Removal of one variant from one place."""
 
     variant: str
     owner: str  # policy as in trailers: "<namespace>/<policy>"
     status_line: VariantLine | None  # None: nothing was ever released there
-    path: str
-    repository_state: RepositoryState | None  # None: the repository is not declared any more
     keeps_package: bool  # the package stays
     moved_tree: str = ""  # tree that moved with the variant
     keeps_drafts: bool = False  # only the remaining package is removed
-    repository: str = ""  # name of the Repository object; "": none is declared
     stage: str = ""  # as recorded; "": none
-
-    @property
-    def path_state(self) -> PathState:
-        """Return the state of the path on the branch."""
-        return (
-            self.repository_state.path_states.get(self.path, EMPTY_PATH)
-            if self.repository_state
-            else EMPTY_PATH
-        )
 
     @property
     def removed_drafts(self) -> tuple[OpenDraft, ...]:
@@ -120,15 +107,10 @@ class PackageRemoval(Value, kw_only=True):
             return self.moved_tree
         published = self.status_line.published if self.status_line else None
         grant = self.status_line.grant if self.status_line else None
-        pristine = (
-            self.repository_state.published_renderings.get(self.path)
-            if self.repository_state
-            else None
-        )
         if published:
-            return published.pristine or pristine or published.tree
-        if pristine:
-            return pristine
+            return published.pristine or self.pristine_tree or published.tree
+        if self.pristine_tree:
+            return self.pristine_tree
         # The pass ended before recording it, or a person merged the draft.
         return grant.tree if grant and self.path_state.tree == grant.tree else None
 
@@ -193,7 +175,7 @@ def draft_removal(removal: PackageRemoval, reason: str, hold: Hold | None = None
         variant=removal.variant,
         stage=removal.stage,
         repository=removal.repository,
-        state=removal.repository_state,
+        repository_state=removal.repository_state,
         path=removal.path,
         tree=removal.path_state.tree,
         reason=reason,
@@ -238,7 +220,7 @@ def build_removal_change(
     vendor = _drop_renderings(removals, state, install, timestamp)
     drafts = [draft for removal in removals for draft in removal.removed_drafts]
     withdrawn = [it for it in drafts if it.is_shared]
-    stage_drafts = plan_stage_drafts(state, [], [], withdrawn, install, appends=appends)
+    stage_drafts = plan_stage_drafts(state, [], [], withdrawn, appends=appends)
     removal_drafts = _plan_removal_drafts(removals, install, reason)
     writes = [*stage_drafts.writes, *list_removal_writes(removal_drafts, appends=appends)]
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}

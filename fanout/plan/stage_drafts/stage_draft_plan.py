@@ -12,7 +12,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold, VariantResult
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.decided_variant import RELEASED_STATES
-from fanout.plan.draft_messages import build_draft_trailers, draft_subject, new_conflict_lines
+from fanout.plan.draft_messages import build_draft, draft_subject
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
@@ -40,15 +40,12 @@ class StageDraftChanges(Value):
     removed_refs: tuple[str, ...] = ()
 
 
-class _Package(Value, kw_only=True):
+class _Package(Value):
     """A package as a commit of the draft is to write it."""
 
-    path: str
-    tree: str
-    trailers: DraftTrailers
+    draft: OpenDraft
     subject: str  # of a commit that writes this package alone
     timestamp: int  # of the upstream commit; 0: not known, and not needed
-    conflict_lines: tuple[str, ...] = ()
 
 
 class _DraftPlan(Value):
@@ -64,7 +61,6 @@ def plan_stage_drafts(
     written: Iterable[RenderedVariant],
     published: Iterable[OpenDraft],
     withdrawn: Iterable[OpenDraft],
-    install: str,
     *,
     appends: bool = False,
 ) -> StageDraftChanges:
@@ -84,7 +80,7 @@ def plan_stage_drafts(
     writes: list[StageDraftUpdate] = []
     removed_refs: list[str] = []
     for ref, plan in sorted(plans.items()):
-        write = _plan_draft(state, ref, plan, install, appends=appends)
+        write = _plan_draft(state, ref, plan, appends=appends)
         if write is not None:
             writes.append(write)
         elif ref in state.stage_drafts:
@@ -99,7 +95,7 @@ def plan_stage_drafts(
 
 
 def _plan_draft(
-    state: RepositoryState, ref: str, plan: _DraftPlan, install: str, *, appends: bool
+    state: RepositoryState, ref: str, plan: _DraftPlan, *, appends: bool
 ) -> StageDraftUpdate | None:
     """Return the new commits of one stage draft, or None if no package is left in it."""
     present = [draft for draft in state.drafts.values() if draft.is_shared and draft.ref == ref]
@@ -109,11 +105,14 @@ def _plan_draft(
     staying = [draft for draft in present if draft.path not in written_paths | removed]
     if not plan.written and not staying:
         return None
-    packages = [_written_package(variant, install) for variant in plan.written]
+    packages = [
+        _Package(build_draft(variant), draft_subject(variant), variant.selected.upstream_time)
+        for variant in plan.written
+    ]
     branch = state.stage_drafts.get(ref)
     # Only the branch has the commits of people: those whose edits the new content takes over, and
     # those beside all packages, unless they were merged with the rest.
-    takes_edits = any(package.trailers.takes for package in packages)
+    takes_edits = any(package.draft.trailers.takes for package in packages)
     is_unmerged = bool(staying) or takes_edits or not plan.published
     if branch is not None and (appends or (branch.is_edited and is_unmerged)):
         floor = max(state.head_time, branch.timestamp)
@@ -125,7 +124,9 @@ def _plan_draft(
             )
             appended.append(removal)
         return StageDraftUpdate(ref, branch.commit, tuple(appended))
-    packages += [_staying_package(draft) for draft in staying]
+    packages += [
+        _Package(draft, f"Update {draft.path} at {draft.trailers.revision}", 0) for draft in staying
+    ]
     commits = _build_commits(packages, state.head, state.head_time)
     return StageDraftUpdate(ref, state.head, tuple(commits))
 
@@ -164,25 +165,28 @@ def _build_commits(
     packages: Iterable[_Package], base: str, floor: int
 ) -> Iterator[StageDraftCommit]:
     """Yield commits of at most 16 packages, each of one upstream commit."""
-    ordered = sorted(packages, key=lambda it: (*_source(it), it.path))
+    ordered = sorted(packages, key=lambda it: (*_source(it), it.draft.path))
     for _, group in groupby(ordered, _source):
         alike = tuple(group)
         for start in range(0, len(alike), PACKAGES_PER_COMMIT):
             chunk = alike[start : start + PACKAGES_PER_COMMIT]
-            trailers = chunk[0].trailers
+            drafts = [it.draft for it in chunk]
+            trailers = drafts[0].trailers
             subject = (
                 chunk[0].subject
                 if len(chunk) == 1
                 else f"Update {len(chunk)} packages at {trailers.revision}"
             )
-            lines = [f"{it.path}: {line}" for it in chunk for line in it.conflict_lines]
+            lines = [f"{it.path}: {line}" for it in drafts for line in it.rejected_lines]
+            trees = {it.path: it.tree for it in drafts if it.tree is not None}
+            assert len(trees) == len(chunk), "a package taken out of a draft was edited"
             yield StageDraftCommit(
-                trees_by_path={it.path: it.tree for it in chunk},
+                trees_by_path=trees,
                 message=format_stage_commit(
                     subject,
                     trailers,
                     base,
-                    {it.path: it.trailers for it in chunk},
+                    {it.path: it.trailers for it in drafts},
                     body=conflict_paragraph(lines),
                 ),
                 # The time comes from the inputs, not from the clock: the same inputs give the same
@@ -192,31 +196,7 @@ def _build_commits(
 
 
 def _source(package: _Package) -> tuple[str, str]:
-    return package.trailers.revision, package.trailers.commit
-
-
-def _written_package(variant: RenderedVariant, install: str) -> _Package:
-    assert variant.draft_content is not None, "a draft is rendered before it is written"
-    return _Package(
-        path=variant.spec.path,
-        tree=variant.draft_content.tree,
-        trailers=build_draft_trailers(variant, install),
-        subject=draft_subject(variant),
-        timestamp=variant.selected.upstream_time,
-        conflict_lines=new_conflict_lines(variant),
-    )
-
-
-def _staying_package(draft: OpenDraft) -> _Package:
-    assert draft.tree is not None, "a package that people took out of a draft was edited"
-    return _Package(
-        path=draft.path,
-        tree=draft.tree,
-        trailers=draft.trailers,
-        subject=f"Update {draft.path} at {draft.trailers.revision}",
-        timestamp=0,
-        conflict_lines=draft.rejected_lines,
-    )
+    return package.draft.trailers.revision, package.draft.trailers.commit
 
 
 def hold_back_stage_drafts(

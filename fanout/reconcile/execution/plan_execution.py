@@ -278,7 +278,7 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
                 for step in plan.steps
                 if step.rendered.selected.observed.spec.repository in acted_on
             ),
-            *((clearing.repository, clearing.state) for clearing in plan.cleanup.items),
+            *((clearing.repository, clearing.repository_state) for clearing in plan.cleanup.items),
             *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
             *(
                 (it.repository, it.repository_state)
@@ -417,7 +417,7 @@ def _settle(
         published_names.add(variant.spec.name)
     for clearing in plan.cleanup.items:
         name, left_line = clearing.spec.name, clearing.left_place
-        push_result = pushes.find(clearing.state.remote.key, plan.namespace, name)
+        push_result = pushes.find(clearing.repository_state.remote.key, plan.namespace, name)
         if left_line is not None and not isinstance(push_result, FanoutError):
             kept_lines = tuple(it for it in status_lines[name].left if it != left_line)
             status_lines[name] = replace(status_lines[name], left=kept_lines)
@@ -466,7 +466,7 @@ def _settle_refusals(
         for step in plan.steps
         if step.step not in _UNPUSHED_STEPS
     ]
-    pushed += [(it.spec.name, it.state) for it in plan.cleanup.items]
+    pushed += [(it.spec.name, it.repository_state) for it in plan.cleanup.items]
     pushed += [
         (it.variant, state)
         for it in plan.cleanup.removals

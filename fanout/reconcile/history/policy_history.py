@@ -158,7 +158,6 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
             HistoryEntry(
                 publication,
                 find_admission(publication, commit, item.records),
-                commit,
                 list_approvals(publication, commit, index),
                 list_evidence(publication, index, repository.find_reported(publication)),
             )

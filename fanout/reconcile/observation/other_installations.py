@@ -64,7 +64,7 @@ def read_drafted_paths(
                 content = read_stage_draft(reader, ref, commit, "") if reader.has(commit) else None
             except InvalidInput:  # it is not for this installation to say what is wrong with it
                 content = None
-            paths[ref, commit] = frozenset(content.packages if content is not None else ())
+            paths[ref, commit] = frozenset(it.path for it in (content.drafts if content else ()))
     return paths
 
 

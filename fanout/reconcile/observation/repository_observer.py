@@ -34,7 +34,6 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RemovalDraft,
     RepositoryState,
-    StageDraft,
     parse_trace,
 )
 from fanout.plan.publication_statement import PublicationStatement
@@ -50,7 +49,7 @@ from fanout.reconcile.observation.other_installations import (
 from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
 from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.repository_listing import list_read_refs
-from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
+from fanout.reconcile.observation.stage_draft_reader import SharedDraft, read_stage_draft
 from fanout.selection.ref_names import (
     drafts_prefix,
     is_removal_draft,
@@ -59,7 +58,7 @@ from fanout.selection.ref_names import (
     vendor_ref,
 )
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import Value, replace
+from fanout.values import replace
 
 _Draft = TypeVar("_Draft")
 _DraftKey = tuple[str, str, str]
@@ -67,13 +66,6 @@ _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]{0,17})")
 _TRACE_LIMITS = SizeLimits(files=100_000, depth=1, file_size=4096)
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
-
-
-class _SharedDraft(Value):
-    """A stage draft and the drafts of its packages."""
-
-    stage_draft: StageDraft
-    drafts: tuple[OpenDraft, ...]
 
 
 @dataclass(slots=True)
@@ -89,7 +81,7 @@ class _RepositoryMemo:
     state: RepositoryState | None = None
     # by ref, commit and head of the target branch; None: the draft has no commit of fanout
     drafts: dict[_DraftKey, OpenDraft | None] = field(default_factory=dict)
-    shared_drafts: dict[_DraftKey, _SharedDraft | None] = field(default_factory=dict)
+    shared_drafts: dict[_DraftKey, SharedDraft | None] = field(default_factory=dict)
     other_paths: DraftedPaths = field(default_factory=dict)
     removal_drafts: dict[_DraftKey, RemovalDraft | None] = field(default_factory=dict)
 
@@ -316,7 +308,7 @@ def _get_draft(
 
 def _get_shared_drafts(
     memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
-) -> dict[str, _SharedDraft | None]:
+) -> dict[str, SharedDraft | None]:
     shared = [(ref, oid, head) for ref, oid in tips.items() if is_stage_draft(install, ref)]
     read = partial(_read_shared_draft, writer=memo.writer)
     return _read_tips(memo.shared_drafts, read, reader, shared)
@@ -350,7 +342,7 @@ def _read_tips(
 
 def _find_unmanaged(
     reader: ObjectReader,
-    all_drafts: Iterable[Mapping[str, OpenDraft | _SharedDraft | RemovalDraft | None]],
+    all_drafts: Iterable[Mapping[str, OpenDraft | SharedDraft | RemovalDraft | None]],
     tips: Mapping[str, str],
     head: str,
 ) -> dict[str, OtherBranch]:
@@ -370,62 +362,33 @@ def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:
 
 def _read_shared_draft(
     reader: ObjectReader, ref: str, oid: str, target_head: str, writer: str
-) -> _SharedDraft | None:
-    chain = read_stage_draft(reader, ref, oid, target_head)
-    if chain is None:
+) -> SharedDraft | None:
+    shared = read_stage_draft(reader, ref, oid, target_head)
+    if shared is None:
         return None
-    outside: tuple[InvalidInput, ...] = ()
-    if chain.is_edited or reader.commit(oid).committer != writer:
-        outside = find_outside_changes(reader, oid, chain.base, target_head, chain.packages)
-    stage_draft = StageDraft(
-        ref=ref,
-        commit=oid,
-        timestamp=chain.timestamp,
-        base=chain.base,
-        is_edited=chain.is_edited or bool(outside),
-    )
-    return _SharedDraft(
-        stage_draft,
-        tuple(
-            _build_shared_draft(reader, stage_draft, path, package, outside)
-            for path, package in chain.packages.items()
-        ),
+    stage_draft, outside = shared.stage_draft, tuple[InvalidInput, ...]()
+    if stage_draft.is_edited or reader.commit(oid).committer != writer:
+        paths = [it.path for it in shared.drafts]
+        outside = find_outside_changes(reader, oid, stage_draft.base, target_head, paths)
+    return SharedDraft(
+        replace(stage_draft, is_edited=stage_draft.is_edited or bool(outside)),
+        tuple(_check_shared_draft(reader, it, outside) for it in shared.drafts),
     )
 
 
-def _build_shared_draft(
-    reader: ObjectReader,
-    stage_draft: StageDraft,
-    path: str,
-    package: StagePackage,
-    outside: tuple[InvalidInput, ...],
+def _check_shared_draft(
+    reader: ObjectReader, draft: OpenDraft, outside: tuple[InvalidInput, ...]
 ) -> OpenDraft:
-    trailers, tree = package.trailers, package.tree
+    """Return the draft with its faults and the conflicts that people settled in it."""
     faults: tuple[InvalidInput, ...] = ()
     settled = frozenset[str]()
     try:
-        faults = _find_faults(reader, path, tree, trailers)
+        faults = _find_faults(reader, draft.path, draft.tree, draft.trailers)
         if not faults:
-            settled = _find_resolved_conflicts(reader, tree, trailers)
+            settled = _find_resolved_conflicts(reader, draft.tree, draft.trailers)
     except InvalidInput as error:  # content that no package may have; other drafts are still read
-        faults = (add_package(error, path),)
-    lines = parse_conflict_paragraph(package.message) if trailers.conflicts != NO_VALUE else ()
-    return OpenDraft(
-        ref=stage_draft.ref,
-        path=path,
-        commit=stage_draft.commit,
-        tree=tree,
-        trailers=trailers,
-        is_shared=True,
-        is_edited=tree != trailers.tree,
-        settled_keys=settled,
-        faults=(*faults, *outside),
-        editors=package.editors,
-        rejected_lines=tuple(
-            line.removeprefix(f"{path}: ") for line in lines if line.startswith(f"{path}: ")
-        ),
-        timestamp=package.timestamp,
-    )
+        faults = (add_package(error, draft.path),)
+    return replace(draft, settled_keys=settled, faults=(*faults, *outside))
 
 
 def _package_path(prefix: str, ref: str) -> str:

@@ -3,30 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 from fanout.api.promotion_policy import normalize_person
-from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers
+from fanout.plan.edits.merge_disputes import parse_conflict_paragraph
+from fanout.plan.observation.repository_state import OpenDraft, StageDraft
 from fanout.plan.stage_drafts.stage_commit import StageCommit, parse_stage_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.commit_chain import ChainCommit, read_chain
 from fanout.values import Value
 
 
-class StagePackage(Value):
-    """A package in a stage draft: what fanout wrote, and what the tip has."""
+class SharedDraft(Value):
+    """A stage draft and the drafts of its packages, in order of path."""
 
-    trailers: DraftTrailers
-    message: str  # of the commit that wrote it
-    timestamp: int  # of that commit
-    tree: str | None  # at the tip
-    editors: frozenset[str]  # people whose commits changed it
-
-
-class StageDraftContent(Value):
-    """A stage draft as its branch has it; `packages` by path."""
-
-    base: str
-    timestamp: int
-    is_edited: bool
-    packages: Mapping[str, StagePackage]
+    stage_draft: StageDraft
+    drafts: tuple[OpenDraft, ...]
 
 
 _ChainCommit = ChainCommit[StageCommit]
@@ -34,9 +24,10 @@ _ChainCommit = ChainCommit[StageCommit]
 
 def read_stage_draft(
     reader: ObjectReader, ref: str, tip: str, target_head: str
-) -> StageDraftContent | None:
+) -> SharedDraft | None:
     """Read the branch of a stage draft; None if it is not one that fanout wrote.
 
+    What people changed is not checked: the drafts have no faults and no settled conflicts.
     `target_head` is the head of the branch that the draft is merged to. Raises InvalidInput for a
     commit or a tree that cannot be read.
     """
@@ -45,21 +36,40 @@ def read_stage_draft(
         return None
     written = _find_written(chain)
     trees = reader.paths(tip, sorted(written))
-    packages: dict[str, StagePackage] = {}
+    drafts: list[OpenDraft] = []
     for path, link in sorted(written.items()):
         assert link.stated is not None, "only fanout's commits name packages"
         trailers, tree = link.stated.packages[path], trees[path].tree
         editors = frozenset[str]()
         if tree != trailers.tree or trailers.takes:
             editors = _find_editors(reader, chain, path)
-        packages[path] = StagePackage(
-            trailers, link.commit.message, link.commit.timestamp, tree, editors
+        has_conflicts = trailers.conflicts != NO_VALUE
+        lines = parse_conflict_paragraph(link.commit.message) if has_conflicts else ()
+        drafts.append(
+            OpenDraft(
+                ref=ref,
+                path=path,
+                commit=tip,
+                tree=tree,
+                trailers=trailers,
+                is_shared=True,
+                is_edited=tree != trailers.tree,
+                editors=editors,
+                rejected_lines=tuple(
+                    line.removeprefix(f"{path}: ") for line in lines if line.startswith(f"{path}: ")
+                ),
+                timestamp=link.commit.timestamp,
+            )
         )
-    is_edited = any(link.stated is None for link in chain) or any(
-        package.tree != package.trailers.tree for package in packages.values()
-    )
     [stated, *_] = [link.stated for link in chain if link.stated is not None]
-    return StageDraftContent(stated.base, chain[0].commit.timestamp, is_edited, packages)
+    stage_draft = StageDraft(
+        ref=ref,
+        commit=tip,
+        timestamp=chain[0].commit.timestamp,
+        base=stated.base,
+        is_edited=any(link.stated is None for link in chain) or any(it.is_edited for it in drafts),
+    )
+    return SharedDraft(stage_draft, tuple(drafts))
 
 
 def read_stage_trailers(reader: ObjectReader, ref: str, tip: str) -> Mapping[str, DraftTrailers]:
