@@ -50,11 +50,19 @@ def plan_step(
     if decision.state is VariantState.SUSPENDED and (
         policy_suspended or not variant.observed.shares_draft
     ):
-        step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
-        release = False
-    else:
-        step, release = _choose_step(variant, decision, publish=publish)
-    return DecidedVariant(variant, step, release, decision.answers, decision)
+        return DecidedVariant(
+            variant,
+            VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP,
+            False,
+            decision.answers,
+            decision,
+        )
+    return DecidedVariant(
+        variant,
+        *_choose_step(variant, decision, publish=publish),
+        decision.answers,
+        decision,
+    )
 
 
 def _choose_step(

@@ -29,8 +29,7 @@ def find_unusable(
     taken = _find_taken(facts)
     unusable: dict[str, InvalidInput] = {}
     for candidate in sorted(set(candidates).intersection(facts.revisions)):
-        position = facts.revisions.index(candidate)
-        for revision in reversed(facts.revisions[: position + 1]):
+        for revision in reversed(facts.revisions[: facts.revisions.index(candidate) + 1]):
             problem = find_problem(revision) if revision not in taken else None
             if not _is_of_package(problem):
                 break
@@ -60,13 +59,15 @@ def _find_taken(facts: PolicyFacts) -> set[str]:
     return taken
 
 
-def warn_unusable(policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]) -> dict[str, str]:
+def warn_unusable(
+    resolved_policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]
+) -> dict[str, str]:
     """Return a warning for each tag that is left out, by revision."""
-    if policy.upstream is None:
+    if resolved_policy.upstream is None:
         return {}
-    path, repository = get_upstream_path(policy), policy.upstream.metadata.name
+    path = get_upstream_path(resolved_policy)
     return {
-        revision: f"tag {f'{path}/{revision}'.lstrip('/')} of {repository} cannot be used and is"
-        f" left out: {problem}"
+        revision: f"tag {f'{path}/{revision}'.lstrip('/')} of"
+        f" {resolved_policy.upstream.metadata.name} cannot be used and is left out: {problem}"
         for revision, problem in unusable.items()
     }
