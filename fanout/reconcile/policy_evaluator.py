@@ -186,7 +186,7 @@ class PolicyEvaluator(Value, kw_only=True):
                 result, plan = self._evaluate(
                     inputs, with_merged_removals(inputs, status, self.now), revisions
                 )
-                # What was merged is a change of the status like what the plan removes.
+                # Recording the removals that requests have merged is part of the plan.
                 plan = replace(plan, recorded=status)
                 # A record that an earlier pass found ahead stays so for as long as it exists.
                 names = {it.name for it in records_ahead(records, self.now)} | (
@@ -291,12 +291,12 @@ class PolicyEvaluator(Value, kw_only=True):
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates.
         observed, facts, candidates = self._leave_out_unusable(observed)
-        pins = find_rollbacks(facts)
+        selected = SelectedPolicy(observed, (), find_rollbacks(facts), find_suspended(facts))
         variants = self.renderer.choose_candidates(
-            observed, observed.variants, candidates, find_leads(facts), pins
+            observed, observed.variants, candidates, find_leads(facts), selected.pins
         )
         observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
-        return SelectedPolicy(observed, variants, pins, find_suspended(facts))
+        return replace(selected, variants=variants)
 
     def _leave_out_unusable(
         self, observed: ObservedPolicy
@@ -359,16 +359,19 @@ class PolicyEvaluator(Value, kw_only=True):
     def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Decide again with holds on variants that must wait, until no other one has to."""
         # Each round holds back at least one variant that would be published, so it ends.
-        request_inputs = RequestHoldInputs(
-            settings=read_request_settings(decided.observed.inputs.promotions),
-            lines=decided.observed.status.requests,
-            now=self.now,
-        )
         while any(it.publish for it in decided.decision.variants.values()) and (
             variants := (
                 hold_back_moves(decided.rendered.variants, decided.decision)
                 or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
-                or hold_back_requests(decided.rendered.variants, decided.decision, request_inputs)
+                or hold_back_requests(
+                    decided.rendered.variants,
+                    decided.decision,
+                    RequestHoldInputs(
+                        settings=read_request_settings(decided.observed.inputs.promotions),
+                        lines=decided.observed.status.requests,
+                        now=self.now,
+                    ),
+                )
             )
         ):
             rendered = RenderedPolicy(decided.rendered.selected, variants)
@@ -408,10 +411,8 @@ class PolicyEvaluator(Value, kw_only=True):
             if it.spec.stage in candidates and it.spec.name not in busy
         ]
         if self.draft_limit is not None:
-            limit = self.draft_limit.number - sum(
-                it.draft_content is not None for it in decided.rendered.variants
-            )
-            variants = self.draft_limit.rank(variants)[: max(limit, 0)]
+            number = sum(it.draft_content is not None for it in decided.rendered.variants)
+            variants = self.draft_limit.rank(variants)[: max(self.draft_limit.number - number, 0)]
         if not variants:
             return decided
         selected = replace(
@@ -443,12 +444,7 @@ class PolicyEvaluator(Value, kw_only=True):
         inputs, status = observed.inputs, observed.status
         resolved_policy = inputs.resolved_policy
         steps = [
-            plan_step(
-                it,
-                decision.variants[it.spec.name],
-                publish=self.publish,
-                policy_suspended=facts.suspended,
-            )
+            plan_step(it, decision.variants[it.spec.name], facts, publish=self.publish)
             for it in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
@@ -594,14 +590,20 @@ class PolicyEvaluator(Value, kw_only=True):
     def _find_lost_traces(
         self, inputs: PolicyInputs
     ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
-        key = inputs.resolved_policy.records_key
         repository_states = [
-            it for it in inputs.path_ownership.witness_states if trace_path(key) in it.record_traces
+            it
+            for it in inputs.path_ownership.witness_states
+            if trace_path(inputs.resolved_policy.records_key) in it.record_traces
         ]
         if not repository_states:
             return iter(())
         baseline = self._build_record_baseline(inputs)
-        return find_lost_traces(repository_states, key, baseline.record_names, baseline.accepted_at)
+        return find_lost_traces(
+            repository_states,
+            inputs.resolved_policy.records_key,
+            baseline.record_names,
+            baseline.accepted_at,
+        )
 
     def _find_due_traces(self, inputs: PolicyInputs) -> tuple[DueTrace, ...]:
         """Return the traces to write; none of records that are incomplete or were put back."""

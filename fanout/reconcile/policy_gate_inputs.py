@@ -44,13 +44,13 @@ def build_gate_inputs(
         revisions=tuple(revisions),
         records=gate_records,
         # Hand-written variants share their records, each under its own name.
-        history=status.history
-        if resolved_policy.upstream_policy is not None
-        else {
-            (HAND_WRITTEN, key[1]): it
-            for key, it in status.history.items()
-            if key[0] == resolved_policy.name
-        },
+        history={
+            (HAND_WRITTEN, revision): it
+            for (stage, revision), it in status.history.items()
+            if stage == resolved_policy.name
+        }
+        if resolved_policy.upstream_policy is None
+        else status.history,
         now=now,
         suspended=resolved_policy.upstream_policy is not None
         and resolved_policy.upstream_policy.spec.suspend,
@@ -109,6 +109,14 @@ def merge_history(
     """
     if resolved_policy.upstream_policy is not None:
         return decision.history
-    return {key: it for key, it in status.history.items() if key[0] != resolved_policy.name} | {
-        (resolved_policy.name, key[1]): it for key, it in decision.history.items()
+    return {
+        **{
+            (stage, revision): it
+            for (stage, revision), it in status.history.items()
+            if stage != resolved_policy.name
+        },
+        **{
+            (resolved_policy.name, revision): it
+            for (stage, revision), it in decision.history.items()
+        },
     }

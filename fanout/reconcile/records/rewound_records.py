@@ -100,19 +100,19 @@ def mark_missing_records(
 
 def refuse_rewound_branch(inputs: PolicyInputs) -> None:
     """Raise InvalidInput if the records branch does not descend from its last seen commit."""
-    rewound = inputs.policy_state.rewound
-    if rewound is None:
+    policy_state = inputs.policy_state
+    if policy_state.rewound is None:
         return
     problem = (
-        f"{rewound.branch} was reset: it does not contain commit {rewound.last_seen[:12]}, its"
-        " last known head"
+        f"{policy_state.rewound.branch} was reset: it does not contain commit"
+        f" {policy_state.rewound.last_seen[:12]}, its last known head"
     )
-    sentences = describe_missing_records(rewound)
+    sentences = describe_missing_records(policy_state.rewound)
     if sentences:
         problem += f"; missing: {'; '.join(sentences[:_MAX_LISTED])}"
         if len(sentences) > _MAX_LISTED:
             problem += f" and {len(sentences) - _MAX_LISTED} more"
-    elif rewound.records is not None:
+    elif policy_state.rewound.records is not None:
         problem += "; no record is missing, only status"
     raise InvalidInput(
         problem,

@@ -255,12 +255,23 @@ def plan_removals(
     """
     if not orphans:
         return PlannedRemovals()
-    removals_by_name = {it.name: _build_removals(inputs, it) for it in orphans}
+    removals_by_name = {
+        it.name: VariantRemoval(
+            namespace=inputs.resolved_policy.namespace,
+            policy=inputs.resolved_policy.name,
+            variant=it.name,
+            stage=it.stage,
+            package_removals=_build_removals(inputs, it),
+            first_due=removal_due_since(it.name, it.status_line, status.removed, facts.now),
+        )
+        for it in orphans
+    }
     removals = PlannedRemovals(
         _evaluate_gate(
             inputs,
             tuple(
-                _build_gate_input(inputs, it, removals_by_name[it.name], reviews) for it in orphans
+                _build_gate_input(inputs, it, removals_by_name[it.name].package_removals, reviews)
+                for it in orphans
             ),
             facts,
         )
@@ -268,31 +279,23 @@ def plan_removals(
     removals = replace(
         removals,
         drafted=tuple(
-            removal
-            for name in removals_by_name
-            for removal in _draft_removals(
-                removals_by_name[name], removals.evaluation.holds.get(name, ()), publish=publish
+            it
+            for removal in removals_by_name.values()
+            for it in _draft_removals(
+                removal.package_removals,
+                removals.evaluation.holds.get(removal.variant, ()),
+                publish=publish,
             )
         ),
     )
     if not publish:
         return removals
-    orphan_by_name = {it.name: it for it in orphans}
     return replace(
         removals,
         due=tuple(
-            VariantRemoval(
-                namespace=inputs.resolved_policy.namespace,
-                policy=inputs.resolved_policy.name,
-                variant=name,
-                stage=orphan_by_name[name].stage,
-                package_removals=removals_by_name[name],
-                first_due=removal_due_since(
-                    name, orphan_by_name[name].status_line, status.removed, facts.now
-                ),
-            )
+            removals_by_name[name]
             for name in removals.evaluation.removable
-            if name in orphan_by_name
+            if name in removals_by_name
         ),
     )
 
