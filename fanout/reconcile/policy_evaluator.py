@@ -347,12 +347,12 @@ class PolicyEvaluator(Value, kw_only=True):
     def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Judge the merges by people by the gates of this pass."""
         variants = decided.rendered.variants
-        merged = find_person_merges(variants, decided.observed.status)
-        if not merged:
+        merges = find_person_merges(variants, decided.observed.status)
+        if not merges:
             return decided
-        facts = facts_before_merges(decided.facts, merged)
+        facts = facts_before_merges(decided.facts, merges)
         decision = self.conditions.decide(facts, decided.observed.inputs.budget)
-        variants = judge_merges(variants, merged, decision)
+        variants = judge_merges(variants, merges, decision)
         rendered = RenderedPolicy(decided.rendered.selected, variants)
         return replace(decided, rendered=rendered, drafted=variants)
 

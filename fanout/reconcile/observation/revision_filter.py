@@ -26,11 +26,11 @@ def find_unusable(
 
     Nothing is left out if no revision would remain: then the message names the newest.
     """
-    taken = _find_taken(facts)
+    revisions_in_use = _find_revisions_in_use(facts)
     unusable: dict[str, InvalidInput] = {}
     for candidate in sorted(set(candidates).intersection(facts.revisions)):
         for revision in reversed(facts.revisions[: facts.revisions.index(candidate) + 1]):
-            problem = find_problem(revision) if revision not in taken else None
+            problem = find_problem(revision) if revision not in revisions_in_use else None
             if not _is_of_package(problem):
                 break
             unusable[revision] = problem
@@ -45,18 +45,18 @@ def _is_of_package(problem: FanoutError | None) -> TypeGuard[InvalidInput]:
     return isinstance(problem, InvalidInput) and problem.reason != Reason.FUNCTION_UNAVAILABLE
 
 
-def _find_taken(facts: PolicyFacts) -> set[str]:
+def _find_revisions_in_use(facts: PolicyFacts) -> set[str]:
     """Return the revisions that are published, drafted, released, pinned or named by a decision."""
-    taken = {rule.pin for rule in facts.stages}
-    taken |= {
+    revisions = {rule.pin for rule in facts.stages}
+    revisions |= {
         decision.revision
         for decision in facts.records.decisions
         if decision.spec.action in (Action.PUBLISH, Action.ROLLBACK)
     }
     for variant in facts.variants:
         states = (variant.published, variant.draft, variant.grant)
-        taken |= {it.revision for it in states if it is not None}
-    return taken
+        revisions |= {it.revision for it in states if it is not None}
+    return revisions
 
 
 def warn_unusable(
