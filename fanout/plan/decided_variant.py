@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.results import CheckAnswer, VariantResult
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value
 
@@ -35,11 +36,7 @@ class DecidedVariant(Value):
 
 
 def plan_step(
-    variant: RenderedVariant,
-    decision: VariantResult,
-    *,
-    publish: bool,
-    policy_suspended: bool = False,
+    variant: RenderedVariant, decision: VariantResult, facts: PolicyFacts, *, publish: bool
 ) -> DecidedVariant:
     """Choose the step of one variant; without `publish`, only its draft is updated.
 
@@ -48,13 +45,21 @@ def plan_step(
     """
     # Suspension stops changes, not the record of a publication that has taken place.
     if decision.state is VariantState.SUSPENDED and (
-        policy_suspended or not variant.observed.shares_draft
+        facts.suspended or not variant.observed.shares_draft
     ):
-        step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
-        release = False
-    else:
-        step, release = _choose_step(variant, decision, publish=publish)
-    return DecidedVariant(variant, step, release, decision.answers, decision)
+        return DecidedVariant(
+            variant,
+            VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP,
+            False,
+            decision.answers,
+            decision,
+        )
+    return DecidedVariant(
+        variant,
+        *_choose_step(variant, decision, publish=publish),
+        decision.answers,
+        decision,
+    )
 
 
 def _choose_step(

@@ -88,9 +88,9 @@ class RenderedVariant(Value):
         return build_disputes(self.merged.conflicts, settled)
 
 
-def without_candidate(observed: ObservedVariant) -> RenderedVariant:
+def without_candidate(variant: ObservedVariant) -> RenderedVariant:
     """Return the variant without a candidate, as in a policy that an error stops."""
-    return RenderedVariant(SelectedVariant(observed))
+    return RenderedVariant(SelectedVariant(variant))
 
 
 def with_wait_hold(variant: RenderedVariant, hold: Hold) -> RenderedVariant:

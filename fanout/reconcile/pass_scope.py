@@ -7,23 +7,19 @@ policy or the records that cause it; the scope is then computed again without th
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import Label
-from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.actions import PlanAction
 from fanout.plan.due_drafts import DraftLimit
-from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.plan.observation.repository_state import RefListing, RefListingRequest
+from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.observation.repository_listing import build_listing_requests
 from fanout.reconcile.ownership.path_ownership import (
-    PathOwnership,
     PathOwnershipIndex,
     PolicyPaths,
     find_former_repositories,
@@ -32,7 +28,7 @@ from fanout.reconcile.ownership.path_ownership import (
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, with_error
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.telemetry.error_isolation import run_isolated, run_without_faulty
-from fanout.values import KeyedValue, Value, replace
+from fanout.values import Value, replace
 
 
 class PassSubject(NamedTuple):
@@ -116,24 +112,6 @@ class PassScope(Value, kw_only=True):
     unusable_repositories: Mapping[str, InvalidInput]
     listing_requests: tuple[RefListingRequest, ...]
     stopped: Sequence[ResolvedPolicy] = ()  # covered policies with an error of their own
-
-
-class PolicyInputs(KeyedValue, kw_only=True):
-    """Inputs of the evaluation of one policy."""
-
-    UNCOMPARED: ClassVar = ("budget",)
-
-    resolved_policy: ResolvedPolicy
-    policy_state: PolicyRecords
-    path_ownership: PathOwnership
-    listings: Mapping[str, RefListing | FanoutError]
-    promotions: Sequence[PromotionPolicy]
-    is_sweep: bool
-    budget: EvaluationBudget | None = None  # of its texts
-    # Of dependencies of a hand-written variant that are not ready.
-    dependency_holds: tuple[Hold, ...] = ()
-    all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
-    removal_doubt: Hold | None = None  # why a missing target may still exist
 
 
 def build_scope(

@@ -77,7 +77,6 @@ from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.pass_scope import PolicyInputs
 from fanout.reconcile.policy_gate_inputs import (
     build_gate_inputs,
     build_rules,
@@ -85,6 +84,7 @@ from fanout.reconcile.policy_gate_inputs import (
     find_own_records,
     merge_history,
 )
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
@@ -107,7 +107,6 @@ from fanout.reconcile.records.rewound_records import (
 from fanout.reconcile.removal.merged_removals import with_merged_removals
 from fanout.reconcile.removal.orphaned_variants import (
     PlannedRemovals,
-    RemovalInputs,
     add_removal_hold,
     find_confirmed_trees,
     find_orphans,
@@ -144,14 +143,20 @@ class PolicyEvaluator(Value, kw_only=True):
         """
         result, plan = self._evaluate_contained(inputs)
         result = replace(result, traces=self._find_due_traces(inputs))
-        repository_states = inputs.path_ownership.states_by_repository if result.traces else {}
-        trace_actions = build_trace_actions(
-            result.traces,
-            inputs.resolved_policy.records_key,
-            {it.key: name for name, it in repository_states.items()},
-            self.setup.install,
-        )
-        return replace(result, trace_actions=trace_actions), plan
+        if result.traces:
+            result = replace(
+                result,
+                trace_actions=build_trace_actions(
+                    result.traces,
+                    inputs.resolved_policy.records_key,
+                    {
+                        it.key: name
+                        for name, it in inputs.path_ownership.states_by_repository.items()
+                    },
+                    self.setup.install,
+                ),
+            )
+        return result, plan
 
     def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         status = RecordedStatus()
@@ -170,20 +175,19 @@ class PolicyEvaluator(Value, kw_only=True):
                 # Checked before any error of the policy is raised: decisions on restored, older
                 # records must never be made, whatever else is wrong.
                 if policy_state.head:
-                    refuse_rewound_branch(inputs.resolved_policy.title, policy_state.rewound)
+                    refuse_rewound_branch(inputs)
                 if inputs.resolved_policy.error is not None:
                     raise inputs.resolved_policy.error
                 revisions = (
                     {}
                     if inputs.resolved_policy.is_being_deleted
-                    else find_revisions(inputs.resolved_policy, inputs.listings, status.revisions)
+                    else find_revisions(inputs.resolved_policy, inputs.listings, status)
                 )
-                present_status = with_merged_removals(
-                    status, inputs.resolved_policy, inputs.path_ownership, self.now
+                result, plan = self._evaluate(
+                    inputs, with_merged_removals(inputs, status, self.now), revisions
                 )
-                result, plan = self._evaluate(inputs, present_status, revisions)
-                if present_status is not status:
-                    plan = replace(plan, recorded=status)
+                # Recording the removals that requests have merged is part of the plan.
+                plan = replace(plan, recorded=status)
                 # A record that an earlier pass found ahead stays so for as long as it exists.
                 names = {it.name for it in records_ahead(records, self.now)} | (
                     policy_state.status.records_ahead & {it.name for it in records}
@@ -206,18 +210,16 @@ class PolicyEvaluator(Value, kw_only=True):
                 )
         except FanoutError:  # the repositories cannot be read either
             variants, orphans = (), ()
-        rules = build_rules(inputs, self.conditions.get_condition)
-        return PolicyResult(
+        result = PolicyResult(
             resolved_policy=inputs.resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
             variants=tuple(map(without_candidate, variants)),
-            rules=rules,
-            decision=stop_policy(rules, (it.spec for it in variants), status, error),
+            rules=build_rules(inputs, self.conditions.get_condition),
             repository_states=inputs.path_ownership.own_states,
             orphans=orphans,
-            error=error,
         )
+        return stop_policy(result, error)
 
     def _evaluate(
         self, inputs: PolicyInputs, status: RecordedStatus, revisions: Mapping[str, str]
@@ -243,18 +245,18 @@ class PolicyEvaluator(Value, kw_only=True):
 
         Raises what stops the policy: records that are missing or older than a repository shows.
         """
-        resolved_policy, policy_state = inputs.resolved_policy, inputs.policy_state
+        resolved_policy = inputs.resolved_policy
         variant_observer = self._build_variant_observer(inputs, status)
         with self.renderer.counters.times.phase("opening"):
             variants = mark_lost_tags(
                 resolved_policy, variant_observer.observe_variants(), inputs.listings
             )
-        with count_other_branches(policy_state.lost_branch):
+        with count_other_branches(inputs.policy_state):
             bootstrap_repositories = self._check_bootstrap(inputs, variants)
-            refuse_missing_records(resolved_policy.title, policy_state, variants)
+            refuse_missing_records(inputs, variants)
             # By observed heads: repositories may show no trace of the lost records.
-            refuse_rewound_branch(resolved_policy.title, policy_state.rewound)
-            refuse_lost_traces(resolved_policy.title, self._find_lost_traces(inputs))
+            refuse_rewound_branch(inputs)
+            refuse_lost_traces(inputs, self._find_lost_traces(inputs))
         gate_records = with_removals(
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )
@@ -267,7 +269,7 @@ class PolicyEvaluator(Value, kw_only=True):
             find_requested_changes(variants, rules),
         )
         evidence = match_evidence(
-            filter(None, (it.spec.commit for it in gate_records.evidence)),
+            frozenset(filter(None, (it.spec.commit for it in gate_records.evidence))),
             variants,
             self.git,
             self.prober.read_checks(resolved_policy, variants, inputs.budget),
@@ -289,12 +291,12 @@ class PolicyEvaluator(Value, kw_only=True):
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates.
         observed, facts, candidates = self._leave_out_unusable(observed)
-        pins = find_rollbacks(facts)
+        selected = SelectedPolicy(observed, (), find_rollbacks(facts), find_suspended(facts))
         variants = self.renderer.choose_candidates(
-            observed, observed.variants, candidates, find_leads(facts), pins
+            observed, observed.variants, candidates, find_leads(facts), selected.pins
         )
         observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
-        return SelectedPolicy(observed, variants, pins, find_suspended(facts))
+        return replace(selected, variants=variants)
 
     def _leave_out_unusable(
         self, observed: ObservedPolicy
@@ -319,15 +321,14 @@ class PolicyEvaluator(Value, kw_only=True):
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
-        variant_memo = selected.observed.variant_memo
-        by_name = variant_memo.find_idle(selected.variants)
+        by_name = selected.observed.variant_memo.find_idle(selected.variants)
         variants = [it for it in selected.variants if it.spec.name not in by_name]
         due = find_due_drafts(variants, selected.suspended, self.draft_limit)
         busy = due.written | due.postponed | selected.suspended
         for variant in self.renderer.render_due(variants, due, selected.observed.inputs.budget):
             by_name[variant.spec.name] = variant
             if variant.spec.name not in busy:
-                variant_memo.store_idle(variant)
+                selected.observed.variant_memo.store_idle(variant)
         return RenderedPolicy(selected, tuple([by_name[it.spec.name] for it in selected.variants]))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
@@ -346,28 +347,31 @@ class PolicyEvaluator(Value, kw_only=True):
     def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Judge the merges by people by the gates of this pass."""
         variants = decided.rendered.variants
-        merged = find_person_merges(variants, decided.observed.status)
-        if not merged:
+        merges = find_person_merges(variants, decided.observed.status)
+        if not merges:
             return decided
-        facts = facts_before_merges(decided.facts, merged)
+        facts = facts_before_merges(decided.facts, merges)
         decision = self.conditions.decide(facts, decided.observed.inputs.budget)
-        variants = judge_merges(variants, merged, decision)
+        variants = judge_merges(variants, merges, decision)
         rendered = RenderedPolicy(decided.rendered.selected, variants)
         return replace(decided, rendered=rendered, drafted=variants)
 
     def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Decide again with holds on variants that must wait, until no other one has to."""
         # Each round holds back at least one variant that would be published, so it ends.
-        request_inputs = RequestHoldInputs(
-            settings=read_request_settings(decided.observed.inputs.promotions),
-            lines=decided.observed.status.requests,
-            now=self.now,
-        )
         while any(it.publish for it in decided.decision.variants.values()) and (
             variants := (
                 hold_back_moves(decided.rendered.variants, decided.decision)
                 or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
-                or hold_back_requests(decided.rendered.variants, decided.decision, request_inputs)
+                or hold_back_requests(
+                    decided.rendered.variants,
+                    decided.decision,
+                    RequestHoldInputs(
+                        settings=read_request_settings(decided.observed.inputs.promotions),
+                        lines=decided.observed.status.requests,
+                        now=self.now,
+                    ),
+                )
             )
         ):
             rendered = RenderedPolicy(decided.rendered.selected, variants)
@@ -391,11 +395,10 @@ class PolicyEvaluator(Value, kw_only=True):
         if any(it.observed.repository_state.forge for it in decided.rendered.variants):
             return decided
         facts = facts_after_pass(decided.facts, decision)
-        candidates = choose_candidates(facts)
-        advanced = {
-            name
-            for name, revision in candidates.items()
-            if name not in decision.stages or decision.stages[name].candidate != revision
+        candidates = {
+            stage: revision
+            for stage, revision in choose_candidates(facts).items()
+            if stage not in decision.stages or decision.stages[stage].candidate != revision
         }
         busy = {
             it.name
@@ -405,24 +408,35 @@ class PolicyEvaluator(Value, kw_only=True):
         variants = [
             it.observed
             for it in decided.rendered.variants
-            if it.spec.stage in advanced and it.spec.name not in busy
+            if it.spec.stage in candidates and it.spec.name not in busy
         ]
         if self.draft_limit is not None:
             number = sum(it.draft_content is not None for it in decided.rendered.variants)
             variants = self.draft_limit.rank(variants)[: max(self.draft_limit.number - number, 0)]
         if not variants:
             return decided
-        due_variants = self.renderer.choose_candidates(
-            decided.observed,
-            variants,
-            candidates,
-            find_leads(facts),
-            decided.rendered.selected.pins,
+        selected = replace(
+            decided.rendered.selected,
+            variants=self.renderer.choose_candidates(
+                decided.observed,
+                variants,
+                candidates,
+                find_leads(facts),
+                decided.rendered.selected.pins,
+            ),
         )
-        due, budget = find_due_drafts(due_variants), decided.observed.inputs.budget
-        by_name = {it.spec.name: it for it in self.renderer.render_due(due_variants, due, budget)}
-        drafted = tuple(by_name.get(it.spec.name, it) for it in decided.rendered.variants)
-        return replace(decided, drafted=drafted)
+        by_name = {
+            it.spec.name: it
+            for it in self.renderer.render_due(
+                selected.variants,
+                find_due_drafts(selected.variants),
+                decided.observed.inputs.budget,
+            )
+        }
+        return replace(
+            decided,
+            drafted=tuple(by_name.get(it.spec.name, it) for it in decided.rendered.variants),
+        )
 
     def _plan_actions(self, decided: DecidedPolicy) -> tuple[PolicyResult, PolicyPlan]:
         """Plan the step of each variant, what is cleaned up, and what is recorded."""
@@ -430,31 +444,14 @@ class PolicyEvaluator(Value, kw_only=True):
         inputs, status = observed.inputs, observed.status
         resolved_policy = inputs.resolved_policy
         steps = [
-            plan_step(
-                it,
-                decision.variants[it.spec.name],
-                publish=self.publish,
-                policy_suspended=facts.suspended,
-            )
+            plan_step(it, decision.variants[it.spec.name], facts, publish=self.publish)
             for it in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
         reviews = self._read_removal_reviews(decided)
         departing_steps = self._find_departing_steps(inputs, steps, facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
-        removals = plan_removals(
-            resolved_policy,
-            status,
-            inputs.path_ownership,
-            orphans,
-            RemovalInputs(
-                facts,
-                active_records(inputs.policy_state.records),
-                reviews,
-                inputs.removal_doubt,
-                is_publishing=self.publish,
-            ),
-        )
+        removals = plan_removals(inputs, status, orphans, facts, reviews, publish=self.publish)
         cleanup = self._plan_cleanup(observed, departing_steps, removals, reviews)
         refused_pushes = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         decision = show_refusals(decision, refused_pushes, steps)
@@ -467,7 +464,7 @@ class PolicyEvaluator(Value, kw_only=True):
             variants=decided.rendered.variants,
             rules=facts.stages,
             facts=facts,
-            decision=add_removal_hold(decision, removals.evaluation),
+            decision=add_removal_hold(decision, removals),
             repository_states=repository_states,
             publishing=frozenset(
                 it.rendered.spec.name
@@ -503,9 +500,10 @@ class PolicyEvaluator(Value, kw_only=True):
         reviews: RemovalReviews,
     ) -> PolicyCleanup:
         """Plan what leaves branches after moves and removals, and the requests that do it."""
-        leftovers = (it for pair in departing_steps for it in drafted_leftovers(*pair))
         return PolicyCleanup(
-            items=tuple(it for pair in departing_steps for it in cleanup_items(*pair)),
+            items=tuple(
+                it for step, permission in departing_steps for it in cleanup_items(step, permission)
+            ),
             removals=removals.due,
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
@@ -513,7 +511,14 @@ class PolicyEvaluator(Value, kw_only=True):
                 plan_removal_drafts(
                     reviews.owner,
                     observed.inputs.path_ownership.states_by_repository,
-                    [*removals.drafted, *leftovers],
+                    [
+                        *removals.drafted,
+                        *(
+                            it
+                            for step, permission in departing_steps
+                            for it in drafted_leftovers(step, permission)
+                        ),
+                    ],
                 )
             ),
         )
@@ -554,13 +559,9 @@ class PolicyEvaluator(Value, kw_only=True):
         """
         if inputs.policy_state.head:
             return frozenset()
-        resolved_policy = inputs.resolved_policy
-        repository_states = inputs.path_ownership.witness_states
         if self.setup.new_records:
-            return find_bootstrap_repositories(
-                resolved_policy, repository_states, variants, self.git, self.setup.install
-            )
-        refuse_lost_policy_state(resolved_policy, repository_states, variants, self.git)
+            return find_bootstrap_repositories(inputs, variants, self.git, self.setup.install)
+        refuse_lost_policy_state(inputs, variants, self.git)
         return frozenset()
 
     def _build_variant_observer(
@@ -580,24 +581,29 @@ class PolicyEvaluator(Value, kw_only=True):
         )
 
     def _build_record_baseline(self, inputs: PolicyInputs) -> RecordBaseline:
-        acceptance = last_acceptance(find_own_records(inputs))
-        accepted_at = acceptance.at if acceptance is not None else None
-        if self.setup.new_records:
-            accepted_at = self.now
         names = {it.name for it in inputs.policy_state.records}
-        return RecordBaseline(names, accepted_at, self.now)
+        if self.setup.new_records:
+            return RecordBaseline(names, self.now, self.now)
+        record = last_acceptance(find_own_records(inputs))
+        return RecordBaseline(names, record.at if record is not None else None, self.now)
 
     def _find_lost_traces(
         self, inputs: PolicyInputs
     ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
-        key = inputs.resolved_policy.records_key
         repository_states = [
-            it for it in inputs.path_ownership.witness_states if trace_path(key) in it.record_traces
+            it
+            for it in inputs.path_ownership.witness_states
+            if trace_path(inputs.resolved_policy.records_key) in it.record_traces
         ]
         if not repository_states:
             return iter(())
         baseline = self._build_record_baseline(inputs)
-        return find_lost_traces(repository_states, key, baseline.record_names, baseline.accepted_at)
+        return find_lost_traces(
+            repository_states,
+            inputs.resolved_policy.records_key,
+            baseline.record_names,
+            baseline.accepted_at,
+        )
 
     def _find_due_traces(self, inputs: PolicyInputs) -> tuple[DueTrace, ...]:
         """Return the traces to write; none of records that are incomplete or were put back."""
@@ -631,7 +637,6 @@ class PolicyEvaluator(Value, kw_only=True):
         ]
         if not steps:
             return []
-        automatic = {it.name for it in facts.stages if it.automatic}
         ready, suspended = find_ready(facts), find_suspended(facts)
         window_hold = closed_window_hold(
             facts.calendars,
@@ -645,7 +650,9 @@ class PolicyEvaluator(Value, kw_only=True):
                 CleanupPermission(
                     is_publishing=self.publish,
                     is_ready=step.rendered.spec.name in ready,
-                    is_automatic=step.rendered.spec.stage in automatic,
+                    is_automatic=any(
+                        it.automatic and it.name == step.rendered.spec.stage for it in facts.stages
+                    ),
                     automation_acts=inputs.is_sweep,
                     window_hold=window_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),

@@ -15,7 +15,7 @@ from fanout.plan.gates.stage_rules import build_hand_written_rule, build_stage_r
 from fanout.plan.gates.variant_facts import GateInputs
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.pass_scope import PolicyInputs
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.variant_dependencies import build_variant_details
 from fanout.values import replace
@@ -37,24 +37,26 @@ def build_gate_inputs(
     `revisions`: commit by allowed revision.
     """
     resolved_policy = inputs.resolved_policy
-    upstream_policy = resolved_policy.upstream_policy
-    history = status.history
-    if upstream_policy is None:
-        # Hand-written variants share their records, each under its own name.
-        own = (pair for pair in history.items() if pair[0][0] == resolved_policy.name)
-        history = {(HAND_WRITTEN, revision): it for (_, revision), it in own}
     facts = PolicyFacts(
         name=resolved_policy.name,
         stages=rules,
         variants=(),
         revisions=tuple(revisions),
         records=gate_records,
-        history=history,
+        # Hand-written variants share their records, each under its own name.
+        history={
+            (HAND_WRITTEN, revision): it
+            for (stage, revision), it in status.history.items()
+            if stage == resolved_policy.name
+        }
+        if resolved_policy.upstream_policy is None
+        else status.history,
         now=now,
-        suspended=upstream_policy is not None and upstream_policy.spec.suspend,
+        suspended=resolved_policy.upstream_policy is not None
+        and resolved_policy.upstream_policy.spec.suspend,
         sweep=inputs.is_sweep,
-        serialize=upstream_policy is not None
-        and upstream_policy.spec.in_flight is InFlight.SERIALIZE,
+        serialize=resolved_policy.upstream_policy is not None
+        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE,
         calendars=build_calendars(inputs.promotions),
         finishing_calendars=finishing_calendars(inputs.promotions),
         has_unreadable_calendar=not inputs.all_promotions_read,
@@ -107,10 +109,14 @@ def merge_history(
     """
     if resolved_policy.upstream_policy is not None:
         return decision.history
-    others = {
-        key: history for key, history in status.history.items() if key[0] != resolved_policy.name
-    }
-    return others | {
-        (resolved_policy.name, revision): history
-        for (_, revision), history in decision.history.items()
+    return {
+        **{
+            (stage, revision): it
+            for (stage, revision), it in status.history.items()
+            if stage != resolved_policy.name
+        },
+        **{
+            (resolved_policy.name, revision): it
+            for (stage, revision), it in decision.history.items()
+        },
     }

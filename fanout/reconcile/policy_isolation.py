@@ -6,14 +6,13 @@ policy is stopped, nothing of it is pushed. Its drafts and publications stay, an
 visible in reports.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from fanout.api.gate_vocabulary import StageState, VariantState, Verdict
 from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan, join_plans
@@ -21,30 +20,32 @@ from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
-from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import run_without_faulty
 from fanout.values import replace
 
 
-def stop_policy(
-    rules: Sequence[StageRule],
-    specs: Iterable[VariantSpec],
-    status: RecordedStatus,
-    error: FanoutError,
-) -> PolicyEvaluation:
-    """Return the decision that holds all variants for the error.
+def stop_policy(result: PolicyResult, error: FanoutError) -> PolicyResult:
+    """Return the result with the error, and the decision that holds all variants for it.
 
     Verdicts are those on record.
     """
     hold = Hold(str(error.reason), str(error))
     variants = {
-        spec.name: VariantResult(
-            name=spec.name, stage=spec.stage, state=VariantState.HELD, holds=(hold,)
+        variant.spec.name: VariantResult(
+            name=variant.spec.name,
+            stage=variant.spec.stage,
+            state=VariantState.HELD,
+            holds=(hold,),
         )
-        for spec in specs
+        for variant in result.variants
     }
-    stages = {rule.name: _stop_stage(rule.name, variants, status, hold) for rule in rules}
-    return PolicyEvaluation(stages, variants, status.history, holds=(hold,))
+    decision = PolicyEvaluation(
+        {it.name: _stop_stage(it.name, variants, result.status, hold) for it in result.rules},
+        variants,
+        result.status.history,
+        holds=(hold,),
+    )
+    return replace(result, error=error, decision=decision)
 
 
 def _stop_stage(
@@ -116,19 +117,12 @@ def with_policy_errors(pass_plan: PassPlan, policy_errors: PolicyErrors) -> Pass
     return replace(pass_plan, policies=tuple(policies), snapshot=None)
 
 
-def _stop_result(policy_result: PolicyResult, policy_errors: PolicyErrors) -> PolicyResult:
-    error = policy_errors.get(policy_result.resolved_policy.subject)
+def _stop_result(result: PolicyResult, policy_errors: PolicyErrors) -> PolicyResult:
+    error = policy_errors.get(result.resolved_policy.subject)
     if error is None:
-        return policy_result
+        return result
     return replace(
-        policy_result,
-        error=error,
-        decision=stop_policy(
-            policy_result.rules,
-            (variant.spec for variant in policy_result.variants),
-            policy_result.status,
-            error,
-        ),
+        stop_policy(result, error),
         publishing=frozenset(),
         remaining_leftovers={},
         removals=RemovalEvaluation(),

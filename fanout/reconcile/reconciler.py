@@ -37,9 +37,10 @@ from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
-from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, PolicyInputs, build_scope
+from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
@@ -564,7 +565,7 @@ def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInpu
         if policy.key not in errors:
             continue
         try:
-            with count_other_branches(scope.policy_states[policy.records_key].lost_branch):
+            with count_other_branches(scope.policy_states[policy.records_key]):
                 raise errors[policy.key]
         except InvalidInput as error:
             stopped[policy.key] = with_error(policy, error)

@@ -7,6 +7,7 @@ from reconcile.builders import COMMITS, UPSTREAM_URL, resolved, tags
 from fanout.api.gate_vocabulary import Action
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.revision import parse_tag, select_releases
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.observation.revision_filter import find_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 
@@ -25,19 +26,21 @@ RULES = [
 )
 def test_a_rule_allows_revisions_oldest_first(rule, listed, allowed):
     listings = {UPSTREAM_URL: tags(*listed.split())}
-    assert list(find_revisions(resolved(revision=rule), listings, {})) == allowed.split()
+    assert (
+        list(find_revisions(resolved(revision=rule), listings, RecordedStatus())) == allowed.split()
+    )
 
 
 def test_tags_of_other_packages_do_not_count():
     listings = {UPSTREAM_URL: tags("v2", package="logging")}
     with pytest.raises(InvalidInput, match="monitoring/v<N>") as caught:
-        find_revisions(resolved(), listings, {})
+        find_revisions(resolved(), listings, RecordedStatus())
     assert caught.value.reason == "NoRevision"
 
 
 def test_a_tag_that_moved_since_it_was_used_is_refused():
     listings = {UPSTREAM_URL: tags("v1", v2="e" * 40)}
-    recorded = {"v1": COMMITS["v1"], "v2": COMMITS["v2"]}
+    recorded = RecordedStatus(revisions={"v1": COMMITS["v1"], "v2": COMMITS["v2"]})
     with pytest.raises(InvalidInput, match="monitoring/v2") as caught:
         find_revisions(resolved(), listings, recorded)
     assert caught.value.reason == "TagMoved"
@@ -46,12 +49,13 @@ def test_a_tag_that_moved_since_it_was_used_is_refused():
 def test_a_moved_tag_that_the_rule_does_not_allow_is_no_error():
     listings = {UPSTREAM_URL: tags("v1", v2="e" * 40)}
     policy = resolved(revision={"semver": "<2"})
-    assert find_revisions(policy, listings, {"v2": COMMITS["v2"]}) == {"v1": COMMITS["v1"]}
+    recorded = RecordedStatus(revisions={"v2": COMMITS["v2"]})
+    assert find_revisions(policy, listings, recorded) == {"v1": COMMITS["v1"]}
 
 
 def test_a_listing_that_failed_is_raised():
     with pytest.raises(Unavailable, match="no answer"):
-        find_revisions(resolved(), {UPSTREAM_URL: Unavailable("no answer")}, {})
+        find_revisions(resolved(), {UPSTREAM_URL: Unavailable("no answer")}, RecordedStatus())
 
 
 def test_a_version_of_thousands_of_digits_is_none():

@@ -67,7 +67,9 @@ def resolve_commit(
             f"commit {commit} is on no branch of {place}; repositories: {searched}",
             "use the checked commit of the branch",
         )
-    evidence = match_evidence([commit], [it.observed for it in variants], git, {}).values()
+    evidence = match_evidence(
+        frozenset({commit}), [it.observed for it in variants], git, {}
+    ).values()
     if any(it.drafted_commits if drafted else it.published_commits for it in evidence):
         return commit
     problem = f"commit {commit} has no package of {place} as"

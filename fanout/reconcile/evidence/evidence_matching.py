@@ -1,6 +1,6 @@
 """Matching of evidence at commits to published and drafted packages."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fanout.errors import FanoutError
@@ -23,7 +23,7 @@ class _PackageLocation(NamedTuple):
 
 
 def match_evidence(
-    commits: Iterable[str],
+    commits: frozenset[str],
     variants: Sequence[ObservedVariant],
     git: GitStore,
     readings: Mapping[str, Sequence[CheckReading]],
@@ -35,41 +35,36 @@ def match_evidence(
     and rebase lose no evidence (design §5). Commits reported by machines are matched with
     their own variant only, and `readings` (by variant) are part of the result.
     """
-    evidence_commits = frozenset(commits)
-    claimed_commits = {
-        name: {reading.observed_revision for reading in variant_readings}
-        for name, variant_readings in readings.items()
-    }
-    evidence_by_variant = {
-        name: ObservedEvidence(readings=tuple(variant_readings))
-        for name, variant_readings in readings.items()
-    }
-    if not evidence_commits and not claimed_commits:
-        return evidence_by_variant
-    for repository_state, locations in _group_by_repository(variants):
-        claimed_here = {
-            commit
-            for location in locations
-            for commit in claimed_commits.get(location.variant, ())
-            if len(commit) == _COMMIT_ID_LENGTH
+    evidence = {name: ObservedEvidence(readings=tuple(readings[name])) for name in readings}
+    if not commits and not readings:
+        return evidence
+    claims = {
+        name: {
+            it.observed_revision
+            for it in readings[name]
+            if len(it.observed_revision) == _COMMIT_ID_LENGTH
         }
-        if not evidence_commits and not claimed_here:
+        for name in readings
+    }
+    for repository_state, locations in _group_by_repository(variants):
+        if not commits and not any(claims.get(it.variant) for it in locations):
             continue
         with git.reader(repository_state.remote) as reader:
-            for commit in sorted(evidence_commits | claimed_here):
-                relevant_locations = [
-                    it
-                    for it in locations
-                    if commit in evidence_commits or commit in claimed_commits.get(it.variant, ())
-                ]
+            for commit in sorted(commits.union(*(claims.get(it.variant, ()) for it in locations))):
                 for location in _match_locations(
-                    commit, relevant_locations, repository_state.head, reader
+                    commit,
+                    [
+                        it
+                        for it in locations
+                        if commit in commits or commit in claims.get(it.variant, ())
+                    ],
+                    repository_state.head,
+                    reader,
                 ):
-                    evidence = evidence_by_variant.get(location.variant, NO_EVIDENCE)
-                    evidence_by_variant[location.variant] = evidence.with_commit(
-                        commit, drafted=location.drafted
-                    )
-    return evidence_by_variant
+                    evidence[location.variant] = evidence.get(
+                        location.variant, NO_EVIDENCE
+                    ).with_commit(commit, drafted=location.drafted)
+    return evidence
 
 
 def _match_locations(

@@ -236,7 +236,7 @@ def find_undeclared_variant(
     if name not in status.variants:
         return None
     policy_state.check_readable()
-    orphan = locate_orphan(name, status.variants[name], {})
+    orphan = locate_orphan(name, status.variants[name], {}, {})
     return PolicyResult(
         resolved_policy=resolved_policy, policy_state=policy_state, status=status, orphans=(orphan,)
     )

@@ -19,7 +19,7 @@ from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.pass_scope import PolicyInputs
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.values import Value, replace
 

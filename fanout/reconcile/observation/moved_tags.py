@@ -94,13 +94,11 @@ def mark_lost_tags(
         return variants
     tags = list_tags(listing.refs)
     path = get_upstream_path(resolved_policy)
-    published_commits = {
-        it.published.revision: it.published.commit for it in variants if it.published
-    }
+    revisions = {it.published.revision: it.published.commit for it in variants if it.published}
     lost_tags = {
-        name: f"{path}/{name}".lstrip("/")
-        for name, commit in published_commits.items()
-        if name != commit and not select_tag(tags, path, name)
+        revision: f"{path}/{revision}".lstrip("/")
+        for revision, commit in revisions.items()
+        if revision != commit and not select_tag(tags, path, revision)
     }
     if not lost_tags:
         return variants

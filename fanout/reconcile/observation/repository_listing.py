@@ -46,8 +46,10 @@ def get_draft_per(resolved_policy: ResolvedPolicy) -> DraftPer:
 
 def orphans_packages(resolved_policy: ResolvedPolicy) -> bool:
     """Return True if a package stays on the branch when its variant is removed."""
-    declaration = resolved_policy.declaration
-    return declaration is not None and declaration.spec.deletion_policy is DeletionPolicy.ORPHAN
+    return (
+        resolved_policy.declaration is not None
+        and resolved_policy.declaration.spec.deletion_policy is DeletionPolicy.ORPHAN
+    )
 
 
 def build_listing_requests(

@@ -26,12 +26,11 @@ def find_unusable(
 
     Nothing is left out if no revision would remain: then the message names the newest.
     """
-    taken = _find_taken(facts)
+    revisions_in_use = _find_revisions_in_use(facts)
     unusable: dict[str, InvalidInput] = {}
     for candidate in sorted(set(candidates).intersection(facts.revisions)):
-        position = facts.revisions.index(candidate)
-        for revision in reversed(facts.revisions[: position + 1]):
-            problem = find_problem(revision) if revision not in taken else None
+        for revision in reversed(facts.revisions[: facts.revisions.index(candidate) + 1]):
+            problem = find_problem(revision) if revision not in revisions_in_use else None
             if not _is_of_package(problem):
                 break
             unusable[revision] = problem
@@ -46,27 +45,29 @@ def _is_of_package(problem: FanoutError | None) -> TypeGuard[InvalidInput]:
     return isinstance(problem, InvalidInput) and problem.reason != Reason.FUNCTION_UNAVAILABLE
 
 
-def _find_taken(facts: PolicyFacts) -> set[str]:
+def _find_revisions_in_use(facts: PolicyFacts) -> set[str]:
     """Return the revisions that are published, drafted, released, pinned or named by a decision."""
-    taken = {rule.pin for rule in facts.stages}
-    taken |= {
+    revisions = {rule.pin for rule in facts.stages}
+    revisions |= {
         decision.revision
         for decision in facts.records.decisions
         if decision.spec.action in (Action.PUBLISH, Action.ROLLBACK)
     }
     for variant in facts.variants:
         states = (variant.published, variant.draft, variant.grant)
-        taken |= {it.revision for it in states if it is not None}
-    return taken
+        revisions |= {it.revision for it in states if it is not None}
+    return revisions
 
 
-def warn_unusable(policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]) -> dict[str, str]:
+def warn_unusable(
+    resolved_policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]
+) -> dict[str, str]:
     """Return a warning for each tag that is left out, by revision."""
-    if policy.upstream is None:
+    if resolved_policy.upstream is None:
         return {}
-    path, repository = get_upstream_path(policy), policy.upstream.metadata.name
+    path = get_upstream_path(resolved_policy)
     return {
-        revision: f"tag {f'{path}/{revision}'.lstrip('/')} of {repository} cannot be used and is"
-        f" left out: {problem}"
+        revision: f"tag {f'{path}/{revision}'.lstrip('/')} of"
+        f" {resolved_policy.upstream.metadata.name} cannot be used and is left out: {problem}"
         for revision, problem in unusable.items()
     }

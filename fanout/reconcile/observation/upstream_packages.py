@@ -14,6 +14,7 @@ from fanout.package.revision import (
     select_tag,
 )
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.ports import GitStore
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
@@ -37,13 +38,12 @@ def get_upstream_path(resolved_policy: ResolvedPolicy) -> str:
 def find_revisions(
     resolved_policy: ResolvedPolicy,
     listings: Mapping[str, RefListing | FanoutError],
-    pinned_commits: Mapping[str, str],
+    status: RecordedStatus,
 ) -> dict[str, str]:
     """Return the commit of every revision that the rule allows, oldest first.
 
-    `pinned_commits`: commits under which revisions were used before, by revision. Raises
-    the error of the listing, and InvalidInput if nothing fits the rule or a tag was moved
-    (design §1).
+    The status has the commits under which revisions were used before. Raises the error of the
+    listing, and InvalidInput if nothing fits the rule or a tag was moved (design §1).
     """
     assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
     listing = listings[build_remote(resolved_policy.upstream).key]
@@ -55,40 +55,40 @@ def find_revisions(
     path = get_upstream_path(resolved_policy)
     tags = list_tags(listing.refs)
     if rule.tag:
-        fitting = select_tag(tags, path, rule.tag)
+        revisions = dict(select_tag(tags, path, rule.tag))
     elif rule.semver:
-        fitting = select_allowed(tags, path, parse_range(rule.semver))
+        revisions = dict(select_allowed(tags, path, parse_range(rule.semver)))
     else:
-        fitting = select_releases(tags, path)
-    commit_by_revision = dict(fitting)
-    url = resolved_policy.upstream.spec.url
-    if not commit_by_revision and rule.tag:
+        revisions = dict(select_releases(tags, path))
+    if not revisions and rule.tag:
         raise InvalidInput(
-            f"repository {url} has no tag {path}/{rule.tag}",
+            f"repository {resolved_policy.upstream.spec.url} has no tag {path}/{rule.tag}",
             reason="TagMissing",
             remedy="push the tag, or name an existing one",
             where=_locate_field(resolved_policy, "revision.tag"),
         )
-    if not commit_by_revision:
-        allowed = (
-            f"the range {rule.semver}" if rule.semver else "`latest`, which excludes prereleases"
-        )
+    if not revisions:
         raise InvalidInput(
-            f"no tag {path}/v<N> of repository {url} matches {allowed}",
+            f"no tag {path}/v<N> of repository {resolved_policy.upstream.spec.url} matches "
+            + (
+                f"the range {rule.semver}"
+                if rule.semver
+                else "`latest`, which excludes prereleases"
+            ),
             reason="NoRevision",
             remedy="release a revision, or widen the range",
             where=_locate_field(resolved_policy, "revision"),
         )
-    for name, commit in commit_by_revision.items():
-        if pinned_commits.get(name, commit) != commit:
+    for revision, commit in revisions.items():
+        if status.revisions.get(revision, commit) != commit:
             raise InvalidInput(
-                f"tag {path}/{name} pointed to {pinned_commits[name]} when it was used, and now"
-                f" points to {commit}",
+                f"tag {path}/{revision} pointed to {status.revisions[revision]} when it was used,"
+                f" and now points to {commit}",
                 reason="TagMoved",
                 remedy="restore the tag, and release the change under a new one",
                 where=_locate_field(resolved_policy, "revision"),
             )
-    return commit_by_revision
+    return revisions
 
 
 def list_tags(refs: Mapping[str, str]) -> dict[str, str]:

@@ -12,10 +12,11 @@ from fanout.api.git_repository import Repository
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListing, RepositoryState, url_of_remote
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_records import LostBranch
+from fanout.plan.records.policy_records import PolicyRecords
 from fanout.ports import GitStore
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.ref_names import record_traces_ref, vendor_ref
 
@@ -63,7 +64,7 @@ def find_lost_policies(
 
 
 @contextmanager
-def count_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
+def count_other_branches(policy_state: PolicyRecords) -> Iterator[None]:
     """Add to an error of missing records that other branches may have them, under another name.
 
     The remedy is to rename one back, and none that gives up what is on it.
@@ -71,32 +72,28 @@ def count_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
+        lost_branch = policy_state.lost_branch
         if lost_branch is None:
             raise
-        branch, repository, others = lost_branch.branch, lost_branch.repository, lost_branch.others
-        names = "1 with another name" if others == 1 else f"{others} with other names"
         raise InvalidInput(
-            f"{error.problem}; {repository} has no branch {branch}, but {names}",
+            f"{error.problem}; {lost_branch.repository} has no branch {lost_branch.branch}, but"
+            f" {lost_branch.others} with "
+            + ("another name" if lost_branch.others == 1 else "other names"),
             reason=error.reason,
             remedy=(
-                f"run `git ls-remote {repository}`; if a branch there has the records, rename it"
-                f" back to {branch}; else name the correct records repository with --records, or"
-                " restore it from a backup"
+                f"run `git ls-remote {lost_branch.repository}`; if a branch there has the records,"
+                f" rename it back to {lost_branch.branch}; else name the correct records"
+                " repository with --records, or restore it from a backup"
             ),
             where=error.where,
         ) from error
 
 
 def refuse_lost_policy_state(
-    resolved_policy: ResolvedPolicy,
-    repository_states: Sequence[RepositoryState],
-    variants: Sequence[ObservedVariant],
-    git: GitStore,
+    inputs: PolicyInputs, variants: Sequence[ObservedVariant], git: GitStore
 ) -> None:
     """Raise InvalidInput if a policy without records has written something downstream."""
-    for repository_state, artifact in _find_activity(
-        resolved_policy, repository_states, variants, git
-    ):
+    for repository_state, artifact in _find_activity(inputs, variants, git):
         raise InvalidInput(
             f"the policy has no records, but {repository_state.remote.url} has {artifact}",
             reason="RecordsLost",
@@ -105,46 +102,36 @@ def refuse_lost_policy_state(
 
 
 def find_bootstrap_repositories(
-    resolved_policy: ResolvedPolicy,
-    repository_states: Sequence[RepositoryState],
-    variants: Sequence[ObservedVariant],
-    git: GitStore,
-    install: str,
+    inputs: PolicyInputs, variants: Sequence[ObservedVariant], git: GitStore, install: str
 ) -> frozenset[str]:
     """Return repositories with earlier activity of a policy whose records start empty.
 
     They are recorded: a bootstrap that wrote nothing because everything is held would be
     refused as lost records by the next pass.
     """
-    own_keys = {
-        repository_state.identity
-        for repository_state, _ in _find_activity(resolved_policy, repository_states, variants, git)
-    }
     return frozenset(
-        own_keys
-        | {
-            it.identity
-            for it in repository_states
-            if {vendor_ref(install), record_traces_ref(install)} & it.refs.keys()
-        }
-    )
+        repository_state.identity
+        for repository_state, artifact in _find_activity(inputs, variants, git)
+    ) | {
+        it.identity
+        for it in inputs.path_ownership.witness_states
+        if {vendor_ref(install), record_traces_ref(install)} & it.refs.keys()
+    }
 
 
 def _find_activity(
-    resolved_policy: ResolvedPolicy,
-    repository_states: Sequence[RepositoryState],
-    variants: Sequence[ObservedVariant],
-    git: GitStore,
+    inputs: PolicyInputs, variants: Sequence[ObservedVariant], git: GitStore
 ) -> Iterator[tuple[RepositoryState, str]]:
     """Yield repositories that show activity of the policy, with the artifact."""
-    owner = trailer_owner(resolved_policy)
+    owner = trailer_owner(inputs.resolved_policy)
     own_variants = {variant.spec.name for variant in variants}
     # Sorted, so that repeated passes name the same repository in their error.
-    for repository_state in sorted(repository_states, key=lambda it: it.key):
+    for repository_state in sorted(inputs.path_ownership.witness_states, key=lambda it: it.key):
         for draft in repository_state.drafts.values():
             trailers = draft.trailers
             if trailers.policy == owner and (
-                resolved_policy.upstream_policy is not None or trailers.variant in own_variants
+                inputs.resolved_policy.upstream_policy is not None
+                or trailers.variant in own_variants
             ):
                 yield repository_state, f"its draft {draft.ref.removeprefix('refs/heads/')}"
     trailer = f"{Trailer.POLICY.value}: {owner}"

@@ -14,9 +14,10 @@ from fanout.errors import InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
+from fanout.plan.records.policy_records import RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.reconcile.observation.mirror_access import OpenReader
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.values import Value, replace
 
@@ -97,49 +98,56 @@ def mark_missing_records(
     return replace(variant, rewound_records=_describe_unrecorded(variant, published))
 
 
-def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
+def refuse_rewound_branch(inputs: PolicyInputs) -> None:
     """Raise InvalidInput if the records branch does not descend from its last seen commit."""
-    if rewound is None:
+    policy_state = inputs.policy_state
+    if policy_state.rewound is None:
         return
-    lines, missing = describe_missing_records(rewound), ""
-    if lines:
-        more = f" and {len(lines) - _MAX_LISTED} more" if len(lines) > _MAX_LISTED else ""
-        missing = f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
-    elif rewound.records is not None:
-        missing = "; no record is missing, only status"
+    problem = (
+        f"{policy_state.rewound.branch} was reset: it does not contain commit"
+        f" {policy_state.rewound.last_seen[:12]}, its last known head"
+    )
+    sentences = describe_missing_records(policy_state.rewound)
+    if sentences:
+        problem += f"; missing: {'; '.join(sentences[:_MAX_LISTED])}"
+        if len(sentences) > _MAX_LISTED:
+            problem += f" and {len(sentences) - _MAX_LISTED} more"
+    elif policy_state.rewound.records is not None:
+        problem += "; no record is missing, only status"
     raise InvalidInput(
-        f"{rewound.branch} was reset: it does not contain commit {rewound.last_seen[:12]}, its"
-        f" last known head{missing}",
+        problem,
         reason="RecordsRewound",
-        remedy=format_reset_remedy("restore the branch", title),
+        remedy=format_reset_remedy("restore the branch", inputs.resolved_policy.title),
     )
 
 
-def refuse_missing_records(
-    title: str, policy_state: PolicyRecords, variants: tuple[ObservedVariant, ...]
-) -> None:
+def refuse_missing_records(inputs: PolicyInputs, variants: tuple[ObservedVariant, ...]) -> None:
     """Raise InvalidInput if a publication shows that records are missing."""
     sentences = [variant.rewound_records for variant in variants if variant.rewound_records]
-    if sentences:
-        more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
-        raise InvalidInput(
-            f"{sentences[0]}{more}: the records were reset to an older state (commit"
-            f" {policy_state.head[:12]})",
-            reason="RecordsRewound",
-            remedy=format_reset_remedy("restore the newer records", title),
-        )
+    if not sentences:
+        return
+    problem = sentences[0]
+    if len(sentences) > 1:
+        problem += f" (and {len(sentences) - 1} more)"
+    raise InvalidInput(
+        f"{problem}: the records were reset to an older state (commit"
+        f" {inputs.policy_state.head[:12]})",
+        reason="RecordsRewound",
+        remedy=format_reset_remedy("restore the newer records", inputs.resolved_policy.title),
+    )
 
 
 def refuse_lost_traces(
-    title: str, lost_traces: Iterable[tuple[RepositoryState, RecordTrace]]
+    inputs: PolicyInputs, lost_traces: Iterable[tuple[RepositoryState, RecordTrace]]
 ) -> None:
     """Raise InvalidInput if a repository names a record that is not on record."""
-    for state, trace in lost_traces:
+    for repository_state, trace in lost_traces:
         raise InvalidInput(
-            f"record {trace.record} stopped something and is named in {state.remote.url}, but it"
-            " is not on record: the records were reset to an older state",
+            f"record {trace.record} stopped something and is named in"
+            f" {repository_state.remote.url}, but it is not on record: the records were reset to"
+            " an older state",
             reason="RecordsRewound",
-            remedy=format_reset_remedy("restore the newer records", title),
+            remedy=format_reset_remedy("restore the newer records", inputs.resolved_policy.title),
         )
 
 

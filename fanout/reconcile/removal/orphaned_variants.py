@@ -35,7 +35,7 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval
 from fanout.plan.removal.removal_plan import (
@@ -46,7 +46,8 @@ from fanout.plan.removal.removal_plan import (
 )
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import orphans_packages
-from fanout.reconcile.ownership.path_ownership import PathOwnership, may_remove, trailer_owner
+from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
@@ -128,28 +129,17 @@ class OrphanLocations(Value):
     locations: tuple[VariantLocation, ...]
 
 
-class RemovalInputs(Value):
-    """Inputs of the removal decision beside locations."""
-
-    facts: PolicyFacts
-    records: Sequence[RecordEntry]  # without withdrawn ones
-    reviews: RemovalReviews
-    removal_doubt: Hold | None = None  # why a missing target may still exist
-    is_publishing: bool = True  # False: the pass only updates drafts
-
-
 def find_orphans(
     resolved_policy: ResolvedPolicy,
     status: RecordedStatus,
     repository_states: Iterable[RepositoryState],
 ) -> tuple[OrphanLocations, ...]:
     """Return variants on record or drafted that none of the policy's targets yields."""
-    is_hand_written = resolved_policy.upstream_policy is None
     if not resolved_policy.is_complete or (
-        is_hand_written and not resolved_policy.is_being_deleted
+        resolved_policy.upstream_policy is None and not resolved_policy.is_being_deleted
     ):
         return ()
-    declared_names = {variant.name for variant in resolved_policy.variants}
+    names = {variant.name for variant in resolved_policy.variants}
     stages_by_variant: dict[str, dict[PackagePlace, str]] = {}
     for name, place, stage in find_drafts(
         trailer_owner(resolved_policy),
@@ -157,7 +147,7 @@ def find_orphans(
         # With `deletionPolicy: Orphan` a draft with a person's commits stays with them.
         includes_edited=not orphans_packages(resolved_policy),
     ):
-        if name not in declared_names:
+        if name not in names:
             stages_by_variant.setdefault(name, {}).setdefault(place, stage)
     # The name of a variant ends with a digest of its target. So a failing target protects its
     # variant even though the failure left no name for it.
@@ -165,23 +155,11 @@ def find_orphans(
         variant_digest(resolved_policy.namespace, resolved_policy.name, it.target)
         for it in resolved_policy.failures
     }
-    names = (status.variants.keys() - declared_names) | stages_by_variant.keys()
-    orphans = (
-        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}))
-        for name in sorted(names)
-        if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
-    )
     branches = _find_removal_branches(resolved_policy, repository_states)
-    if not branches:
-        return tuple(orphans)
     return tuple(
-        replace(
-            orphan,
-            locations=tuple(
-                replace(it, removal_branch=branches.get(it.place, "")) for it in orphan.locations
-            ),
-        )
-        for orphan in orphans
+        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}), branches)
+        for name in sorted((status.variants.keys() - names) | stages_by_variant.keys())
+        if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
 
 
@@ -199,11 +177,15 @@ def _find_removal_branches(
 
 
 def locate_orphan(
-    name: str, status_line: VariantLine | None, stage_by_place: Mapping[PackagePlace, str]
+    name: str,
+    status_line: VariantLine | None,
+    stage_by_place: Mapping[PackagePlace, str],
+    branches: Mapping[PackagePlace, str],
 ) -> OrphanLocations:
     """Return the variant with its locations.
 
-    `stage_by_place` has the stage of each of its drafts.
+    `stage_by_place` has the stage of each of its drafts, `branches` the branch of each pull request
+    that removes a package.
     """
     location_by_place: dict[PackagePlace, VariantLocation] = {}
     if status_line is not None:
@@ -219,7 +201,13 @@ def locate_orphan(
     stage = status_line.stage if status_line is not None else ""
     draft_stages = (draft_stage for draft_stage in stage_by_place.values() if draft_stage)
     return OrphanLocations(
-        name, stage or next(draft_stages, ""), status_line, tuple(location_by_place.values())
+        name,
+        stage or next(draft_stages, ""),
+        status_line,
+        tuple(
+            replace(it, removal_branch=branches.get(it.place, ""))
+            for it in location_by_place.values()
+        ),
     )
 
 
@@ -253,63 +241,70 @@ class PlannedRemovals(Value):
 
 
 def plan_removals(
-    resolved_policy: ResolvedPolicy,
+    inputs: PolicyInputs,
     status: RecordedStatus,
-    path_ownership: PathOwnership,
     orphans: Sequence[OrphanLocations],
-    removal_inputs: RemovalInputs,
+    facts: PolicyFacts,
+    reviews: RemovalReviews,
+    *,
+    publish: bool,
 ) -> PlannedRemovals:
-    """Return the removal decision about the orphans, and the removals of this pass."""
+    """Return the removal decision about the orphans, and the removals of this pass.
+
+    Without `publish` the pass only updates drafts.
+    """
     if not orphans:
         return PlannedRemovals()
     removals_by_name = {
-        it.name: _build_removals(resolved_policy, path_ownership, it) for it in orphans
-    }
-    gate_inputs = tuple(
-        _build_gate_input(
-            resolved_policy,
-            it,
-            removals_by_name[it.name],
-            path_ownership,
-            removal_inputs.reviews,
+        it.name: VariantRemoval(
+            namespace=inputs.resolved_policy.namespace,
+            policy=inputs.resolved_policy.name,
+            variant=it.name,
+            stage=it.stage,
+            package_removals=_build_removals(inputs, it),
+            first_due=removal_due_since(it.name, it.status_line, status.removed, facts.now),
         )
         for it in orphans
-    )
-    removal_decision = _evaluate_gate(resolved_policy, gate_inputs, removal_inputs)
-    is_publishing = removal_inputs.is_publishing
-    drafted = tuple(
-        removal
-        for name, steps in removals_by_name.items()
-        for removal in _draft_removals(
-            steps, removal_decision.holds.get(name, ()), is_publishing=is_publishing
-        )
-    )
-    if not is_publishing:
-        return PlannedRemovals(removal_decision, drafted=drafted)
-    orphan_by_name = {it.name: it for it in orphans}
-    removals = tuple(
-        VariantRemoval(
-            namespace=resolved_policy.namespace,
-            policy=resolved_policy.name,
-            variant=name,
-            stage=orphan_by_name[name].stage,
-            package_removals=removals_by_name[name],
-            first_due=removal_due_since(
-                name, orphan_by_name[name].status_line, status.removed, removal_inputs.facts.now
+    }
+    removals = PlannedRemovals(
+        _evaluate_gate(
+            inputs,
+            tuple(
+                _build_gate_input(inputs, it, removals_by_name[it.name].package_removals, reviews)
+                for it in orphans
             ),
+            facts,
         )
-        for name in removal_decision.removable
-        if name in orphan_by_name
     )
-    return PlannedRemovals(removal_decision, removals, drafted)
+    removals = replace(
+        removals,
+        drafted=tuple(
+            it
+            for removal in removals_by_name.values()
+            for it in _draft_removals(
+                removal.package_removals,
+                removals.evaluation.holds.get(removal.variant, ()),
+                publish=publish,
+            )
+        ),
+    )
+    if not publish:
+        return removals
+    return replace(
+        removals,
+        due=tuple(
+            removals_by_name[name]
+            for name in removals.evaluation.removable
+            if name in removals_by_name
+        ),
+    )
 
 
 def _evaluate_gate(
-    resolved_policy: ResolvedPolicy,
-    orphaned: tuple[OrphanedVariant, ...],
-    removal_inputs: RemovalInputs,
+    inputs: PolicyInputs, orphaned: tuple[OrphanedVariant, ...], facts: PolicyFacts
 ) -> RemovalEvaluation:
-    facts, policy = removal_inputs.facts, resolved_policy.upstream_policy
+    resolved_policy = inputs.resolved_policy
+    policy = resolved_policy.upstream_policy
     limit: Amount = Fraction(1)  # deleted by its name, so nobody has to ask
     if policy is not None:
         limit = REMOVAL_LIMIT if policy.spec.removal_limit is None else policy.spec.removal_limit
@@ -325,13 +320,13 @@ def _evaluate_gate(
             orphaned=orphaned,
             now=facts.now,
             limit=limit,
-            confirmations=read_confirmations(removal_inputs.records),
+            confirmations=read_confirmations(active_records(inputs.policy_state.records)),
             decisions=facts.records.decisions,
             suspended=facts.suspended,
             sweep=facts.sweep,
             calendars=facts.calendars,
             has_unreadable_calendar=facts.has_unreadable_calendar,
-            safety_hold=removal_inputs.removal_doubt,
+            safety_hold=inputs.removal_doubt,
             is_deleted=resolved_policy.is_being_deleted,
             keeps_packages=orphans_packages(resolved_policy),
         )
@@ -343,7 +338,7 @@ _ENDING_REASONS = frozenset({Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM})
 
 
 def _draft_removals(
-    removal_steps: Sequence[PackageRemoval], holds: Sequence[Hold], *, is_publishing: bool
+    removals: Sequence[PackageRemoval], holds: Sequence[Hold], *, publish: bool
 ) -> Iterator[DraftedRemoval]:
     """Yield the packages of one orphan that go by a pull request, unless its removal ends."""
     reasons = {hold.reason for hold in holds}
@@ -353,69 +348,62 @@ def _draft_removals(
         return
     # A closed request keeps its packages, so that it is on record what was declined.
     hold = next((it for it in holds if it.reason != Reason.REQUEST_CLOSED), None)
-    if hold is None and not is_publishing:
+    if hold is None and not publish:
         hold = Hold(
             Reason.SWEEP_AWAITED, "this pass only writes drafts; a sweep removes the package"
         )
-    for removal in removal_steps:
+    for removal in removals:
         if removal.awaits_request:
             yield draft_removal(removal, TARGET_GONE, hold)
 
 
-def _build_removals(
-    resolved_policy: ResolvedPolicy,
-    path_ownership: PathOwnership,
-    orphan_locations: OrphanLocations,
-) -> tuple[PackageRemoval, ...]:
+def _build_removals(inputs: PolicyInputs, orphan: OrphanLocations) -> tuple[PackageRemoval, ...]:
     """Return the removal at each location that no other variant occupies."""
-    owner, orphan = trailer_owner(resolved_policy), orphans_packages(resolved_policy)
-    removal_steps = []
-    for location in orphan_locations.locations:
+    owner = trailer_owner(inputs.resolved_policy)
+    keeps_package = orphans_packages(inputs.resolved_policy)
+    removals = []
+    for location in orphan.locations:
         # Another variant was published there since; removing the path would remove its package.
-        if path_ownership.other_owner(orphan_locations.name, location.place) is not None:
+        if inputs.path_ownership.other_owner(orphan.name, location.place) is not None:
             continue
-        located = path_ownership.repository_by_place.get(location.place[0])
-        removal_steps.append(
+        repository = inputs.path_ownership.repository_by_place.get(location.place[0])
+        removals.append(
             PackageRemoval(
-                variant=orphan_locations.name,
+                variant=orphan.name,
                 owner=owner,
                 status_line=location.status_line,
                 path=location.place[1],
-                repository_state=located.state if located is not None else None,
-                keeps_package=orphan,
+                repository_state=repository.state if repository is not None else None,
+                keeps_package=keeps_package,
                 moved_tree=location.moved_tree,
-                repository=located.repository if located is not None else "",
-                stage=orphan_locations.stage,
+                repository=repository.repository if repository is not None else "",
+                stage=orphan.stage,
             )
         )
-    return tuple(removal_steps)
+    return tuple(removals)
 
 
 def _build_gate_input(
-    resolved_policy: ResolvedPolicy,
-    orphan_locations: OrphanLocations,
-    removal_steps: Sequence[PackageRemoval],
-    path_ownership: PathOwnership,
+    inputs: PolicyInputs,
+    orphan: OrphanLocations,
+    removals: Sequence[PackageRemoval],
     reviews: RemovalReviews,
 ) -> OrphanedVariant:
-    published = (
-        orphan_locations.status_line.published if orphan_locations.status_line is not None else None
-    )
-    edited = {what: tree for removal in removal_steps for what, tree in removal.edits.items()}
+    published = orphan.status_line.published if orphan.status_line is not None else None
+    edited = {what: tree for removal in removals for what, tree in removal.edits.items()}
     return OrphanedVariant(
-        orphan_locations.name,
-        orphan_locations.stage,
+        orphan.name,
+        orphan.stage,
         published_at=published.at if published is not None else None,
         local_edits=tuple(edited),
         trees=frozenset(edited.values()),
-        held=_unreachable_hold(resolved_policy, orphan_locations, removal_steps, path_ownership)
-        or _request_hold(removal_steps, reviews),
+        held=_unreachable_hold(inputs, orphan, removals) or _request_hold(removals, reviews),
     )
 
 
-def _request_hold(removal_steps: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
+def _request_hold(removals: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
     """Return why the pull request that removes a package cannot be, or is not to be merged."""
-    for removal in removal_steps:
+    for removal in removals:
         if removal.awaits_request and removal.repository_state is not None:
             hold = reviews.find_hold(draft_removal(removal, TARGET_GONE))
             if hold is not None:
@@ -424,28 +412,25 @@ def _request_hold(removal_steps: Sequence[PackageRemoval], reviews: RemovalRevie
 
 
 def _unreachable_hold(
-    resolved_policy: ResolvedPolicy,
-    orphan_locations: OrphanLocations,
-    removal_steps: Sequence[PackageRemoval],
-    path_ownership: PathOwnership,
+    inputs: PolicyInputs, orphan: OrphanLocations, removals: Sequence[PackageRemoval]
 ) -> Hold | None:
     """Return the hold if a repository of the orphan cannot be read or is not declared."""
-    for removal in removal_steps:
+    for removal in removals:
         if removal.repository_state is not None and removal.repository_state.failure is not None:
             failure = removal.repository_state.failure
             return Hold(str(failure.reason), str(failure), "the owner of the repository")
     missing_places = [
         location.place
-        for location in orphan_locations.locations
-        if location.place[0] not in path_ownership.repository_by_place
+        for location in orphan.locations
+        if location.place[0] not in inputs.path_ownership.repository_by_place
     ]
-    if not missing_places or all(removal.keeps_package for removal in removal_steps):
+    if not missing_places or all(removal.keeps_package for removal in removals):
         return None
     name, path = missing_places[0]
     return Hold(
         Reason.UNKNOWN_REPOSITORY,
-        f"{orphan_locations.name} is at {path} in {name}, for which the namespace has no"
-        f" Repository; {_advise_repository(resolved_policy)}",
+        f"{orphan.name} is at {path} in {name}, for which the namespace has no"
+        f" Repository; {_advise_repository(inputs.resolved_policy)}",
         AUTHOR,
     )
 
@@ -486,19 +471,22 @@ def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmat
 
 
 def find_confirmed_trees(
-    variant: ObservedVariant, confirmations: Iterable[RemovalConfirmation]
+    variant: ObservedVariant, confirmations: Sequence[RemovalConfirmation]
 ) -> frozenset[str] | None:
     """Return the edited trees that a person has let go, where the variant was before it moved.
 
     None if nobody has decided since the move that what it left is removed.
     """
-    published = variant.published
-    confirmed = [
-        it
-        for it in confirmations
-        if variant.spec.name in it.variants and published is not None and published.at <= it.at
-    ]
-    return confirmed[-1].trees if confirmed else None
+    if variant.published is None:
+        return None
+    return next(
+        (
+            it.trees
+            for it in reversed(confirmations)
+            if variant.spec.name in it.variants and variant.published.at <= it.at
+        ),
+        None,
+    )
 
 
 def describe_orphans(
@@ -549,10 +537,10 @@ def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
 
 def _describe_orphan(
     resolved_policy: ResolvedPolicy,
-    orphan_locations: OrphanLocations,
+    orphan: OrphanLocations,
     removal_decision: RemovalEvaluation,
 ) -> str:
-    name, locations = orphan_locations.name, orphan_locations.locations
+    name, locations = orphan.name, orphan.locations
     holds = removal_decision.holds.get(name)
     hold = wording.append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
     branches = [it.removal_branch for it in locations if it.removal_branch]
@@ -571,18 +559,10 @@ def _describe_orphan(
     return f"variant {name} ({', '.join(places)}) has no target any more; {consequence}"
 
 
-def add_removal_hold(
-    decision: PolicyEvaluation, removal_decision: RemovalEvaluation
-) -> PolicyEvaluation:
+def add_removal_hold(decision: PolicyEvaluation, removals: PlannedRemovals) -> PolicyEvaluation:
     """Return the policy decision with the hold of its removals, and when that can change."""
-    holds = (
-        (*decision.holds, removal_decision.limit)
-        if removal_decision.limit is not None
-        else decision.holds
+    return replace(
+        decision,
+        holds=(*decision.holds, *filter(None, (removals.evaluation.limit,))),
+        next=min(filter(None, (decision.next, removals.evaluation.next)), default=None),
     )
-    next_check_times = [
-        check_time
-        for check_time in (decision.next, removal_decision.next)
-        if check_time is not None
-    ]
-    return replace(decision, holds=holds, next=min(next_check_times, default=None))
