@@ -158,7 +158,7 @@ def test_what_several_name_is_open_when_all_are():
     late = calendar("allow 0 10 * * * for 4h UTC", name="late")
     always = calendar(name="always")
     answers = [
-        (found.open, found.until and found.until.hour, found.calendar)
+        (found.open, found.until and found.until.hour, found.cause and found.cause.calendar)
         for hour in (7, 9, 10, 12, 14)
         for found in [
             compute_window_state([morning, late, always], utc(f"2026-11-21T{hour:02}:30"))
