@@ -26,13 +26,18 @@ from fanout.plan.moves.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     PathHolder,
-    PreviousLocation,
     draft_branch_hold,
     occupied_path_hold,
 )
 from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import RepositoryFacts, RepositoryName, RequestState
-from fanout.plan.observation.repository_state import OtherBranch, PathState, Remote, RepositoryState
+from fanout.plan.observation.repository_state import (
+    ObservedPath,
+    OtherBranch,
+    PathState,
+    Remote,
+    RepositoryState,
+)
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.pull_requests.other_requests import plan_other_statuses
 from fanout.plan.pull_requests.request_group import RequestGroup, group_orphaned
@@ -207,7 +212,7 @@ def test_a_sentence_of_one_variant(hold, message, who):
 
 
 CORE = RepositoryState(remote=Remote("/core"), branch=MAIN, refs={MAIN: "h"}, head="h")
-MOVING = replace(A, previous=PreviousLocation(A.repository_state, "edge", "old/a"))
+MOVING = replace(A, previous=ObservedPath(A.repository_state, "edge", "old/a"))
 EDITED = replace(DRAFT, is_edited=True, ref="refs/heads/drafts/x")
 
 
@@ -253,7 +258,7 @@ def leaving(tree="t", **fields):
     """A variant that has left a path, with a package of this tree still there."""
     state = replace(CORE, path_states={"old/a": PathState(tree)}, **fields)
     line = PreviousLocationLine(state.identity, "old/a", "t")
-    left = AbandonedLocation(line, PreviousLocation(state, "core", "old/a"), False)
+    left = AbandonedLocation(line, ObservedPath(state, "core", "old/a"), False)
     return without_candidate(replace(A, abandoned=(left,)))
 
 
@@ -508,7 +513,9 @@ def test_a_detail_of_a_pull_request(state, facts, detail):
 
 def test_details_of_a_cleanup_after_a_move():
     line = PreviousLocationLine(CORE.identity, "old/a", "t")
-    item = CleanupItem(spec=A.spec, state=CORE, repository="core", path="old/a", left_place=line)
+    item = CleanupItem(
+        spec=A.spec, repository_state=CORE, repository="core", path="old/a", left_place=line
+    )
     draft = replace(item, open_draft=DRAFT)
     moved = "the path of a is edge:sites/a now"
     assert [it.detail for it in cleanup_actions(replace(item, removes_package=True))] == [moved]

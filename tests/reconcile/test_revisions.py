@@ -90,8 +90,3 @@ TAKEN = [
 def test_what_somebody_has_or_chose_is_not_left_out(_, world, left_out):
     problems = {it: InvalidInput("no package") for it in ("v3", "v4")}
     assert sorted(find_unusable(world, ["v4"], problems.get)) == left_out.split()
-
-
-def test_a_failure_that_may_pass_leaves_nothing_out():
-    world = facts([DEV], [], revisions="v1 v2")
-    assert find_unusable(world, ["v2"], {"v2": Unavailable("no answer")}.get) == {}

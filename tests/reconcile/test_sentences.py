@@ -61,6 +61,7 @@ from fanout.reconcile.observation.upstream_packages import UpstreamPackages, fin
 from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
 from fanout.reconcile.ownership.publisher_check import find_publisher_hold
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.records.lost_records import (
     count_other_branches,
     find_lost_policies,
@@ -192,7 +193,11 @@ REVISIONS = [
 def test_a_rule_that_allows_no_revision(rule, used, reason, problem):
     listed = tags("v1") if used is not None else tags("v1.0.0-rc.1")
     with pytest.raises(InvalidInput) as error:
-        find_revisions(policy("ams", revision=rule), {UPSTREAM_URL: listed}, used or {})
+        find_revisions(
+            policy("ams", revision=rule),
+            {UPSTREAM_URL: listed},
+            RecordedStatus(revisions=used or {}),
+        )
     assert (error.value.reason, error.value.problem) == (reason, problem)
 
 
@@ -418,10 +423,27 @@ def test_repositories_show_that_all_records_were_lost():
     )
 
 
+NO_RECORDS = PolicyRecords()
+
+
+def policy_inputs(records=NO_RECORDS, state=STATE):
+    """What is evaluated of the policy with these records and this state of its repository."""
+    paths = PolicyPaths.build([POLICY], {POLICY.records_key: records})
+    index = PathOwnershipIndex(all_policies=[POLICY], policy_paths=paths, former_by_policy={})
+    return PolicyInputs(
+        resolved_policy=POLICY,
+        policy_state=records,
+        path_ownership=index.for_policy(POLICY, {repository_key(EDGE): state}),
+        listings={},
+        promotions=(),
+        is_sweep=True,
+    )
+
+
 def test_a_draft_shows_that_the_records_of_a_policy_were_lost():
-    state = repository_state(open_draft(AMS, "sites/ams"))
+    inputs = policy_inputs(state=repository_state(open_draft(AMS, "sites/ams")))
     with pytest.raises(InvalidInput) as error:
-        refuse_lost_policy_state(POLICY, [state], [], mirror_of())
+        refuse_lost_policy_state(inputs, [], mirror_of())
     assert error.value.problem == (
         f"the policy has no records, but {EDGE_URL} has its draft"
         " drafts/default/sites/ams/monitoring"
@@ -433,7 +455,8 @@ def test_a_draft_shows_that_the_records_of_a_policy_were_lost():
 )
 def test_other_branches_may_have_the_records(others, names):
     lost = LostBranch("fanout/default/a/b", "/r", others)
-    with pytest.raises(InvalidInput) as error, count_other_branches(lost):
+    records = PolicyRecords(lost_branch=lost)
+    with pytest.raises(InvalidInput) as error, count_other_branches(records):
         raise InvalidInput("no records")
     assert error.value.problem == f"no records; /r has no branch fanout/default/a/b, but {names}"
 
@@ -460,12 +483,13 @@ REWOUND = [
 
 @pytest.mark.parametrize(("records", "problem"), REWOUND)
 def test_a_branch_of_records_that_was_put_back(records, problem):
+    rewound = RewoundBranch("branch x of /r", "c" * 40, records)
     with pytest.raises(InvalidInput) as error:
-        refuse_rewound_branch("platform/web", RewoundBranch("branch x of /r", "c" * 40, records))
+        refuse_rewound_branch(policy_inputs(PolicyRecords(rewound=rewound)))
     assert error.value.problem == problem
     assert error.value.remedy == (
         "restore the branch; or, to continue from what the repositories have published, run"
-        " `fanout accept-records web -n platform --reason WHY`"
+        " `fanout accept-records monitoring -n platform --reason WHY`"
     )
 
 
@@ -481,7 +505,7 @@ def test_publications_whose_records_are_missing(number, sentence):
     baseline = RecordBaseline((), None, NOW)
     variants = [mark_missing_records(observed(), baseline, lambda _: mirror)] * number
     with pytest.raises(InvalidInput) as error:
-        refuse_missing_records("platform/web", PolicyRecords(head="b" * 40), tuple(variants))
+        refuse_missing_records(policy_inputs(PolicyRecords(head="b" * 40)), tuple(variants))
     assert error.value.problem == (
         f"{sentence}: the records were reset to an older state (commit {'b' * 12})"
     )

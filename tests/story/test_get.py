@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fleet import PACKAGE, POLICY, Fleet, two_stages
+from fleet import POLICY, Fleet, two_stages
 
 NOUNS = ("policies", "variants", "stages", "targets", "repositories", "drafts")
 HAND_WRITTEN = """\
@@ -17,8 +17,6 @@ spec:
   upstream: {repository: blueprints, package: monitoring, revision: {tag: v1}}
   downstream: {repository: core, package: lone}
 """
-
-MISSING_FUNCTION = "pipeline: {mutators: [{image: fly-to-the-moon}]}\n"
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +29,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     made.sweep()
     made.report("dev", "v1")
     made.later(minutes=30).sweep()  # of the hour that dev soaks
-    made.release("v2", {"Kptfile": PACKAGE["Kptfile"] + MISSING_FUNCTION})
+    made.release("v2", {"deployment.yaml": "a: [\n"})
     made.site("dub", "nowhere", "edge")
     made.site("esp", "dev", "nosuch")
     made.repository("lost").path.rename(made.root / "away")
@@ -72,10 +70,10 @@ def test_a_policy_counts_its_failures(fleet: Fleet):
 
 def test_a_policy_whose_variants_failed_says_so(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
-    fleet.release("v2", {"Kptfile": PACKAGE["Kptfile"] + MISSING_FUNCTION})
+    fleet.release("v2", {"deployment.yaml": "a: [\n"})
     [policy] = fleet.run("get", "policies", "-o", "json").items
     condition = policy["status"]["conditions"][0]
-    assert condition["reason"] == "FunctionUnavailable"
+    assert condition["reason"] == "InvalidManifest"
     assert "2 variants failed, monitoring-ams-047978a1d8 first: " in condition["message"]
 
 

@@ -138,7 +138,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("reading a file", "cluster.file_cluster:read_content", texts("{name: bad}"), ALL),
     (
         "putting files together",
-        "cluster.declaration_merge:_find_duplicates",
+        "cluster.declaration_merge:_find_duplicate_objects",
         texts("policy-bad"),
         ALL,
     ),
@@ -157,7 +157,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ),
     (
         "a target's templates",
-        "selection.variant_builder:VariantBuilder._build_variant",
+        "selection.variant_builder:VariantBuilder.build_variant",
         texts("edge/bad"),
         AMS,
     ),
@@ -230,7 +230,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("a draft's commit", "plan.repository_changes:_build_draft", named("bad"), BAD),
     (
         "a merge commit",
-        "plan.repository_changes:_build_merge",
+        "plan.repository_changes:build_publication_message",
         lambda key, *_: key.policy == "bad",
         BAD,
     ),

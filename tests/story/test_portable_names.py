@@ -44,12 +44,11 @@ def test_a_path_in_the_place_of_the_drafts_of_stages_in_another_case(fleet: Flee
     assert fleet.repos["edge"].drafts() == []
 
 
-def test_a_revision_with_files_that_differ_in_case_is_left_out(fleet: Fleet):
+def test_files_of_a_revision_that_differ_in_case_hold_that_revision(fleet: Fleet):
     fleet.settle()
     fleet.release("v2", {"Deployment.yaml": "a: b\n"})
     swept = fleet.sweep()
-    assert swept.code == 0
-    assert "tag monitoring/v2 of blueprints cannot be used" in swept.err
+    assert swept.code == 3
     assert "differs from Deployment.yaml only in case or Unicode form" in swept.err
     assert set(fleet.published().values()) == {"v1"}
 

@@ -24,8 +24,7 @@ def unknown_repository(fleet: Fleet) -> None:
 
 
 def bad_package(fleet: Fleet) -> None:
-    pipeline = "pipeline: {mutators: [{image: fly-to-the-moon}]}\n"
-    fleet.release("v2", {"Kptfile": PACKAGE["Kptfile"] + pipeline})
+    fleet.release("v2", {"deployment.yaml": "a: [\n"})
 
 
 def moved_tag(fleet: Fleet) -> None:
@@ -43,7 +42,7 @@ def downstream_away(fleet: Fleet) -> None:
 
 TROUBLES: list[tuple[str, Callable[[Fleet], None], str, str]] = [
     ("a target in an unknown repository", unknown_repository, "1 target", "no Repository nosuch"),
-    ("a package that cannot be rendered", bad_package, "1 variant", "fly-to-the-moon"),
+    ("a package that cannot be parsed", bad_package, "1 variant", "deployment.yaml"),
     ("a tag that was moved", moved_tag, "1 policy", "tag monitoring/v1 pointed to"),
     ("an upstream that does not answer", upstream_away, "1 policy", "blueprints"),
     ("a downstream that does not answer", downstream_away, "1 variant", "edge"),
@@ -73,7 +72,7 @@ def test_a_plan_for_machines_has_the_troubles_of_the_sweep(at_rest: Fleet):
     sorts = ("problems", "failedTargets", "failedVariants", "held", "warnings")
     assert {sort: plan.json[sort] for sort in sorts} == {sort: swept.json[sort] for sort in sorts}
     assert [it["reason"] for it in plan.json["failedTargets"]] == ["UnknownRepository"]
-    assert [it["reason"] for it in plan.json["failedVariants"]] == ["FunctionUnavailable"]
+    assert [it["reason"] for it in plan.json["failedVariants"]] == ["InvalidManifest"]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ sound v2, and a v3 that cannot be used; then a sound v4.
 """
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from fleet import PACKAGE, PLAIN, PROMOTION, RULE, Content, Fleet, Repo, Result
+from fleet import PACKAGE, PLAIN, PROMOTION, RULE, Fleet, Repo, Result
 
 WHO = ("--reason", "why", "--by", "Ann <ann@example.com>")
 
@@ -18,21 +17,6 @@ def write_object(repo: Repo, kind: str, data: bytes) -> str:
     line = ["git", "hash-object", "-t", kind, "-w", "--stdin", "--literally"]
     done = subprocess.run(line, cwd=repo.path, input=data, capture_output=True, check=True)
     return done.stdout.decode().strip()
-
-
-def with_files(files: dict[str, Content]) -> Callable[[Repo, str], str]:
-    """A commit in which the package has these files beside its own."""
-
-    def make(upstream: Repo, name: str) -> str:
-        inside = {f"{name}/{path}": content for path, content in files.items()}
-        commit = upstream.commit("main", inside)
-        removed = {path: None for path, content in inside.items() if content is not None}
-        kept = {path: None for path in removed if not path.endswith(("Kptfile", "deployment.yaml"))}
-        sound = {f"{name}/{path}": PACKAGE[path] for path in ("Kptfile", "deployment.yaml")}
-        upstream.commit("main", {**kept, **sound})
-        return commit
-
-    return make
 
 
 def without_directory(upstream: Repo, _: str) -> str:
@@ -90,15 +74,9 @@ def lost_commit(_: Repo, name: str) -> str:
 # Policy, what v3 is, words of the warning.
 ROWS = [
     ("nodir", without_directory, "has no directory nodir"),
-    ("badkpt", with_files({"Kptfile": "a: [\n"}), "Kptfile"),
-    ("nokpt", with_files({"Kptfile": None}), "Kptfile"),
-    ("brokenyaml", with_files({"x.yaml": "a: b\n\tc: d\n"}), "x.yaml:2"),
     ("blob", blob, "is a file, not a commit"),
     ("tree", tree, "is a directory, not a commit"),
     ("annotated", annotated_blob, "is a file, not a commit"),
-    ("cased", with_files({"Deployment.yaml": "a: b\n"}), "only in case"),
-    ("symlink", with_files({"link.yaml": ("120000", b"deployment.yaml")}), "symbolic link"),
-    ("large", with_files({f"f{it}.txt": "x\n" for it in range(1001)}), "more than 1,000 files"),
     ("refused", refused_tree, "Git refuses an object"),
     ("oddtag", odd_tag_object, "not our ref"),
     ("lost", lost_commit, "lacks an object"),
@@ -175,7 +153,8 @@ def test_the_sound_tags_stay_usable_and_the_other_is_named(story: Story, row):
 def test_who_asks_gets_to_know(tmp_path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.settle()
-    fleet.release("v2", {"x.yaml": "a: b\n\tc: d\n"})
+    upstream = fleet.repos["blueprints"]
+    set_tag(upstream, "monitoring", "v2", without_directory(upstream, "monitoring"))
     assert fleet.later(minutes=1).sweep().code == 0
     assert "tag monitoring/v2 of blueprints" in fleet.run("explain", "monitoring").out
     refused = fleet.run("promote", "monitoring", "--stage", "dev", "--revision", "v2", *WHO)
@@ -187,9 +166,22 @@ def test_who_asks_gets_to_know(tmp_path):
 def test_a_revision_that_the_rule_names_holds_its_variants_by_name(tmp_path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.settle()
-    fleet.release("v2", {"x.yaml": "a: b\n\tc: d\n"})
+    upstream = fleet.repos["blueprints"]
+    set_tag(upstream, "monitoring", "v2", without_directory(upstream, "monitoring"))
     text = (fleet.root / "policies" / "policy.yaml").read_text()
     fleet.write("policy.yaml", text.replace('{semver: ">=1 <9"}', "{tag: v2}"))
+    assert fleet.later(minutes=1).sweep().code == 3
+    reason, sentence = fleet.condition("sites/ams")
+    assert reason == "NoRevision"
+    assert "has no directory monitoring at v2" in sentence
+    assert fleet.published() == {"sites/ams": "v1"}
+
+
+def test_a_package_with_errors_fails_its_variants_by_name(tmp_path):
+    """It is a release: its author has to hear of it, and what is published stays."""
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.settle()
+    fleet.release("v2", {"x.yaml": "a: b\n\tc: d\n"})
     assert fleet.later(minutes=1).sweep().code == 3
     reason, sentence = fleet.condition("sites/ams")
     assert reason == "InvalidManifest"

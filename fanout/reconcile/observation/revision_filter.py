@@ -1,48 +1,38 @@
-"""Upstream revisions whose package cannot be used: they are left out, and stop nothing.
+"""Upstream revisions whose tag cannot be used: they are left out, and stop nothing.
 
-Whatever the tag names may be missing, or be no package, or exceed a limit. Older revisions stay
-usable. A revision that somebody chose or that is in use already is not left out: it holds its
-variants by its name.
+What the tag names may be missing, or be no commit with the directory of the package. Older
+revisions stay usable. A revision that somebody chose or that is in use already is not left out: it
+holds its variants by its name. A package that is there and has errors fails its variants.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeGuard
 
 from fanout.api.gate_vocabulary import Action
-from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
-FindProblem = Callable[[str], FanoutError | None]
-"""Finder of the reason why the package of a revision cannot be read, or None."""
-
 
 def find_unusable(
-    facts: PolicyFacts, candidates: Iterable[str], find_problem: FindProblem
+    facts: PolicyFacts,
+    candidates: Iterable[str],
+    find_problem: Callable[[str], InvalidInput | None],
 ) -> dict[str, InvalidInput]:
     """Return the candidates to leave out, and revisions that would be the next candidates.
 
-    Nothing is left out if no revision would remain: then the message names the newest.
+    `find_problem` returns why the tag of a revision cannot be used, or None. Nothing is left out if
+    no revision would remain: then the message names the newest.
     """
     revisions_in_use = _find_revisions_in_use(facts)
     unusable: dict[str, InvalidInput] = {}
     for candidate in sorted(set(candidates).intersection(facts.revisions)):
         for revision in reversed(facts.revisions[: facts.revisions.index(candidate) + 1]):
             problem = find_problem(revision) if revision not in revisions_in_use else None
-            if not _is_of_package(problem):
+            if problem is None:
                 break
             unusable[revision] = problem
     return unusable if len(unusable) < len(facts.revisions) else {}
-
-
-def _is_of_package(problem: FanoutError | None) -> TypeGuard[InvalidInput]:
-    """Return whether a problem lasts as long as the tag names what it does.
-
-    Another failure may pass by itself, and a function is missing in this installation.
-    """
-    return isinstance(problem, InvalidInput) and problem.reason != Reason.FUNCTION_UNAVAILABLE
 
 
 def _find_revisions_in_use(facts: PolicyFacts) -> set[str]:

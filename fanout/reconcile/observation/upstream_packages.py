@@ -13,9 +13,9 @@ from fanout.package.revision import (
     select_releases,
     select_tag,
 )
-from fanout.plan.observation.repository_state import RefListing, RefListingRequest
+from fanout.plan.observation.repository_state import Commit, RefListing, RefListingRequest
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.ports import GitStore
+from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -103,6 +103,33 @@ def _locate_field(resolved_policy: ResolvedPolicy, field_name: str) -> ErrorLoca
     return ErrorLocation(identity, f"spec.upstream.{field_name}")
 
 
+def _find_tree(
+    reader: ObjectReader, repository: Repository, path: str, name: str, commit: str
+) -> tuple[str, Commit]:
+    """Return the tree of the package at a revision, and its commit.
+
+    Raises InvalidInput if there is no such commit, or none of this package.
+    """
+    if not reader.has(commit):
+        raise InvalidInput(
+            f"repository {repository.spec.url} has no commit {commit} on any branch",
+            reason="NoRevision",
+            remedy="push the commit to a branch, or name an existing one",
+        )
+    try:
+        state, released = reader.paths(commit, [path])[path], reader.commit(commit)
+    except InvalidInput as error:
+        raise add_package(error, f"{path}/{name} of {repository.spec.url}") from error
+    if state.tree is None:
+        detail = f": {state.problem}" if state.problem else ""
+        raise InvalidInput(
+            f"{repository.spec.url} has no directory {path} at {name} ({commit}){detail}",
+            reason="NoRevision",
+            remedy="correct spec.upstream.package, or the tag",
+        )
+    return state.tree, released
+
+
 def _prepare_package(
     upstream: UpstreamPackage, limits: RenderLimits, scopes: Mapping[tuple[str, str], bool]
 ) -> PreparedPackage:
@@ -168,6 +195,22 @@ class UpstreamPackages:
                 del self._prepared[old]
         return self._prepared[key]
 
+    def find_tag_problem(
+        self, repository: Repository, package: str, name: str, commit: str
+    ) -> InvalidInput | None:
+        """Return why a revision names no package, or None; files of the package are not read."""
+        path = join_upstream_path(repository, package)
+        if (build_remote(repository).key, path, f"{name}@{commit}") in self._prepared:
+            return None
+        try:
+            with self.git.reader(build_remote(repository)) as reader:
+                _find_tree(reader, repository, path, name, commit)
+        except InvalidInput as error:
+            return error
+        except FanoutError:
+            pass  # it may pass by itself, and is met again where the package is read
+        return None
+
     def list_injected_kinds(
         self, repository: Repository, package: str
     ) -> frozenset[tuple[str, str]]:
@@ -177,25 +220,9 @@ class UpstreamPackages:
 
     def _read(self, repository: Repository, path: str, name: str, commit: str) -> UpstreamPackage:
         with self.git.reader(build_remote(repository)) as reader:
-            if not reader.has(commit):
-                raise InvalidInput(
-                    f"repository {repository.spec.url} has no commit {commit} on any branch",
-                    reason="NoRevision",
-                    remedy="push the commit to a branch, or name an existing one",
-                )
+            tree, released = _find_tree(reader, repository, path, name, commit)
             try:
-                state, released = reader.paths(commit, [path])[path], reader.commit(commit)
-            except InvalidInput as error:
-                raise add_package(error, f"{path}/{name} of {repository.spec.url}") from error
-            if state.tree is None:
-                detail = f": {state.problem}" if state.problem else ""
-                raise InvalidInput(
-                    f"{repository.spec.url} has no directory {path} at {name} ({commit}){detail}",
-                    reason="NoRevision",
-                    remedy="correct spec.upstream.package, or the tag",
-                )
-            try:
-                files = reader.files(state.tree)
+                files = reader.files(tree)
             except InvalidInput as error:
                 shown = path or "the root directory"
                 place = f"{shown} at {name} of {repository.spec.url}"
@@ -204,7 +231,7 @@ class UpstreamPackages:
                 repository=repository.spec.url,
                 directory=path,
                 revision=Revision(name, commit, released.timestamp),
-                tree=state.tree,
+                tree=tree,
                 files=files,
                 author=released.author,
             )

@@ -88,10 +88,15 @@ class DraftRenderer(Value, kw_only=True):
                 for variant in variants
             )
 
-    def find_problem(self, observed: ObservedPolicy, revision: str) -> FanoutError | None:
-        """Return why the package of an allowed revision cannot be used, or None."""
-        package = self._prepare_package(observed, revision)
-        return package if isinstance(package, FanoutError) else None
+    def find_problem(self, observed: ObservedPolicy, revision: str) -> InvalidInput | None:
+        """Return why the tag of an allowed revision cannot be used, or None."""
+        if unfetched := _find_unfetched(observed, revision):
+            return unfetched
+        upstream = observed.resolved_policy.upstream
+        assert upstream is not None, "a policy without its upstream has no revisions"
+        package = observed.resolved_policy.upstream_spec.package
+        commit = observed.revisions[revision]
+        return self.packages.find_tag_problem(upstream, package, revision, commit)
 
     def render_due(
         self, variants: Sequence[SelectedVariant], due: DueDrafts, budget: EvaluationBudget | None
