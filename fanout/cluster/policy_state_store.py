@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fanout.cluster.policy_state_files import (
+from fanout.cluster.record_files import (
     FLAT_DIRECTORY,
     RECORDS_DIRECTORY,
     PolicyStateBranch,

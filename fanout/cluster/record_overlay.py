@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.gate_vocabulary import Action
-from fanout.cluster.policy_state_files import (
+from fanout.cluster.record_files import (
     build_record_name,
     check_record,
     encode_canonical,

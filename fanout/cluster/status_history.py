@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from fanout.cluster.policy_state_files import (
+from fanout.cluster.record_files import (
     STATE_LIMITS,
     STATUS_DIRECTORY,
     UnreadableStateError,

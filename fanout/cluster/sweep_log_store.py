@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.api.durations import format_instant
-from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
+from fanout.cluster.record_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit

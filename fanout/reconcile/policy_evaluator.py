@@ -12,7 +12,7 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.due_drafts import DraftLimit, find_due_drafts
+from fanout.plan.drafts_per_round import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
     correct_status,

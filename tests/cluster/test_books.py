@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
-from fanout.cluster.policy_state_files import (
+from fanout.cluster.record_files import (
     RecordContent,
     UnreadableStateError,
     branch_ref,

@@ -4,7 +4,7 @@ import pygit2
 import pytest
 from hostile import Hostile
 
-from fanout.cluster.policy_state_files import PolicyStateBranch, read_branch
+from fanout.cluster.record_files import PolicyStateBranch, read_branch
 from fanout.git.mirror_reader import MirrorReader
 from fanout.package.package_limits import SizeLimits
 from fanout.plan.records.policy_records import RecordsKey

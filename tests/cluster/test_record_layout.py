@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.cluster.policy_state_files import build_record_name, encode_canonical, record_path
+from fanout.cluster.record_files import build_record_name, encode_canonical, record_path
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordsKey, StatusChange, SubmittedRecord
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.cluster.policy_state_files import (
+from fanout.cluster.record_files import (
     encode_canonical,
     encode_shard,
     record_path,

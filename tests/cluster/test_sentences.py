@@ -8,7 +8,7 @@ from fanout.cluster.declaration_merge import MergedObjects, merge_declared
 from fanout.cluster.file_cluster import read_directory
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_documents import discover_manifests
-from fanout.cluster.policy_state_files import (
+from fanout.cluster.record_files import (
     UnreadableStateError,
     check_record,
     encode_shard,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.cluster.policy_state_files import UnreadableStateError, parse_shard, shard_path
+from fanout.cluster.record_files import UnreadableStateError, parse_shard, shard_path
 
 PROBLEMS = [
     (b'{"a": 1}\n', "has no key in line 1"),

@@ -243,7 +243,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
 ]
 # Behind the push, or in the pass after it.
 LATE = [
-    ("reading the status", "cluster.policy_state_files:parse_status", texts("variant/bad")),
+    ("reading the status", "cluster.record_files:parse_status", texts("variant/bad")),
     ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
