@@ -405,8 +405,7 @@ def test_a_policy_that_is_unusable_has_a_condition_and_no_event(world: StatusWor
             "name": "broken", "namespace": world.namespace, "annotations": annotations
         }  # fmt: skip
         broken.pop("status", None)
-        template = broken["spec"]["targets"][0].setdefault("template", {})
-        template["injectors"] = [{"kind": "Secret", "name": "token"}]
+        broken["spec"]["upstream"]["revision"] = {"semver": "=>1"}  # which no schema refuses
         world.server.apply(broken)
         world.settle()
         status = world.get("UpstreamPolicy", "broken")["status"]
