@@ -82,6 +82,11 @@ def describe_hold(hold: Hold) -> str:
     return hold.message
 
 
+def append_actor(sentence: str, actor: str) -> str:
+    """Append who can act to the sentence of a hold, where that is known."""
+    return f"{sentence}; who can act: {actor}" if actor else sentence
+
+
 # Actors with data.
 
 

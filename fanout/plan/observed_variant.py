@@ -7,7 +7,7 @@ from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.broken_drafts import build_faults_hold
+from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import (

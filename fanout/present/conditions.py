@@ -24,14 +24,13 @@ from fanout.plan.written_objects import PROGRESS_TYPES
 from fanout.present.conflict_views import draft_time
 from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
     describe_leftover_draft,
 )
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_results import MERGED_EARLY, PolicyResult, describe_outdated_records
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 from fanout.reconcile.selection.policy_resolution import repository_key
 from fanout.values import Value, replace
@@ -195,7 +194,7 @@ def build_status_conditions(entry: PolicyEntry, problem: FanoutError | None) -> 
     if problem is not None:
         conditions.append(build_true(problem.reason, str(problem)))
     if outdated := item.policy_state.outdated:
-        message = wording.describe_outdated_records(outdated)
+        message = describe_outdated_records(outdated)
         conditions.append(build_true(Reason.RECORDS_UNREADABLE, message))
     return sorted(conditions, key=lambda it: it.type not in PROGRESS_TYPES)
 
@@ -372,9 +371,7 @@ def _list_true_conditions(entry: VariantEntry) -> Iterator[Condition]:
     """Yield the conditions that are true beside Ready, with what is on record of their instants."""
     variant, observed = entry.variant, entry.variant.observed
     if observed.published is not None and observed.published.out_of_band:
-        yield Condition(
-            "OutOfBand", _TRUE, "OutOfBand", wording.MERGED_EARLY, entry.published_since
-        )
+        yield Condition("OutOfBand", _TRUE, "OutOfBand", MERGED_EARLY, entry.published_since)
     yield from _list_conflict_conditions(entry)
     if observed.has_edits_in_force:
         yield Condition("Edited", _TRUE, "EditedDownstream", describe_edits(observed))

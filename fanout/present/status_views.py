@@ -38,7 +38,6 @@ from fanout.present.conflict_views import draft_time
 from fanout.present.object_views import build_stages
 from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
 from fanout.present.view_meta import Plain, format_time, variant_labels, without_none
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import replace
@@ -71,7 +70,7 @@ def build_repository_status(
 
 def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
     """Return a PromotionPolicy with its status: it is in force as soon as it is valid."""
-    ready = build_ready(Reason.READY, wording.IN_FORCE, is_ready=True)
+    ready = build_ready(Reason.READY, "the policy is valid and in force", is_ready=True)
     return _build_declared(promotion, [ready])
 
 

@@ -17,6 +17,7 @@ from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
 from fanout.plan.gates.gate_records import recorded_decision_statuses
@@ -33,7 +34,6 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, Recor
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
@@ -44,6 +44,16 @@ from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, field, replace
 
 STOPPED = "Stopped"  # state of a policy that a problem stops as a whole, and of its stages
+
+
+MERGED_EARLY = "a person merged the draft before its gates opened"
+
+
+def describe_outdated_records(problem: str) -> str:
+    """Say that a pass knows the records that were read last, and so writes drafts alone."""
+    return (
+        f"drafts are written by the records that were read last, and nothing is released: {problem}"
+    )
 
 
 class PassProblem(Value, kw_only=True):
@@ -384,7 +394,8 @@ def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProbl
             subject=repository,
             reason=str(Reason.BASE_MISSING),
             message=sentence,
-            again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
+            again="the vendor branch lacks published packages; run"
+            f" `fanout explain {policy_result.resolved_policy.name}`",
         )
     forges = [
         (it, state, state.forge)
@@ -409,9 +420,8 @@ def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProbl
             yield problem(
                 subject=it.spec.repository,
                 reason=str(Reason.REQUEST_FOREIGN),
-                message=wording.describe_foreign_request(
-                    request.number, request.base_branch, request.head_branch
-                ),
+                message=f"pull request {request.number} from {request.head_branch} to"
+                f" {request.base_branch} was not opened by fanout and is ignored",
             )
 
 
@@ -454,9 +464,9 @@ def _find_variant_problems(
     if undecided:
         yield _build_conflict_problem(policy_result, variant, undecided)
     for leftover in policy_result.remaining_leftovers.get(name, ()):
-        yield problem(leftover.reason, wording.append_actor(leftover.message, leftover.who))
+        yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
-        yield problem(Reason.OUT_OF_BAND, wording.MERGED_EARLY)
+        yield problem(Reason.OUT_OF_BAND, MERGED_EARLY)
 
 
 def _build_problem(
@@ -489,7 +499,8 @@ def _build_conflict_problem(
     number = pluralize(undecided, "undecided merge conflict")
     is_accepted = spec.name in policy_result.publishing
     if is_accepted:
-        sentence = wording.describe_accepted_conflicts(undecided)
+        conflicts = pluralize(undecided, "merge conflict")
+        sentence = f"its draft is published with {conflicts} that a person accepted"
     else:
         sentence = (
             f"{number} in its draft; run `fanout diff {spec.name} --three-way`, then commit a fix"

@@ -21,7 +21,6 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings, with_merge_messages
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -36,7 +35,12 @@ from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
-from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
+from fanout.reconcile.pass_results import (
+    NoopSnapshot,
+    PassPlan,
+    PolicyResult,
+    describe_outdated_records,
+)
 from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
@@ -232,7 +236,7 @@ class Reconciler:
             writing=writing,
             has_outdated_records=bool(outdated),
             warnings=(
-                *map(wording.describe_outdated_records, filter(None, [outdated])),
+                *map(describe_outdated_records, filter(None, [outdated])),
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,

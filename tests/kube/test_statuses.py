@@ -399,6 +399,7 @@ def test_a_repository_that_no_policy_uses_is_ready_and_was_never_contacted(world
 
 def test_a_policy_that_is_unusable_has_a_condition_and_no_event(world: StatusWorld):
     with world.process():
+        world.settle()
         broken = world.get("UpstreamPolicy", "monitoring")
         annotations = {ANNOTATION: "now-1"}
         broken["metadata"] = {

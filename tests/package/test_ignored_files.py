@@ -7,7 +7,7 @@ from variants.running import rendered, run
 
 from fanout.cli.input.package_validation import PackageFunctions, validate_package
 from fanout.errors import InvalidInput
-from fanout.plan.edits.broken_drafts import find_new_faults
+from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.world import DisabledFunctionRuntime
 from fanout.selection.variant_spec import FunctionSpec

@@ -7,8 +7,6 @@ from companies import company
 from editing import AMS, DEPLOYMENT, TEXT, conflict, draft, one_site
 from fleet import PACKAGE, Fleet
 
-from fanout.reconcile import reconcile_wording as wording
-
 
 @company
 def fleet(root: Path) -> Fleet:
@@ -43,7 +41,7 @@ def test_who_accepts_conflicts_hears_what_is_published(fleet: Fleet):
     conflict(fleet)
     told = fleet.run(*PROMOTE, "--variant", AMS, "--accept-conflicts", *BY)
     assert fleet.published()[AMS] == "v2"
-    assert wording.describe_accepted_conflicts(1) in told.err
+    assert "its draft is published with 1 merge conflict that a person accepted" in told.err
     assert "fanout resolve" not in told.err
     assert fleet.sweep().err == ""
 

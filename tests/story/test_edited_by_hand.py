@@ -6,8 +6,6 @@ import pytest
 from companies import company
 from fleet import PACKAGE, Fleet
 
-from fanout.reconcile import reconcile_wording as wording
-
 AMS, BER = "sites/ams", "sites/ber"
 DEPLOYMENT = f"{AMS}/deployment.yaml"
 TEXT = PACKAGE["deployment.yaml"]
@@ -68,7 +66,7 @@ def test_a_lost_branch_of_renderings_is_told_at_once(fleet: Fleet):
     fleet.later(minutes=1).settle()
     before = edge.refs()[RENDERED]
     edge.git("update-ref", "-d", RENDERED)
-    again = f"edge: {wording.remind_lost_renderings('monitoring')}"
+    again = "edge: the vendor branch lacks published packages; run `fanout explain monitoring`"
     for line in (["plan"], ["sweep"]):
         assert fleet.run(*line).err.count(again) == 1
     told = fleet.run("explain", "monitoring").out

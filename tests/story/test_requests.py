@@ -9,8 +9,6 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
-from fanout.reconcile import reconcile_wording as wording
-
 pytestmark = pytest.mark.forge
 HEAD = "drafts/default/_stages/default.monitoring/dev"
 REMOVALS = "drafts/default/_removals/default.monitoring/dev"
@@ -395,7 +393,8 @@ def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet
     )
     swept = fleet.later(minutes=1).sweep()
     assert (swept.code, swept.out) == (0, "nothing to do\n")
-    assert wording.describe_foreign_request(opened["number"], "trunk", HEAD) in swept.err
+    ignored = f"pull request {opened['number']} from {HEAD} to trunk was not opened by fanout"
+    assert f"{ignored} and is ignored" in swept.err
     [problem] = fleet.later(minutes=1).sweep("-o", "json").json["held"]
     assert problem["reason"] == "RequestForeign"
     assert [it["state"] for it in fleet.requests("edge")] == ["open", "open"]

@@ -18,7 +18,7 @@ from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
 from fanout.plan.draft_trailers import NO_VALUE, ChainTrailers
-from fanout.plan.edits.broken_drafts import build_faults_hold
+from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     ObservedPath,

@@ -11,7 +11,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import UpstreamLock
 from fanout.package.package_limits import add_package
 from fanout.plan.adoption.adoption_base import parse_upstream_lock
-from fanout.plan.edits.broken_drafts import find_new_faults
+from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rollback.earlier_publication import (

@@ -7,7 +7,7 @@ affected.
 from collections.abc import Iterable, Iterator
 
 from fanout.api.text_fields import pluralize
-from fanout.plan.edits.broken_drafts import with_remedy
+from fanout.plan.edits.draft_damage import with_remedy
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import install_of, vendor_ref

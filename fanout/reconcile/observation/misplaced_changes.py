@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from fanout.errors import InvalidInput
-from fanout.plan.edits.broken_drafts import describe_outside_files
+from fanout.plan.edits.draft_damage import describe_outside_files
 from fanout.ports import ObjectReader
 
 _MAX_OUTSIDE_FILES = 100  # that are counted

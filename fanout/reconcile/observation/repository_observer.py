@@ -16,7 +16,7 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.package_limits import SizeLimits, add_package
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
-from fanout.plan.edits.broken_drafts import find_new_faults
+from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.edits.merge_disputes import (
     parse_conflict_paragraph,

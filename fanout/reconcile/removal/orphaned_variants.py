@@ -21,7 +21,7 @@ from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.gate_wording import describe_hold, format_removal_command
+from fanout.gates.gate_wording import append_actor, describe_hold, format_removal_command
 from fanout.gates.percentages import Amount
 from fanout.gates.removal_gate import (
     OrphanedVariant,
@@ -44,7 +44,6 @@ from fanout.plan.removal.removal_plan import (
     draft_removal,
     removal_due_since,
 )
-from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
@@ -542,7 +541,7 @@ def _describe_orphan(
 ) -> str:
     name, locations = orphan.name, orphan.locations
     holds = removal_decision.holds.get(name)
-    hold = wording.append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
+    hold = append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
     branches = [it.removal_branch for it in locations if it.removal_branch]
     if holds is None:
         consequence = (
