@@ -287,11 +287,11 @@ class RemoteWorkers:
         if self._patience is None:
             return None
         now = monotonic()
-        left = [
+        remaining = [
             self._patience_for(it.key) - it.measure_wait(now) for it in list(batch.running.values())
         ]
         # At most for as long as a signal may take to be seen.
-        return min(max(min(left, default=0.0), _LOOK_SECONDS), _LONGEST_LOOK)
+        return min(max(min(remaining, default=0.0), _LOOK_SECONDS), _LONGEST_LOOK)
 
     def _patience_for(self, key: str) -> float:
         patience = self._patience

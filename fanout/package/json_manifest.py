@@ -176,7 +176,7 @@ class _JsonWriter:
         """Build an object or array from the entries that stay and those that are new."""
         text, present = self.text, list(json_entries(self.text, start))
         opening = text[start : present[0].start]
-        gaps = [text[left.end : right.start] for left, right in pairwise(present)]
+        gaps = [text[entry.end : following.start] for entry, following in pairwise(present)]
         gap = gaps[0] if gaps else f",{opening[1:]}" if "\n" in opening else self.comma
         padding = gap.rpartition("\n")[2] if "\n" in gap else None
         result, previous_source = opening, -1

@@ -119,8 +119,8 @@ def _find_spans(line: str, name: str) -> list[tuple[int, int]]:
     """Return where a name is in a line, but for longer words that contain it."""
     if name not in line:
         return []
-    found = re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line)
-    return [it.span() for it in found]
+    matches = re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line)
+    return [it.span() for it in matches]
 
 
 def note_refusal(

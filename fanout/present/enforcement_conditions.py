@@ -60,8 +60,8 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
             names_by_enforcement.setdefault(enforcement, set()).add(name)
     order = list(_REASONS)
     return tuple(
-        EnforcementReport(found, tuple(sorted(names)))
-        for found, names in sorted(
+        EnforcementReport(enforcement, tuple(sorted(names)))
+        for enforcement, names in sorted(
             names_by_enforcement.items(),
             key=lambda it: (order.index(it[0].not_enforced), it[0].message),
         )

@@ -173,7 +173,7 @@ def _build_policy(entry: PolicyEntry) -> Plain:
 
 def _build_variant(entry: VariantEntry) -> Plain:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    left = [leaving.location for leaving in variant.observed.abandoned if not leaving.is_vacant]
+    locations = [it.location for it in variant.observed.abandoned if not it.is_vacant]
     draft = variant.observed.draft
     status = ListedVariantStatus(
         target=spec.target,
@@ -184,7 +184,7 @@ def _build_variant(entry: VariantEntry) -> Plain:
         conflicts=find_undecided_keys(variant, entry.undecided),
         checks=decision.checks,
         published=_build_publication(entry),
-        left=tuple(PackageLocation(it.repository, it.path) for it in left) or None,
+        left=tuple(PackageLocation(it.repository, it.path) for it in locations) or None,
         draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
         if draft is not None
         else None,

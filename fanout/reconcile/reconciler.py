@@ -575,9 +575,9 @@ def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInpu
             stopped[policy.key] = with_error(policy, error)
     if all(it.key in stopped for it in scope.covered):
         keys = [it.key for it in scope.covered] or list(stopped)
-        found = stopped[keys[0]].error
-        assert found is not None, "a policy is stopped by an error"
-        raise found
+        first_error = stopped[keys[0]].error
+        assert first_error is not None, "a policy is stopped by an error"
+        raise first_error
     return replace(
         scope,
         all_policies=[stopped.get(it.key, it) for it in scope.all_policies],

@@ -157,14 +157,14 @@ def _decide_subpackages(
             continue
         match tuple(f"{directory}/{KPTFILE}" in files for files in sides):
             case False, True, True:
-                cause, left, right = ConflictCause.BOTH_ADDED, sides[1], sides[2]
+                cause, one, other = ConflictCause.BOTH_ADDED, sides[1], sides[2]
             case True, True, False:
-                cause, left, right = ConflictCause.DELETED_HERE, sides[0], sides[1]
+                cause, one, other = ConflictCause.DELETED_HERE, sides[0], sides[1]
             case True, False, True:
-                cause, left, right = ConflictCause.DELETED_THERE, sides[0], sides[2]
+                cause, one, other = ConflictCause.DELETED_THERE, sides[0], sides[2]
             case _:
                 continue
-        if not _equal_subpackages(directory, left, right):
+        if not _equal_subpackages(directory, one, other):
             winners[directory] = _record_subpackage_conflict(directory, cause, sides, merge)
         elif cause is ConflictCause.DELETED_HERE:
             winners[directory] = MergeSide.LOCAL
@@ -198,14 +198,14 @@ def _record_subpackage_conflict(
         where, cause, (origin_tree, upstream_tree, local_tree), MergeSide.LOCAL, merge.choices
     )
     compared_sides = (1, 2) if trees[1] and trees[2] else (0, 1 if trees[1] else 2)
-    left, right = (
+    one, other = (
         {(path, *content) for path, content in sides[side].items() if _is_inside(path, directory)}
         for side in compared_sides
     )
-    files = pluralize(len({path for path, *_ in left ^ right}), "file")
-    left_name, right_name = (("base", "upstream", "local")[side] for side in compared_sides)
+    files = pluralize(len({path for path, *_ in one ^ other}), "file")
+    one_name, other_name = (("base", "upstream", "local")[side] for side in compared_sides)
     merge.conflicts.append(
-        replace(conflict, difference=f"{left_name} and {right_name} differ in {files}")
+        replace(conflict, difference=f"{one_name} and {other_name} differ in {files}")
     )
     return conflict.winner
 
@@ -434,8 +434,10 @@ def _choose_file_or_directory(name: str, sides: PackageSides, merge: PackageMerg
         merge.files[path] = sides[2][path]
     if winners:
         kinds = "a file", "a directory"
-        here, there = kinds if name in winners else kinds[::-1]
-        merge.notes.append(f"{name} is {here} here and {there} upstream; upstream's is left out")
+        local, upstream = kinds if name in winners else kinds[::-1]
+        merge.notes.append(
+            f"{name} is {local} here and {upstream} upstream; upstream's is left out"
+        )
 
 
 def _wins_locally(path: str, sides: PackageSides, merge: PackageMerge) -> bool:

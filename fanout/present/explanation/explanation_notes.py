@@ -158,9 +158,11 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
         names = [it.spec.name for it in item.variants if it.spec.stage == stage]
         pins = [(name, find_pin(rule, decisions.rollbacks, name)) for name in names]
     subjects: dict[str, tuple[DecisionFacts, list[str]]] = {}
-    for subject, found in pins:
-        if found is not None and found.decision is not None:
-            subjects.setdefault(found.decision.name, (found.decision, []))[1].append(subject)
+    for subject, stage_pin in pins:
+        if stage_pin is not None and stage_pin.decision is not None:
+            subjects.setdefault(stage_pin.decision.name, (stage_pin.decision, []))[1].append(
+                subject
+            )
     policy = item.resolved_policy.name
     for decision, rolled_back in subjects.values():
         yield ExplanationNote(

@@ -26,10 +26,10 @@ def find_other_installations(
     wanted_paths = set(paths)
     install_by_path: dict[str, str] = {}
     for other, ref in _list_drafts(refs, install):
-        found = drafted_paths.get((ref, refs[ref]), frozenset())
+        draft_paths = drafted_paths.get((ref, refs[ref]), frozenset())
         if not is_stage_draft(other, ref):
-            found = frozenset([ref.removeprefix(drafts_prefix(other)).rpartition("/")[0]])
-        install_by_path |= dict.fromkeys(found & wanted_paths, other)
+            draft_paths = frozenset([ref.removeprefix(drafts_prefix(other)).rpartition("/")[0]])
+        install_by_path |= dict.fromkeys(draft_paths & wanted_paths, other)
     return install_by_path
 
 
