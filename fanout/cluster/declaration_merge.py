@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.object_meta import KRMObject
 from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
+from fanout.control_characters import escape_unprintable
 from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects, key_of
@@ -177,14 +178,15 @@ def _duplicate_findings(
         for position in locations[1:]:
             problem = (
                 f"is already declared in namespace {key.namespace} at"
-                f" {locations[0].file}:{locations[0].line(_NAME_PATH)}; none of them is used"
+                f" {escape_unprintable(str(locations[0].file))}:{locations[0].line(_NAME_PATH)};"
+                " none of them is used"
             )
             yield build_finding(
                 key.identity, position, FieldError(_NAME_PATH, problem, _DUPLICATE_REMEDY)
             )
     for key, files in files_by_key.items():
         if len(positions.get(key, ())) < 2:
-            also = f", also in {', '.join(files[1:])}" if files[1:] else ""
+            also = f", also in {', '.join(map(escape_unprintable, files[1:]))}" if files[1:] else ""
             problem = (
                 f"is declared more than once in namespace {key.namespace}{also}; none of them is"
                 " used"

@@ -25,6 +25,7 @@ from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.validators.object_validation import validate_stored_record
+from fanout.control_characters import escape_unprintable
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import DIRECTORY_MODE, TreeEntry
@@ -427,7 +428,9 @@ def read_shards(
             lines = parse_shard(_read_content(reader, entry), path)
             shards[path] = PolicyStateShard(entry.oid, lines)
         except UnreadableStateError as error:
-            unreadable.append(f"{path} {error}; restore it from an earlier commit")
+            unreadable.append(
+                f"{escape_unprintable(path)} {error}; restore it from an earlier commit"
+            )
     return shards
 
 
@@ -507,7 +510,9 @@ def _read_records(
                 )
             )
         except UnreadableStateError as error:
-            unreadable.append(f"{file.path} {error}; restore it, or remove it with git")
+            unreadable.append(
+                f"{escape_unprintable(file.path)} {error}; restore it, or remove it with git"
+            )
     return parsed, tuple(records)
 
 

@@ -163,7 +163,7 @@ class MirrorReader:
             if tree is None:
                 states[path] = parent_state
             elif tree not in directories and self._size(tree) > _MAX_DIRECTORY_SIZE:
-                problem = f"{parent or _ROOT_DIRECTORY} has too many entries"
+                problem = f"{escape_unprintable(parent) or _ROOT_DIRECTORY} has too many entries"
                 states[path] = PathState(None, problem)
             else:
                 if tree not in directories:

@@ -326,10 +326,9 @@ class _ChangeWriter:
             if statement.tag in drafts:
                 merge = refs[statement.tag]
                 # A push that was left half done may have stated the same merge already.
-                repeats = merge == drafts[statement.tag].last_commit
-                statements[number] = replace(
-                    statement, merge=merge, number=statement.number - repeats
-                )
+                is_repeated = merge == drafts[statement.tag].last_commit
+                last = statement.number - 1 if is_repeated else statement.number
+                statements[number] = replace(statement, merge=merge, number=last)
         message = format_vendor_message(vendor.message, statements, vendor.last_statements)
         return self._write_commit(editor, parents, vendor.timestamp, message).hex()
 

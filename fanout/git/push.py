@@ -183,11 +183,12 @@ def apply_change(
         # A server killed during a push may have moved the tag and not the branch. Publishing again
         # yields the same commit, which the existing tag names. If it moved only the vendor branch,
         # which states the publication, the commit gets the tag that is stated.
-        for draft in (draft for merge in change.merges for draft in merge.drafts):
-            if draft.last_tag and draft.last_commit == written[draft.tag]:
-                commit = written.pop(draft.tag)
-                if draft.last_tag not in listed_refs:
-                    written[draft.last_tag] = commit
+        for merge in change.merges:
+            for draft in merge.drafts:
+                if draft.last_tag and draft.last_commit == written[draft.tag]:
+                    commit = written.pop(draft.tag)
+                    if draft.last_tag not in listed_refs:
+                        written[draft.last_tag] = commit
     changed_refs = {
         ref: oid
         for ref, oid in written.items()

@@ -37,7 +37,8 @@ from fanout.values import Value, replace
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
-# Of failures that are due to the objects that were asked for, and not to the server.
+# Reasons of a failed fetch that may be due to single objects (RemoteFailed here: the server does
+# not send what it lists).
 _REASONS_OF_OBJECTS = frozenset(
     {Reason.REMOTE_OBJECTS_REFUSED, Reason.REMOTE_MOVED, Reason.REMOTE_FAILED}
 )
@@ -105,7 +106,8 @@ def list_remote(
     digest = hashlib.sha256(output).digest()
     # The digest of the output stands for all refs: parsing a hundred thousand refs takes
     # longer than the listing itself. The mirror's state guards against other processes.
-    if memo and memo.digest == digest and memo.serves(mirror, keep):
+    # What could not be fetched is tried again: it may be repaired, or allowed, and no ref moves.
+    if memo and not memo.listing.unfetched and memo.digest == digest and memo.serves(mirror, keep):
         return replace(memo, at=at)
     remote_refs = parse_ls_remote(output, access)
     kept_refs = RefPatterns(keep).select(remote_refs.ids)

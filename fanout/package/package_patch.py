@@ -1,7 +1,6 @@
 """Patches for `git apply` that turn one package into another, with masked Secrets."""
 
 import difflib
-import re
 from collections.abc import Iterator
 
 from fanout.package.merge.package_update import FileContent, Files
@@ -43,22 +42,22 @@ def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
 def _quote_name(name: str) -> str:
     """Return a name of a file as headers of patches have it.
 
-    Git quotes one with control characters like a string in C, and reads it so.
+    Git quotes a name with control characters, quotes or backslashes like a string in C.
     """
-    if name.isprintable() and not _QUOTED.search(name):
+    if name.isprintable() and not _BACKSLASHED.intersection(name):
         return name
-    characters = (
-        f"\\{char}"
-        if _QUOTED.match(char)
-        else char
-        if char.isprintable()
-        else "".join(f"\\{byte:03o}" for byte in char.encode())
-        for char in name
-    )
-    return f'"{"".join(characters)}"'
+    quoted = ""
+    for char in name:
+        if char in _BACKSLASHED:
+            quoted += f"\\{char}"
+        elif char.isprintable():
+            quoted += char
+        else:
+            quoted += "".join(f"\\{byte:03o}" for byte in char.encode())
+    return f'"{quoted}"'
 
 
-_QUOTED = re.compile(r'["\\]')
+_BACKSLASHED = frozenset('"\\')
 
 
 def split_lines(data: bytes) -> list[str] | None:

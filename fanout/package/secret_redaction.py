@@ -30,7 +30,7 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
     are equal stay equal, and different ones stay different. A manifest that cannot be parsed
     and may contain a Secret is masked as a whole.
     """
-    # Those that may contain Secrets by path, None for an unreadable one.
+    # By path, the manifests that may contain Secrets; None: unreadable.
     manifests: list[dict[str, Manifest | None]] = [{} for _ in sides]
     for side, parsed in zip(sides, manifests, strict=True):
         for path, (_, data) in side.items():

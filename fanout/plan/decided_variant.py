@@ -47,19 +47,11 @@ def plan_step(
     if decision.state is VariantState.SUSPENDED and (
         facts.suspended or not variant.observed.shares_draft
     ):
-        return DecidedVariant(
-            variant,
-            VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP,
-            False,
-            decision.answers,
-            decision,
-        )
-    return DecidedVariant(
-        variant,
-        *_choose_step(variant, decision, publish=publish),
-        decision.answers,
-        decision,
-    )
+        step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
+        is_released = False
+    else:
+        step, is_released = _choose_step(variant, decision, publish=publish)
+    return DecidedVariant(variant, step, is_released, decision.answers, decision)
 
 
 def _choose_step(
@@ -102,7 +94,7 @@ def _choose_shared_step(
     is_due = variant.draft_content is not None
     if is_due and is_released and (publish or not decision.release):
         return VariantStep.WRITE, decision.release
-    is_kept = draft is None or draft.has_edits or bool(draft.faults)
+    is_kept = draft is None or draft.has_edits
     may_leave = not is_kept and not variant.observed.is_unrecorded
     if may_leave and (is_due or not is_released):
         return VariantStep.REMOVE, False

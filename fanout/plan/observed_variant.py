@@ -2,6 +2,7 @@
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.api.text_fields import list_first
 from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
@@ -263,9 +264,6 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     if not variant.is_removed_by_hand:
         return None
     spec = variant.spec
-    remedy = "remove the PackageVariant"
-    if spec.policy:
-        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
     home = variant.package_location
     state, location = home.repository_state, f"{home.repository}:{home.path}"
     if not state.head:
@@ -273,7 +271,7 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     published = variant.published
     if variant.has_lost_history and published is not None:
         branch = state.branch.removeprefix("refs/heads/")
-        remedy = (
+        restoration = (
             f"put the branch back, or run `git restore --source {published.tag} -- {home.path}` on"
             " it and push"
             if published.tag and state.refs.get(f"refs/tags/{published.tag}") == published.merge
@@ -282,9 +280,12 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
         return Hold(
             Reason.BRANCH_REWRITTEN,
             f"branch {branch} of {home.repository} was rewritten or replaced: it lacks commit"
-            f" {published.merge[:12]}, which published {home.path}; {remedy}",
+            f" {published.merge[:12]}, which published {home.path}; {restoration}",
             who=plan_wording.format_maintainers(home.repository),
         )
+    remedy = "remove the PackageVariant"
+    if spec.policy:
+        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
     if published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
         remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
@@ -309,8 +310,7 @@ def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
     if state.default_branch:
         sentence = f"{missing}; its default branch is {state.default_branch}: {remedy}"
     elif others:
-        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-        sentence = f"{missing}, but {', '.join(others[:3])}{more}: {remedy}"
+        sentence = f"{missing}, but {list_first(others, 3)}: {remedy}"
     else:
         sentence = f"{missing}; push a first commit to it"
     return Hold(Reason.BRANCH_MISSING, sentence, who=plan_wording.format_maintainers(repository))

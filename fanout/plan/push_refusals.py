@@ -92,16 +92,11 @@ def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], names
     if len(kept) == len(error.words):
         return str(error)
     problem = error.problem.partition(": ")[0]
-    words = " / ".join(
-        (
-            " / ".join(kept)[:_MAX_WORDS],
-            (
-                "its other words are about objects of other namespaces; administrators find them"
-                " in the log"
-            ),
-        )
+    sentence = (
+        f"{problem}: {' / '.join(kept)[:_MAX_WORDS]} / its other words are about objects of other"
+        " namespaces; administrators find them in the log"
     )
-    hidden = FanoutError(f"{problem}: {words}", remedy=error.remedy, where=error.where)
+    hidden = FanoutError(sentence, remedy=error.remedy, where=error.where)
     return str(hidden)
 
 

@@ -345,7 +345,7 @@ def _build_vendor_commit(
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
     drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
     paths = {path for draft in drafts for path in draft.trees_by_path}
-    drop += [f"published/{path}" for path in sorted(paths & work.state.obsolete_renderings)]
+    drop += [f"published/{path}" for path in sorted(paths & state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)
     if not put and not drop and not statements:
         return None

@@ -291,19 +291,20 @@ class PolicyEvaluator(Value, kw_only=True):
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates.
         observed, facts, candidates = self._leave_out_unusable(observed)
-        selected = SelectedPolicy(observed, (), find_rollbacks(facts), find_suspended(facts))
+        pins = find_rollbacks(facts)
         variants = self.renderer.choose_candidates(
-            observed, observed.variants, candidates, find_leads(facts), selected.pins
+            observed, observed.variants, candidates, find_leads(facts), pins
         )
         observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
-        return replace(selected, variants=variants)
+        return SelectedPolicy(observed, variants, pins, find_suspended(facts))
 
     def _leave_out_unusable(
         self, observed: ObservedPolicy
     ) -> tuple[ObservedPolicy, PolicyFacts, Mapping[str, str]]:
         """Return the policy without revisions that cannot be used, its facts, and candidates.
 
-        Packages of candidates alone are read, so leaving some out may reveal others.
+        Tags of candidates, and of what would follow them, alone are checked, so leaving some out
+        may reveal others.
         """
         find_problem = partial(self.renderer.find_problem, observed)
         while True:
@@ -415,22 +416,14 @@ class PolicyEvaluator(Value, kw_only=True):
             variants = self.draft_limit.rank(variants)[: max(self.draft_limit.number - number, 0)]
         if not variants:
             return decided
-        selected = replace(
-            decided.rendered.selected,
-            variants=self.renderer.choose_candidates(
-                decided.observed,
-                variants,
-                candidates,
-                find_leads(facts),
-                decided.rendered.selected.pins,
-            ),
+        pins = decided.rendered.selected.pins
+        selected = self.renderer.choose_candidates(
+            decided.observed, variants, candidates, find_leads(facts), pins
         )
         by_name = {
             it.spec.name: it
             for it in self.renderer.render_due(
-                selected.variants,
-                find_due_drafts(selected.variants),
-                decided.observed.inputs.budget,
+                selected, find_due_drafts(selected), decided.observed.inputs.budget
             )
         }
         return replace(

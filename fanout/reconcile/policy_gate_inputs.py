@@ -115,8 +115,5 @@ def merge_history(
             for (stage, revision), it in status.history.items()
             if stage != resolved_policy.name
         },
-        **{
-            (resolved_policy.name, revision): it
-            for (stage, revision), it in decision.history.items()
-        },
+        **{(resolved_policy.name, revision): it for (_, revision), it in decision.history.items()},
     }

@@ -23,7 +23,7 @@ class ObservedPolicy(Value, kw_only=True):
     inputs: PolicyInputs
     status: RecordedStatus
     revisions: Mapping[str, str]  # commit by allowed revision
-    # those among them whose package cannot be used, with the reason
+    # those among them whose tag cannot be used, with the reason
     unusable: Mapping[str, FanoutError] = field(default_factory=dict)
     variants: tuple[ObservedVariant, ...]
     evidence: Mapping[str, ObservedEvidence]  # by variant

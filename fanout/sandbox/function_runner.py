@@ -387,7 +387,10 @@ class ProgramRunner(Value):
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"
         arguments = [
-            *(runtime, "run", "--name", name),
+            runtime,
+            "run",
+            "--name",
+            name,
             "--rm",
             "--interactive",
             "--network=none",

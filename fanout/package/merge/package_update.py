@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
+from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.ignored_files import find_ignored
@@ -531,8 +532,8 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
     ]
     if changed:
         raise InvalidInput(
-            f"the package cannot be fast-forwarded: {list_first(changed, _MAX_SHOWN)} changed"
-            " locally",
+            "the package cannot be fast-forwarded:"
+            f" {list_first([*map(escape_unprintable, changed)], _MAX_SHOWN)} changed locally",
             reason=Reason.INVALID_PACKAGE,
             remedy=f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
         )

@@ -1,7 +1,7 @@
 """Status of fanout on pull requests of other people: they must not change its packages.
 
 Where a branch requires this status, somebody has to set it on every request to the branch, or none
-of them could be merged.
+of them could be merged. Whether the rules of a branch require it is checked here, too.
 """
 
 from collections.abc import Iterable
@@ -72,10 +72,11 @@ def build_other_status(changed_packages: tuple[str, ...], install: str) -> Reque
             context, StatusState.SUCCESS, "it changes no package that fanout manages"
         )
     first, *others = changed_packages
+    path = first or "/"
     sentence = (
-        f"it changes packages that fanout manages: {first or '/'} and {len(others)} more"
+        f"it changes packages that fanout manages: {path} and {len(others)} more"
         if others
-        else f"it changes a package that fanout manages: {first or '/'}"
+        else f"it changes a package that fanout manages: {path}"
     )
     return RequestStatus(context, StatusState.FAILURE, shorten_description(sentence))
 
@@ -138,7 +139,11 @@ class Enforcement(Value):
 
 
 def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcement:
-    """Check whether the rules of a branch require a status."""
+    """Check whether the rules of a branch require a status.
+
+    The answer goes as far as fanout's account can read the rules. It stops nothing by itself: the
+    condition `NotEnforced` reports it.
+    """
     if not rules.is_protected:
         return Enforcement(
             ConditionStatus.TRUE,

@@ -1,6 +1,7 @@
-"""Settings of pull requests, and holds of drafts whose request cannot be merged yet.
+"""Settings of pull requests, and holds of their drafts.
 
-And of variants that would join a pull request which is ready, or which anybody approved.
+Held are drafts whose request cannot be merged yet, and variants that would join a request that is
+ready, or that anybody approved.
 """
 
 from collections.abc import Mapping, Sequence

@@ -22,8 +22,8 @@ from fanout.plan.records.policy_records import RecordEntry, RecordsKey
 from fanout.selection.ref_names import record_traces_ref
 from fanout.values import Value
 
-# Of records that stop or take back something, besides revocations of approvals.
-# A decision to accept older records is among them: by it an even older copy is noticed.
+# Actions of decisions that stop or take back something; revoked approvals do so, too. A decision to
+# accept older records is among them: by it an even older copy is noticed.
 _STOPPING_ACTIONS = frozenset(
     {Action.SUSPEND, Action.ROLLBACK, Action.SKIP, Action.WITHDRAW, Action.ACCEPT_RECORDS}
 )

@@ -19,11 +19,7 @@ from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, location_author
-from fanout.plan.observation.repository_state import (
-    ObservedPath,
-    OpenDraft,
-    PublicationMerge,
-)
+from fanout.plan.observation.repository_state import ObservedPath, OpenDraft, PublicationMerge
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
 from fanout.plan.removal.removal_plan import VariantRemoval

@@ -179,7 +179,7 @@ def _build_commits(
             )
             lines = [f"{it.path}: {line}" for it in drafts for line in it.rejected_lines]
             trees = {it.path: it.tree for it in drafts if it.tree is not None}
-            assert len(trees) == len(chunk), "a package taken out of a draft was edited"
+            assert len(trees) == len(chunk), "a package that people took out of a draft was edited"
             yield StageDraftCommit(
                 trees_by_path=trees,
                 message=format_stage_commit(

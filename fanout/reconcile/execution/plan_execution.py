@@ -165,7 +165,7 @@ def finish_pass(
             break
         now, following = report.pass_plan.now, replace(mode, subjects=subjects)
         later, _ = _plan_and_execute(world, reconciler, declared, now, following, confirm)
-        # But for failures of what the later pass has tried again.
+        # Failures of what the later pass has tried again are dropped.
         repeated = {_action_key(it.action) for it in later.outcomes}
         earlier = [
             it for it in report.outcomes if it.is_done or _action_key(it.action) not in repeated
@@ -195,7 +195,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     Raises Conflict, before anything is pushed, when records moved. A policy whose releases cannot
     be recorded is stopped before anything of it is pushed.
     """
-    # Before anything else is pushed.
+    # Traces of records are written before anything else is pushed.
     with world.counters.times.phase("writing"):
         errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
     if errors:

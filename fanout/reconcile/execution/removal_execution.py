@@ -32,6 +32,7 @@ from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import (
     REPOSITORY_REMEDY,
     VariantLocation,
+    describe_unusable_place,
     find_drafts,
     find_leftovers,
     locate_orphan,
@@ -153,7 +154,7 @@ def find_removals(
         )
         if state is None and not orphan:
             raise InvalidInput(
-                f"{variant} is at {path} in {name}, for which the namespace has no Repository",
+                describe_unusable_place(variant, path, name),
                 reason="UnknownRepository",
                 remedy=REPOSITORY_REMEDY,
             )

@@ -34,9 +34,7 @@ def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
         name, revision = published_line.tag, published_line.revision
         ref = f"refs/tags/{name}"
         tag_target = repository_state.refs.get(ref, "")
-        # A clone has the commit, unless its history was rewritten. Pushing to a URL would not do:
-        # it may be relative to another directory.
-        remedy = f"in a clone of {repository}, run `git push origin {published_line.merge}:{ref}`"
+        remedy = _advise_push(repository, published_line.merge, ref)
         if not tag_target:
             problem = (
                 f"tag {name} is missing from {repository}, but {revision} was published with it"
@@ -52,10 +50,16 @@ def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
         ref = f"refs/tags/{name}"
         if ref not in repository_state.refs:
             sentence = (
-                f"tag {name} of an earlier publication is missing from {repository}; in a clone of"
-                f" {repository}, run `git push origin {commit}:{ref}`"
+                f"tag {name} of an earlier publication is missing from {repository};"
+                f" {_advise_push(repository, commit, ref)}"
             )
             yield Reason.TAG_MISSING, sentence
+
+
+def _advise_push(repository: str, commit: str, ref: str) -> str:
+    # A clone has the commit, unless its history was rewritten. Pushing to a URL would not do: it
+    # may be relative to another directory.
+    return f"in a clone of {repository}, run `git push origin {commit}:{ref}`"
 
 
 def find_lost_tags(variant: ObservedVariant, new_tag: str) -> Mapping[str, str]:

@@ -110,8 +110,7 @@ def find_bootstrap_repositories(
     refused as lost records by the next pass.
     """
     return frozenset(
-        repository_state.identity
-        for repository_state, artifact in _find_activity(inputs, variants, git)
+        repository_state.identity for repository_state, _ in _find_activity(inputs, variants, git)
     ) | {
         it.identity
         for it in inputs.path_ownership.witness_states

@@ -265,38 +265,21 @@ def plan_removals(
         )
         for it in orphans
     }
-    removals = PlannedRemovals(
-        _evaluate_gate(
-            inputs,
-            tuple(
-                _build_gate_input(inputs, it, removals_by_name[it.name].package_removals, reviews)
-                for it in orphans
-            ),
-            facts,
+    gate_inputs = tuple(
+        _build_gate_input(inputs, it, removals_by_name[it.name].package_removals, reviews)
+        for it in orphans
+    )
+    evaluation = _evaluate_gate(inputs, gate_inputs, facts)
+    drafted = tuple(
+        it
+        for removal in removals_by_name.values()
+        for it in _draft_removals(
+            removal.package_removals, evaluation.holds.get(removal.variant, ()), publish=publish
         )
     )
-    removals = replace(
-        removals,
-        drafted=tuple(
-            it
-            for removal in removals_by_name.values()
-            for it in _draft_removals(
-                removal.package_removals,
-                removals.evaluation.holds.get(removal.variant, ()),
-                publish=publish,
-            )
-        ),
-    )
-    if not publish:
-        return removals
-    return replace(
-        removals,
-        due=tuple(
-            removals_by_name[name]
-            for name in removals.evaluation.removable
-            if name in removals_by_name
-        ),
-    )
+    names = [it for it in evaluation.removable if publish and it in removals_by_name]
+    due = tuple(removals_by_name[it] for it in names)
+    return PlannedRemovals(evaluation, due=due, drafted=drafted)
 
 
 def _evaluate_gate(
@@ -428,10 +411,15 @@ def _unreachable_hold(
     name, path = missing_places[0]
     return Hold(
         Reason.UNKNOWN_REPOSITORY,
-        f"{orphan.name} is at {path} in {name}, for which the namespace has no"
-        f" Repository; {_advise_repository(inputs.resolved_policy)}",
+        f"{describe_unusable_place(orphan.name, path, name)};"
+        f" {_advise_repository(inputs.resolved_policy)}",
         AUTHOR,
     )
+
+
+def describe_unusable_place(variant: str, path: str, repository: str) -> str:
+    """Describe a package in a Git repository that no Repository of its namespace names."""
+    return f"{variant} is at {path} in {repository}, for which the namespace has no Repository"
 
 
 REPOSITORY_REMEDY = (

@@ -127,19 +127,15 @@ def find_unmatched_repositories(declared: DeclaredObjects) -> Iterator[Finding]:
     for policy in declared.policies:
         if any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace)):
             continue
-        repository_by_name = usable_repositories(
-            policy.metadata.namespace, declared.repositories
-        ).values()
+        usable = usable_repositories(policy.metadata.namespace, declared.repositories)
         for index, entry in enumerate(policy.spec.targets):
             selector = entry.repository_selector
             if selector is None or any(
-                matches(selector, it.metadata.labels) for it in repository_by_name
+                matches(selector, it.metadata.labels) for it in usable.values()
             ):
                 continue
             where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
-            problem = (
-                f"0 of {len(repository_by_name)} Repository objects match, so no variant is created"
-            )
+            problem = f"0 of {len(usable)} Repository objects match, so no variant is created"
             yield Finding(
                 where, problem, "compare its labels with those of the repositories", "warning"
             )
