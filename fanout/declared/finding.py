@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from fanout.api.field_errors import Severity
 from fanout.errors import ErrorLocation
-from fanout.values import Value, replace
+from fanout.values import Value, asdict, replace
 
 
 class Finding(Value):
@@ -29,6 +29,16 @@ class Finding(Value):
         location = str(self.where)
         sentence = f"{location}: {self.problem}" if location else self.problem
         return f"{sentence}; {self.remedy}" if self.remedy else sentence
+
+
+def serialize_finding(finding: Finding) -> dict[str, object]:
+    """Return an error or warning as data, with its position."""
+    return {
+        **asdict(finding.where),
+        "problem": finding.problem,
+        "remedy": finding.remedy,
+        "severity": finding.severity,
+    }
 
 
 MAX_SEPARATE = 10  # similar findings that are printed separately

@@ -52,7 +52,7 @@ def covers(decision: DecisionFacts, variant_facts: VariantFacts, draft: DraftFac
     """
     if draft is not None and draft.tree in decision.trees:
         return True
-    if draft is not None and decision.trees and not decision.is_about_revision:
+    if draft is not None and not decision.is_about_revision:
         return False
     publication = variant_facts.published
     return publication is None or publication.revision != decision.revision

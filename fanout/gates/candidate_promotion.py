@@ -87,8 +87,7 @@ def find_promoted(
         ):
             continue
         # One that names drafts was about the candidate of its time, and not about another one.
-        is_of_its_time = bool(decision.trees) and not needed and not decision.is_about_revision
-        if revision not in reachable or is_of_its_time:
+        if revision not in reachable or not decision.is_about_revision:
             continue
         named = [variants[it] for it in decision.spec.variants if it in variants]
         by_variant |= {it.name: revision for it in named if is_due(decision, it)}

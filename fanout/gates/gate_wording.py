@@ -183,6 +183,5 @@ def describe_missing_approvals(approval_rule: ApprovalRule, names: Collection[st
 
 def describe_requested_changes(check: str, changes: Sequence[tuple[str, str]]) -> str:
     """Describe a check while people request changes; each has a link to the review."""
-    shown = ", ".join(f"{name} requested changes ({link})" for name, link in changes[:_SHOWN])
-    rest = len(changes) - _SHOWN
-    return f"{check}: {shown} and {rest} more" if rest > 0 else f"{check}: {shown}"
+    shown = [f"{name} requested changes ({link})" for name, link in changes]
+    return f"{check}: {list_first(shown, _SHOWN)}"

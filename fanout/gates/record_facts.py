@@ -70,9 +70,9 @@ class DecisionFacts(RecordOrigin):
     def is_about_revision(self) -> bool:
         """Return whether it covers all drafts of its revision, and not those of its time alone.
 
-        It overrides `after`, which makes its revision the candidate (decision 0133).
+        It names none, or overrides `after`, which makes its revision the candidate (decision 0133).
         """
-        return OverridableGate.AFTER in self.spec.overrides
+        return not self.trees or OverridableGate.AFTER in self.spec.overrides
 
 
 class RecordFacts(Value):

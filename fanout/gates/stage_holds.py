@@ -191,12 +191,10 @@ def stuck_hold(
     if timer is not None:
         return None
     tallies = evaluation.tallies.values()
-    suspensions = [
-        evaluation.suspended,
-        *(tally.suspended for tally in tallies),
-        *(variant.suspended for tally in tallies for variant in tally.variants),
-    ]
-    if any(it is not None for it in suspensions):
+    if evaluation.suspended is not None or any(
+        tally.suspended is not None or any(it.suspended is not None for it in tally.variants)
+        for tally in tallies
+    ):
         return None
     # The clock of a soak starts when a sweep records it, so the policy moves although no timer runs
     # yet.

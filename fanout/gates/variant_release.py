@@ -398,18 +398,18 @@ class StageReleaseEvaluator:
         if inputs.pin is not None:
             return ()
         variant = inputs.variant
-        # A decision may take it past what is in flight: a fix must not wait behind what it fixes
-        # (decision 0101).
-        needed_overrides = list_needed_overrides(self._stage_rule)
-        is_chosen = bool(needed_overrides) and needed_overrides <= inputs.overrides
-        overtakes = is_chosen or OverridableGate.BUDGET in inputs.overrides
-        if self._evaluation.policy_facts.serialize and not overtakes:
+        if self._evaluation.policy_facts.serialize:
+            # A decision may take it past what is in flight: a fix must not wait behind what it
+            # fixes (decision 0101).
+            needed_overrides = list_needed_overrides(self._stage_rule)
+            is_chosen = bool(needed_overrides) and needed_overrides <= inputs.overrides
             serialize_hold = (
                 _serialized_hold(variant)
                 if variant.state is VariantState.VERIFYING
                 else self._older_in_flight_hold
             )
-            if serialize_hold is not None:
+            overtakes = is_chosen or OverridableGate.BUDGET in inputs.overrides
+            if serialize_hold is not None and not overtakes:
                 return (serialize_hold,)
         refusal = self.budget.find_refusal(variant)
         if variant.leads and refusal is not None and refusal.reason == Reason.GROUP_AWAITS:

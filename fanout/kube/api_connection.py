@@ -347,12 +347,12 @@ def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
             return _unavailable(message)
 
 
-_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_USER_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_USER_REVIEW_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def read_own_user(connection: ApiConnection) -> ClusterUser:
     """Return the user whose credentials the connection has. Raises Denied and Unavailable."""
-    review: Any = connection.send("POST", _PATH, _REVIEW)
+    review: Any = connection.send("POST", _USER_REVIEW_PATH, _USER_REVIEW)
     user = review["status"]["userInfo"]
     return ClusterUser(user["username"], tuple(user.get("groups", ())))

@@ -104,20 +104,18 @@ def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, Reposito
     # A policy that an error stopped may not have asked for its upstream.
     if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
         uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure)
-    # Repositories that were listed, but refuse pushes or lack their branch, by identity.
-    errors: dict[str, FanoutError] = {
+    refusals: dict[str, FanoutError] = {
         it.repository: Denied(describe_refusal(it), reason=str(Reason.PUSH_REFUSED))
         for it in policy_result.refused_pushes.values()
     }
     for variant in policy_result.variants:
         key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-        state = variant.observed.repository_state
-        if not state.head and state.failure is None and state.identity not in errors:
-            hold = missing_branch_hold(state, variant.spec.repository)
-            errors[state.identity] = InvalidInput(hold.message, reason=str(hold.reason))
         if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
-            reports = report_enforcement([variant])
-            failure = state.failure or errors.get(state.identity)
+            reports, state = report_enforcement([variant]), variant.observed.repository_state
+            failure = state.failure or refusals.get(state.identity)
+            if failure is None and not state.head:
+                hold = missing_branch_hold(state, variant.spec.repository)
+                failure = InvalidInput(hold.message, reason=str(hold.reason))
             if key not in uses or reports or failure:
                 uses[key] = RepositoryReport(failure, reports[0] if reports else None)
     return uses

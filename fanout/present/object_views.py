@@ -311,16 +311,20 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
         counts.update(
             repository_key(policy.repositories[it.spec.name]) for it in policy_result.variants
         )
+        if policy.upstream is not None:
+            # One that was not listed is an upstream all the same, and comes before the failures of
+            # variants: a repository to publish to does not hide one of them.
+            report = RepositoryReport(policy_result.upstream_failure)
+            uses.setdefault(repository_key(policy.upstream), []).insert(0, report)
         for key, report in summarize_repositories(policy_result).items():
             uses.setdefault(key, []).append(report)
-        if policy.upstream is not None:
-            uses.setdefault(repository_key(policy.upstream), []).append(RepositoryReport())
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
         key = repository_key(repository)
         reports = uses.get(key, ())
-        conditions = [it for it in build_repository_conditions(reports) if it.type == "Ready"]
+        # A list shows what is not enforced beside a failure, too.
+        conditions = build_repository_conditions(reports)[:1]
         conditions += [it.enforcement.as_condition() for it in reports if it.enforcement][:1]
         status = ListedRepositoryStatus(counts[key], tuple(conditions) if reports else None)
         bodies.append({**body, "status": dump_view(status)})

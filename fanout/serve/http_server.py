@@ -199,8 +199,8 @@ def _run(server: Server, listening: socket.socket, address: str) -> None:
         _log.error("Nothing is served any more", address=address, problem=str(result))
 
 
-_PATTERN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")
-_REMEDY = "write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080"
+_LISTEN_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")
+_ADDRESS_REMEDY = "write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080"
 
 
 def open_socket(address: str, option: str) -> socket.socket:
@@ -209,9 +209,9 @@ def open_socket(address: str, option: str) -> socket.socket:
     Raises InvalidInput, which names the option, if the text is no address, or nothing can listen
     there.
     """
-    match = _PATTERN.fullmatch(address)
+    match = _LISTEN_ADDRESS.fullmatch(address)
     if match is None or int(match["port"]) > 65535:
-        raise _invalid(f"{address!r} is not an address", _REMEDY, option)
+        raise _invalid(f"{address!r} is not an address", _ADDRESS_REMEDY, option)
     host = match["host"].strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

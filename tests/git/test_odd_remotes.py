@@ -190,3 +190,17 @@ def test_a_remote_that_has_less_than_it_lists_fails_alone(
     assert failure.reason == "RemoteFailed"
     assert str(failure).startswith(f"{urls[0]}: ")
     assert counters.read()["fetches"] == 2  # the mirrors are not to blame, and not made again
+
+
+def test_a_tag_whose_commit_was_lost_is_fetched_once_the_commit_is_back(bare, downstream):
+    """One process lists twice, and no ref of the remote has moved in between."""
+    tree = bare.git("rev-parse", "main^{tree}")
+    person = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    commit = bare.git(*person, "commit-tree", "-m", "lost", tree)
+    bare.git("update-ref", "refs/tags/web/v2", commit)
+    file = bare.path / "objects" / commit[:2] / commit[2:]
+    kept = file.rename(bare.path / "kept")
+    assert set(downstream.look("refs/heads/*", "refs/tags/*").unfetched) == {"refs/tags/web/v2"}
+    kept.rename(file)
+    listing = downstream.look("refs/heads/*", "refs/tags/*")
+    assert (listing.unfetched, listing.refs["refs/tags/web/v2"]) == ({}, commit)

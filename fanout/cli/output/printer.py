@@ -20,9 +20,8 @@ from fanout.cli.output.object_path import (
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
-from fanout.declared.finding import Finding
 from fanout.package.yaml_scalars import dump
-from fanout.values import Value, asdict
+from fanout.values import Value
 
 Object = Mapping[str, Any]
 
@@ -222,16 +221,6 @@ def write_stdout(text: str, *, is_colored: bool = False) -> None:
         click.echo(text, nl=False, color=is_colored or None)
     except BrokenPipeError:
         raise OutputClosed from None
-
-
-def serialize_finding(finding: Finding) -> Object:
-    """Return an error or warning as data, with its position."""
-    return {
-        **asdict(finding.where),
-        "problem": finding.problem,
-        "remedy": finding.remedy,
-        "severity": finding.severity,
-    }
 
 
 def build_list(items: Iterable[Object]) -> Object:

@@ -10,7 +10,7 @@ from fanout.cli.output.table_layout import format_fitted
 from fanout.cli.terminal import escape_control
 from fanout.gates.after_gate import format_requirement
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.values import Value, field
+from fanout.values import Value, field, replace
 
 _GREEN, _BLUE, _YELLOW, _GREY, _RED = "#b7e1cd", "#cfe2f3", "#fff2cc", "#e0e0e0", "#f4cccc"
 # Background colors for black text. A variant written by hand is a stage of its own, with the
@@ -80,7 +80,7 @@ def build_graph(item: PolicyResult) -> StageGraph:
         node = StageNode(rule.name, item.stage_state(rule.name))
         if (evaluation := evaluations.get(rule.name)) is not None:
             ready, total = evaluation.aggregates.ready, evaluation.aggregates.total
-            node = StageNode(node.name, node.state, evaluation.candidate, ready, total)
+            node = replace(node, candidate=evaluation.candidate, ready=ready, total=total)
         nodes[rule.name] = node
     edges = tuple(
         StageEdge(source, rule.name, _format_after(rule.after))

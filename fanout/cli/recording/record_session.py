@@ -70,7 +70,9 @@ class RecordRequest(Value):
 
 
 def with_request(*formats: OutputFormat) -> Option:
-    """Return a decorator that passes a verb its `settings` and the options here as its `request`.
+    """Return a decorator that passes a verb its `settings` and its `request`.
+
+    The request has the options that are fields of RecordRequest.
 
     It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
     """
@@ -225,9 +227,9 @@ class RecordSession(Value):
         policy without one of its stages.
         """
         item, stage = self.item, self.request.stage
-        is_declared = item.resolved_policy.upstream_policy is not None
+        is_hand_written = item.resolved_policy.upstream_policy is None
         stages = [rule.name for rule in item.rules if rule.name]
-        if needs_stage and is_declared and not stage:
+        if needs_stage and not is_hand_written and not stage:
             remedy = f"use --stage with one of: {', '.join(stages)}"
             raise not_found(f"the stage of {item.title} is missing", remedy)
         if stage and stage not in stages:
@@ -235,7 +237,7 @@ class RecordSession(Value):
             raise not_found(f"{item.title} has no stage {stage}", remedy)
         requested = self.request.variants
         chosen = sorted({find_variant_of(item, name, stage).spec.name for name in requested})
-        if not is_declared:
+        if is_hand_written:
             return {"variants": [item.resolved_policy.name]}
         return {
             "policy": item.resolved_policy.name,
@@ -357,8 +359,10 @@ class RecordSession(Value):
                 continue
             is_own = normalize_person(record.by) == author
             # The reason is one of the fields that a person typed.
-            is_same = _typed_fields(fields) == _typed_fields(spec) and _covers(fields, spec)
-            if record.kind == kind and is_own and is_same:
+            is_same = (
+                record.kind == kind and is_own and _typed_fields(fields) == _typed_fields(spec)
+            )
+            if is_same and _covers(fields, spec):
                 return record
             # A later answer of the same reporter to the same check overrules the earlier one.
             same_check = fields.get("check") == spec.get("check")

@@ -159,7 +159,7 @@ def wait_until_published(
         is_recorded = wait_until_recorded(session.program.record_creator, limit, session.program)
         return WaitResult(report, is_reached=is_recorded)
     list_pending = partial(list_unpublished, names=names, revision=revision)
-    settings = session.program.settings
+    settings = session.settings
     return wait_for_rollout(report, session.run_pass, list_pending, limit, settings)
 
 

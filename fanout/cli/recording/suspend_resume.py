@@ -88,7 +88,7 @@ class _RecordedSuspension(Value):
 
 def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspension:
     """Record the decision unless it would change nothing."""
-    item, now = session.item, session.program.settings.now()
+    item, now = session.item, session.settings.now()
     spec = session.build_subject() | {"action": action.value, "reason": session.request.reason}
     named_scopes = list_scopes(session.request.stage, spec.get("variants", ()))
     decisions = ActiveDecisions(

@@ -71,15 +71,15 @@ def command(
         item = _find_policy(program, policy)
         facts = item.facts
         revisions = facts.revisions if facts is not None else ()
-        target = revision or next(reversed(revisions), "")
-        if target not in revisions:
-            raise build_not_found("revision", [target or "at all"], revisions)
+        revision = revision or next(reversed(revisions), "")
+        if revision not in revisions:
+            raise build_not_found("revision", [revision or "at all"], revisions)
         assert facts is not None, "a policy without a problem was judged"
         subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
         durations = _parse_durations(takes, facts)
         next_sweep = _find_next_sweep(program.read_declared(), subject)
-        forecasts = forecast_stages(facts, target, next_sweep, durations)
-    views = [_serialize_forecast(item, stage, target, it) for stage, it in forecasts.items()]
+        forecasts = forecast_stages(facts, revision, next_sweep, durations)
+    views = [_serialize_forecast(item, stage, revision, it) for stage, it in forecasts.items()]
     print_objects(views, _COLUMNS, settings)
     if faults:
         return ExitCode.SOME_FAILED

@@ -28,11 +28,11 @@ from fanout.cli.input.package_validation import (
     validate_package,
 )
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
-from fanout.cli.output.printer import print_value, serialize_finding, write_lines
+from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.control_characters import escape_unprintable
-from fanout.declared.finding import Finding
+from fanout.declared.finding import Finding, serialize_finding
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict

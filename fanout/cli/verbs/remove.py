@@ -141,14 +141,14 @@ def command(
 
 def _print_planned(session: RecordSession, removals: Sequence[PackageRemoval]) -> None:
     """Print what a dry run would remove, or what the controller of a cluster removes."""
-    if not session.program.settings.dry_run:
+    if not session.settings.dry_run:
         names = format_names(removal.variant for removal in removals)
         write_stdout(f"the controller removes {names}\n")
         return
     print_new_records(session.program)
     for removal in removals:
         line = _format_removal(removal, session.program.world.setup.install)
-        print_recorded(session.program.settings, line)
+        print_recorded(session.settings, line)
 
 
 def _find_earlier_removal(session: RecordSession, variant: str | None) -> RecordEntry | None:

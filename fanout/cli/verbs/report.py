@@ -188,7 +188,7 @@ def _find_equal_report(
     recorded, because `freshFor` and `minReady` count from the last one. So are reports that
     follow a publication or a draft since.
     """
-    item, now = session.item, session.program.settings.now()
+    item, now = session.item, session.settings.now()
     earlier = session.find_equal_record("Evidence", spec)
     if earlier is None or not timedelta() <= now - earlier.at <= _REPEAT_INTERVAL:
         return ""

@@ -9,14 +9,14 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.printer import print_value, serialize_finding, write_lines
+from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.file_cluster import read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.declared.declared_objects import locate_broken
-from fanout.declared.finding import Finding, group_findings
+from fanout.declared.finding import Finding, group_findings, serialize_finding
 from fanout.declared.object_key import ObjectKey
 from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_dependencies,

@@ -199,7 +199,7 @@ def build_event(
     install: str,
     namespace: str,
     policy: str,
-    passed_at: datetime,
+    now: datetime,
     *,
     in_cluster: bool = False,
 ) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def build_event(
     `in_cluster`: its objects are those of a cluster.
     """
     title, stage = f"{namespace}/{policy}", transition.stage
-    at = format_instant(passed_at)
+    at = format_instant(now)
     commands = MessageCommands((("namespace", namespace),), in_cluster)
     facts = {
         "namespace": namespace,
