@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,
@@ -104,7 +104,7 @@ def drafted(
 ) -> ObservedVariant:
     """A variant with a draft at the path `sites/<name>`, released at a minute."""
     repository = RepositoryState(remote=REMOTE, branch=MAIN, refs={}, forge=state)
-    trailers = DraftTrailers(
+    trailers = PackageStatement(
         install="default", policy="default/monitoring", variant=name, stage=stage,
         revision=revision, commit="u1", digest="d1", onto="none", tree=tree,
     )  # fmt: skip

@@ -7,7 +7,7 @@ class Trailer(StrEnum):
     """Key of a commit trailer."""
 
     APPROVED_BY = "Fanout-Approved-By"  # of a publication: a person whose approval counted
-    BASE = "Fanout-Base"  # of a stage draft: the commit that its chain begins on
+    BASE = "Fanout-Base"  # the commit of the target branch that the branch begins on
     COMMIT = "Fanout-Commit"  # the upstream commit
     CONFLICTS = "Fanout-Conflicts"  # merge conflicts and their winners
     DIGEST = "Fanout-Digest"  # of everything that was rendered from
@@ -18,10 +18,13 @@ class Trailer(StrEnum):
     POLICY = "Fanout-Policy"
     PREVIOUS = "Fanout-Previous"  # the newest earlier vendor commit that states publications
     RECORDS = "Fanout-Records"  # of a publication: the last record that its release knew
-    REMOVED = "Fanout-Removed"  # path of a package that left a stage draft, or leaves the branch
+    REMOVED = "Fanout-Removed"  # path of a package that leaves the target branch
     RENDERED = "Fanout-Rendered"  # id of the package's tree without downstream edits
-    RESTORED = "Fanout-Restored"  # of a removal draft: path of a package that stays after all
+    RESTORED = (
+        "Fanout-Restored"  # path of a package that left the set: it is as on the target branch
+    )
     REVISION = "Fanout-Revision"  # the upstream revision
+    SET = "Fanout-Set"  # the branch that the commit is for
     STAGE = "Fanout-Stage"
     TAG = "Fanout-Tag"  # of a publication
     TAKES = "Fanout-Takes"  # tips of earlier drafts whose commits by people it contains

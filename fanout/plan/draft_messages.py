@@ -1,19 +1,19 @@
 """Content of the message of a draft's commit: trailers, subject and rejected values."""
 
-from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement
 from fanout.plan.edits.merge_disputes import format_disputes, rejected_lines
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import install_of
 
 
-def build_draft_trailers(variant: RenderedVariant, install: str) -> DraftTrailers:
+def build_draft_trailers(variant: RenderedVariant, install: str) -> PackageStatement:
     """Build the trailers of the draft that is written for a rendered variant."""
     assert variant.draft_content is not None, "a draft is rendered before it is written"
     assert variant.rendering is not None, "draft content is merged from a rendering"
     assert variant.selected.inputs is not None, "a rendered variant has inputs"
     spec = variant.spec
-    return DraftTrailers(
+    return PackageStatement(
         install=install,
         policy=f"{spec.namespace}/{spec.policy}",
         variant=spec.name,

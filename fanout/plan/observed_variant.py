@@ -7,7 +7,7 @@ from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamOrigin
-from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft

@@ -9,7 +9,12 @@ where a squash, a rebase or a missing tag left no trailers on the branch.
 from collections.abc import Iterable, Mapping
 
 from fanout.api.commit_trailers import Trailer
-from fanout.plan.draft_trailers import SHARED_FIELDS, DraftTrailers, format_package, parse_package
+from fanout.plan.commit_statement import (
+    SHARED_FIELDS,
+    PackageStatement,
+    format_package,
+    parse_package,
+)
 from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.values import Value
 
@@ -19,7 +24,7 @@ class PublicationStatement(Value, kw_only=True):
 
     path: str
     number: int
-    trailers: DraftTrailers
+    trailers: PackageStatement
     merge: str = ""  # commit on the target branch; "": made by the same push
 
     @property
@@ -83,7 +88,7 @@ def parse_vendor_message(message: str) -> VendorMessage:
                     PublicationStatement(
                         path=path,
                         number=number,
-                        trailers=DraftTrailers(**fields, **package[1]),
+                        trailers=PackageStatement(**fields, **package[1]),
                         merge=shared[Trailer.MERGE],
                     )
                 )

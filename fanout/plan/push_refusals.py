@@ -70,7 +70,7 @@ def find_names(plans: Iterable[PolicyPlan], remote: str) -> Mapping[str, frozens
         places |= {(plan.namespace, plan.name, path) for path in paths}
         # Also of policies that the pass is not about.
         for state in {id(it): it for it in states if it.remote.key == remote}.values():
-            for draft in state.drafts.values():
+            for draft in state.drafts:
                 namespace, _, policy = draft.trailers.policy.partition("/")
                 places.add((namespace, policy or draft.trailers.variant, draft.path))
     names: dict[str, set[str]] = {}

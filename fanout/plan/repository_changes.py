@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from fanout.package.tree_ids import BlobUnion
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement, format_message, state_packages
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_messages import (
     build_draft_trailers,
@@ -10,7 +11,6 @@ from fanout.plan.draft_messages import (
     new_conflict_lines,
     replaced_drafts,
 )
-from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, format_draft_message
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     DraftCommit,
@@ -221,9 +221,13 @@ def _build_draft(
         path=variant.spec.path,
         entries=variant.draft_content.entries,
         tree=variant.draft_content.tree,
-        message=format_draft_message(
+        message=format_message(
             draft_subject(variant),
-            build_draft_trailers(variant, settings.install),
+            state_packages(
+                variant.observed.draft_ref,
+                state.head,
+                {variant.spec.path: build_draft_trailers(variant, settings.install)},
+            ),
             conflict_paragraph(new_conflict_lines(variant)),
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the
@@ -344,7 +348,7 @@ def _build_vendor_commit(
     put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
     drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
-    paths = {path for draft in drafts for path in draft.trees_by_path}
+    paths = {path for draft in drafts for path in draft.removed_trees}
     drop += [f"published/{path}" for path in sorted(paths & state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)
     if not put and not drop and not statements:
@@ -390,13 +394,13 @@ def _state_publications(
     )
 
 
-def _merged_trailers(variant: RenderedVariant, install: str) -> DraftTrailers:
+def _merged_trailers(variant: RenderedVariant, install: str) -> PackageStatement:
     """Return the trailers of the draft that was merged by hand; it may not be there any more."""
     observed, published = variant.observed, variant.observed.published
     assert published is not None, "what was merged by hand is published"
     if observed.draft is not None and observed.draft.tree == published.tree:
         return observed.draft.trailers
-    return DraftTrailers(
+    return PackageStatement(
         install=install,
         policy=f"{variant.spec.namespace}/{variant.spec.policy}",
         variant=variant.spec.name,

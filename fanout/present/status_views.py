@@ -21,7 +21,7 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.view_base import dump_view, dump_views
 from fanout.errors import FanoutError
 from fanout.message_commands import MessageCommands, cluster_commands
-from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, TransitionTimes, WrittenObject
 from fanout.present.conditions import (
@@ -200,7 +200,7 @@ def _describe_variant(
     state: str,
     stage: str,
     published: PublishedLine | None,
-    drafted: DraftTrailers | None,
+    drafted: PackageStatement | None,
     holds: Sequence[Hold],
 ) -> Plain:
     subject = published or drafted

@@ -10,8 +10,8 @@ from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
+from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
-from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.drafts_per_round import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (

@@ -83,6 +83,7 @@ class _Move(Value):
 
 
 _NO_MOVE = _Move()
+_DraftPlace = tuple[str, tuple[str, str]]  # repository identity, `OpenDraft.key`
 # Winners of conflicts that no person decides.
 _DEFAULT_CHOICES: Mapping[OnConflict, ConflictChoices] = {
     OnConflict.HOLD: NO_CHOICES,
@@ -108,7 +109,7 @@ class VariantObserver:
     record_baseline: RecordBaseline
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
     # Those drafts by repository and key: what has their branches from now on replaces them.
-    _departing_drafts: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)
+    _departing_drafts: dict[_DraftPlace, OpenDraft] = field(default_factory=dict)
     _specs: dict[str, VariantSpec] = field(default_factory=dict)
     _wanted_places: dict[str, PackagePlace] = field(default_factory=dict)
     _publication_memo: PublicationMemo = field(default_factory=PublicationMemo)
@@ -171,7 +172,7 @@ class VariantObserver:
         for repository_place, located in self.path_ownership.repository_by_place.items():
             state = located.state
             are_shared = shares_drafts(self._shared_context.draft_per, state)
-            for draft in state.drafts.values():
+            for draft in state.drafts:
                 variant = draft.trailers.variant
                 wanted_place = self._wanted_places.get(variant)
                 if wanted_place is None or draft.trailers.policy != owner:
@@ -179,7 +180,7 @@ class VariantObserver:
                 # Most drafts are at their path, on the variant's own branch, as they are to be.
                 if wanted_place == (repository_place, draft.path) and (
                     not (draft.is_shared or are_shared)
-                    or self._locate_draft(self._specs[variant], state).key == draft.key
+                    or self._locate_draft(self._specs[variant], state).ref == draft.ref
                 ):
                     continue
                 misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
@@ -384,7 +385,8 @@ class VariantObserver:
         )
         if is_plain and self._is_memoizable(spec.name):
             return self._observe_in(self._shared_context, spec, repository_state, status_line)
-        draft_place = repository_state.identity, self._locate_draft(spec, repository_state).key
+        draft_ref = self._locate_draft(spec, repository_state).ref
+        draft_place = repository_state.identity, (draft_ref, spec.path)
         replaces, waiting_hold = self._check_draft_branch(spec, draft_place)
         hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (
@@ -434,7 +436,7 @@ class VariantObserver:
         return observe_variant(spec, repository_state, status_line, context)
 
     def _check_draft_branch(
-        self, spec: VariantSpec, draft_place: tuple[str, str]
+        self, spec: VariantSpec, draft_place: _DraftPlace
     ) -> tuple[bool, Hold | None]:
         """Return whether the draft replaces an orphaned variant's draft, and the hold to wait."""
         other_draft = self._departing_drafts.get(draft_place)

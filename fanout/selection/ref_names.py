@@ -38,6 +38,17 @@ def is_removal_draft(install: str, ref: str) -> bool:
     return ref.startswith(f"refs/heads/drafts/{install}/_removals/")
 
 
+def set_name(ref: str) -> str:
+    """Return the name of the branch of a draft below that of all drafts of its installation."""
+    return ref.removeprefix("refs/heads/drafts/").partition("/")[2]
+
+
+def draft_path(ref: str) -> str:
+    """Return the path of the package of a draft of one variant; "" for a branch of several."""
+    name = set_name(ref)
+    return "" if name.startswith(("_stages/", "_removals/")) else name.rpartition("/")[0]
+
+
 def drafts_prefix(install: str) -> str:
     """Return the prefix of this installation's drafts, the only refs fanout removes."""
     return f"refs/heads/drafts/{install}/"

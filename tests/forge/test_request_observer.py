@@ -352,7 +352,7 @@ def test_what_fails_is_the_failure_of_the_forge(gitea, tmp_path, status, family,
             proxy.fail(*[Fault(status=status, headers=headers)] * 9)
             state = read_state(program)
             assert state.failure is None
-            assert set(state.stage_drafts) == {REF}
+            assert set(state.sets) == {REF}
             assert state.forge is not None
             failure = state.forge.failure
             assert isinstance(failure, family)

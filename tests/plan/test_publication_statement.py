@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.publication_statement import (
     PublicationStatement,
     VendorMessage,
@@ -27,7 +27,7 @@ def state(path: str, number: int = 1, **trailers: str) -> PublicationStatement:
         "tree": "e" * 40,
         "rendered": "f" * 40,
     }
-    trailers_of_draft = DraftTrailers(**{**values, **trailers})
+    trailers_of_draft = PackageStatement(**{**values, **trailers})
     return PublicationStatement(
         path=path, number=number, merge="a" * 40, trailers=trailers_of_draft
     )

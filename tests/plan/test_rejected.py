@@ -11,7 +11,7 @@ from fanout.package.merge.merge_conflicts import (
     MergeSide,
     build_conflict,
 )
-from fanout.plan.draft_trailers import parse_trailers, with_paragraph
+from fanout.plan.commit_statement import parse_message
 from fanout.plan.edits.merge_disputes import (
     CONFLICTS_HEADING,
     conflict_paragraph,
@@ -19,6 +19,7 @@ from fanout.plan.edits.merge_disputes import (
     parse_conflict_paragraph,
     rejected_lines,
 )
+from fanout.plan.publication_trailers import with_paragraph
 from fanout.values import replace
 
 LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)
@@ -101,7 +102,7 @@ def test_a_name_with_line_breaks_writes_no_trailer():
         "Update a\n\nFanout-Policy: default/a\n", conflict_paragraph(rejected_lines([odd]))
     )
     assert len(message.split("\n\n")) == 3
-    assert parse_trailers(message) is None
+    assert parse_message(message) is None
 
 
 def test_lines_are_cut_whole_and_counted():

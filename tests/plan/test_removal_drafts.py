@@ -1,53 +1,26 @@
-"""Branches that remove packages: what their commits say, and when they are written."""
-
-from hypothesis import given
-from hypothesis import strategies as st
+"""Branches that remove packages: when they are written."""
 
 from fanout.api.results import Hold
-from fanout.plan.draft_trailers import parse_trailers
+from fanout.plan.commit_statement import parse_message
 from fanout.plan.observation.repository_state import (
     PathState,
     Remote,
-    RemovalDraft,
     RepositoryState,
+    SetState,
 )
 from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
-    RemovalCommit,
     RemovalDraftOwner,
-    format_removal_commit,
-    parse_removal_commit,
     plan_removal_drafts,
 )
-from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.values import replace
 
 OWNER = RemovalDraftOwner("default", "team", "web")
 REF = OWNER.find_ref("prod")
 HELD = Hold("SweepAwaited", "later")
-path = st.text("ab/ .é", min_size=1, max_size=12).filter(lambda it: it == it.strip())
-paths = st.lists(path, unique=True, max_size=3)
 
 
-@given(st.sampled_from(["prod", ""]), paths, paths, st.text(min_size=1).filter(str.strip))
-def test_a_commit_is_read_as_it_was_written(stage, removed, restored, subject):
-    said = RemovalCommit(
-        install="default",
-        policy="team/web",
-        stage=stage,
-        base="ba5e",
-        removed=tuple(sorted(removed)),
-        restored=tuple(sorted(restored)),
-    )
-    message = format_removal_commit(subject, "* a: its target is gone", said)
-    assert parse_removal_commit(message) == said
-    assert parse_trailers(message) is None
-    assert parse_stage_commit(message) is None
-    # What a newer version wrote is left alone.
-    assert parse_removal_commit(message + "Fanout-Other: x\n") is None
-
-
-def state(*present: str, draft: RemovalDraft | None = None) -> RepositoryState:
+def state(*present: str, draft: SetState | None = None) -> RepositoryState:
     return RepositoryState(
         remote=Remote("https://git.example.com/team/edge.git"),
         branch="refs/heads/main",
@@ -55,19 +28,20 @@ def state(*present: str, draft: RemovalDraft | None = None) -> RepositoryState:
         head="4ead",
         head_time=7,
         path_states={it: PathState(f"tree of {it}") for it in present},
-        removal_drafts={REF: draft} if draft else {},
+        sets={REF: draft} if draft else {},
     )
 
 
-def draft(*removed: str, edited: bool = False) -> RemovalDraft:
-    return RemovalDraft(
+def draft(*removed: str, edited: bool = False) -> SetState:
+    return SetState(
         ref=REF,
         commit="t1p",
         timestamp=9,
         base="ba5e",
         policy="team/web",
         stage="prod",
-        trees_by_path={it: f"tree of {it}" for it in removed},
+        is_removal=True,
+        removed_trees={it: f"tree of {it}" for it in removed},
         is_edited=edited,
     )
 
@@ -95,7 +69,7 @@ def test_at_most_sixteen_packages_are_in_a_commit():
     assert planned.write is not None
     assert [len(it.dropped_paths) for it in planned.write.commits] == [16, 16, 8]
     assert (planned.write.parent, planned.hold) == ("4ead", None)
-    read = [parse_removal_commit(it.message) for it in planned.write.commits]
+    read = [parse_message(it.message) for it in planned.write.commits]
     assert [path for it in read if it for path in it.removed] == names
     assert {it.timestamp for it in planned.write.commits} == {7}
 

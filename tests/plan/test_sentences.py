@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from forge_states import MAIN, REF, at, commit_id, drafted, forge, published, request
+from reconcile.builders import sets_of
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, Verdict
 from fanout.api.promotion_policy import MergeMethod, MergeStyle
@@ -344,7 +345,7 @@ def test_a_sentence_of_a_pull_request(state, settings, message, who):
 
 def test_a_variant_that_would_join_a_pull_request_under_review():
     variant = drafted("a", forge(shown(is_draft=False)))
-    state = replace(variant.repository_state, drafts={DRAFT_OF_B.key: DRAFT_OF_B})
+    state = replace(variant.repository_state, sets=sets_of(DRAFT_OF_B))
     hold = find_join_hold(replace(variant, repository_state=state, draft=None), DRAFT)
     assert read(hold) == (
         "pull request 7 of its stage is under review; the variant is in the next one",
@@ -363,7 +364,7 @@ EMPTY_PLAN = PolicyPlan(
 
 
 def test_a_package_without_a_variant_holds_its_branch():
-    states = {"edge": replace(CORE, drafts={DRAFT.key: DRAFT})}
+    states = {"edge": replace(CORE, sets=sets_of(DRAFT))}
     [group] = group_orphaned(EMPTY_PLAN, states, {})
     sentence = "sites/a is on the branch, but its variant no longer exists"
     assert read(group.hold) == (sentence, "the next pass")

@@ -4,8 +4,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fanout.api.validators.object_validation import validate_object
-from fanout.plan.draft_trailers import DraftTrailers
-from fanout.plan.observation.repository_state import OpenDraft, RefListing, Remote, RepositoryState
+from fanout.plan.commit_statement import PackageStatement
+from fanout.plan.observation.repository_state import (
+    OpenDraft,
+    RefListing,
+    Remote,
+    RepositoryState,
+    SetState,
+)
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_naming import variant_digest
 from fanout.selection.variant_spec import TargetFailure, VariantSpec
@@ -106,7 +112,7 @@ def tags(*names: str, package: str = "monitoring", **moved: str) -> RefListing:
 
 
 def open_draft(variant: str, path: str, *, edited: bool = False, policy: str = "") -> OpenDraft:
-    trailers = DraftTrailers(
+    trailers = PackageStatement(
         install="default",
         policy=policy or "platform/monitoring",
         variant=variant,
@@ -127,10 +133,27 @@ def open_draft(variant: str, path: str, *, edited: bool = False, policy: str = "
     )
 
 
+def sets_of(*drafts: OpenDraft) -> dict[str, SetState]:
+    """The branches of drafts, by ref."""
+    return {
+        draft.ref: SetState(
+            ref=draft.ref,
+            commit=draft.commit,
+            timestamp=draft.timestamp,
+            base="b" * 40,
+            policy=draft.trailers.policy,
+            stage=draft.trailers.stage,
+            drafts={it.path: it for it in drafts if it.ref == draft.ref},
+            is_edited=draft.is_edited,
+        )
+        for draft in drafts
+    }
+
+
 def repository_state(*drafts: OpenDraft, url: str = EDGE_URL) -> RepositoryState:
     return RepositoryState(
         remote=Remote(url),
         branch="refs/heads/main",
         refs={draft.ref: draft.commit for draft in drafts},
-        drafts={draft.ref: draft for draft in drafts},
+        sets=sets_of(*drafts),
     )

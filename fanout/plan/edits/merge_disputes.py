@@ -18,7 +18,7 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.text_fields import pluralize
 from fanout.control_characters import escape_unprintable
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide, Winners
-from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.values import Value, field

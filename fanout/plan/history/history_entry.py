@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.publication_view import Admission, AdmissionType, ApprovalView, EvidenceView
-from fanout.plan.draft_trailers import parse_last_record, parse_trailers
+from fanout.plan.commit_statement import parse_message
 from fanout.plan.history.recorded_publications import RecordedPublication, VerdictChange
 from fanout.plan.observation.repository_state import Commit
-from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
+from fanout.plan.publication_trailers import parse_last_record
 from fanout.values import Value, replace
 
 
@@ -63,9 +63,7 @@ def merge_publications(
 
 def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCommit:
     """Parse a commit; `own_identity` is "name <email>" of fanout's commits."""
-    is_draft = parse_trailers(commit.message) is not None or (
-        parse_stage_commit(commit.message) is not None
-    )
+    is_draft = parse_message(commit.message) is not None
     is_own = not is_draft and bool(
         parse_last_record(commit.message) or _list_values(commit.message, Trailer.POLICY)
     )

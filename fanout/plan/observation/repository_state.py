@@ -17,7 +17,7 @@ from fanout.api.field_errors import InvalidValue
 from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
-from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import tag_ref
@@ -282,66 +282,55 @@ class DraftBranch(Value, kw_only=True):
 
 
 class OpenDraft(DraftBranch, kw_only=True):
-    """Draft of one package of this installation: a branch, or its part of a stage draft.
+    """Draft of one package of this installation: what a set has of it.
 
-    One that is part of a stage draft is edited if what people committed changed its package.
+    One of several packages of a set is edited if what people committed changed it.
     """
 
     path: str  # of the package
     tree: str | None  # of the package at the tip
-    trailers: DraftTrailers  # of fanout's newest commit on it
-    is_shared: bool = False  # the branch is a stage draft
+    trailers: PackageStatement  # of fanout's newest commit about it
+    is_shared: bool = False  # the branch is that of a stage
     settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
     editors: frozenset[str] = frozenset()  # authors and committers of those commits
     # Values rejected at merge conflicts, from the message of fanout's commit.
     rejected_lines: tuple[str, ...] = ()
-    timestamp: int = 0  # of fanout's newest commit on it; 0: it is not written yet
-    # A commit of the branch has several parents, such as one that carries over what people edited.
-    has_joints: bool = False
-    is_copy: bool = False  # fanout wrote it for another branch
+    timestamp: int = 0  # of fanout's newest commit about it; 0: it is not written yet
 
     @property
-    def key(self) -> str:
+    def key(self) -> tuple[str, str]:
         """Return the key of the draft in its repository."""
-        return shared_draft_key(self.ref, self.path) if self.is_shared else self.ref
+        return self.ref, self.path
 
     @property
     def has_edits(self) -> bool:
         """Return whether the draft holds edits, on top of fanout's commit or merged into it.
 
-        Its faults are edits too: those beside all packages of a stage draft change none of them.
+        Its faults are edits too: those beside all packages of a set change none of them.
         """
         return self.is_edited or bool(self.trailers.takes or self.faults)
 
 
-def shared_draft_key(ref: str, path: str) -> str:
-    """Return the key of a package in a stage draft; no ref has a colon."""
-    return f"{ref}:{path}"
+class SetState(DraftBranch, kw_only=True):
+    """The branch of a set of packages that fanout writes or removes, as it stands.
 
-
-class StageDraft(DraftBranch, kw_only=True):
-    """The branch of a stage draft; its packages are among the drafts of the repository."""
-
-    timestamp: int  # of the tip
-    base: str  # the commit of the target branch that it begins on
-
-
-class RemovalDraft(DraftBranch, kw_only=True):
-    """The branch that removes packages of a stage, in a repository with a forge.
-
-    `idle_paths` are packages that its commits name, and that a merge would not remove: people have
-    put them back, or they are newer than its base.
+    `idle_paths` are packages whose removal its commits name, and that a merge would not remove:
+    people have put them back, or they are newer than its base.
     """
 
     timestamp: int  # of the tip
     base: str  # the commit of the target branch that it begins on
-    policy: str  # "<namespace>/<name>", also of a variant written by hand
+    policy: str  # "<namespace>/<name>"; of a draft of a variant written by hand "<namespace>/"
     stage: str  # "": none
-    trees_by_path: Mapping[str, str]  # packages that it removes: path → tree in the base
+    drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # what it writes, by path
+    # packages that it removes: path → tree in the base
+    removed_trees: Mapping[str, str] = field(default_factory=dict)
+    is_removal: bool = False  # its branch is one of removals
     idle_paths: frozenset[str] = frozenset()
     faults: tuple[InvalidInput, ...] = ()  # changes outside of its packages
-    has_joints: bool = False  # a commit of it has several parents
+    # A commit of it has several parents, such as one that carries over what people edited.
+    has_joints: bool = False
 
 
 class OtherBranch(Value):
@@ -403,10 +392,8 @@ class RepositoryState(Value, kw_only=True):
     obsolete_renderings: frozenset[str] = frozenset()
     # pristine renderings of open drafts
     drafted_renderings: Mapping[str, str] = field(default_factory=dict)
-    drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by `OpenDraft.key`
-    stage_drafts: Mapping[str, StageDraft] = field(default_factory=dict)  # by ref
-    removal_drafts: Mapping[str, RemovalDraft] = field(default_factory=dict)  # by ref
-    # by ref
+    sets: Mapping[str, SetState] = field(default_factory=dict)  # by ref
+    # by ref: branches in place of sets
     unmanaged_drafts: Mapping[str, OtherBranch] = field(default_factory=dict)
     # by path: the other installation that has drafts there
     other_installations: Mapping[str, str] = field(default_factory=dict)
@@ -432,6 +419,21 @@ class RepositoryState(Value, kw_only=True):
         """Return the key of what is pushed: the identity, and the secret it is reached with."""
         credentials = self.remote.credentials
         return f"{self.identity}\0{credentials}" if credentials else self.identity
+
+    @property
+    def drafts(self) -> list[OpenDraft]:
+        """Return the drafts of all packages that sets write."""
+        return [draft for it in self.sets.values() for draft in it.drafts.values()]
+
+    @property
+    def removal_sets(self) -> list[SetState]:
+        """Return the sets that remove packages."""
+        return [it for it in self.sets.values() if it.is_removal]
+
+    def find_draft(self, ref: str, path: str) -> OpenDraft | None:
+        """Return the draft of a package on a branch, or None."""
+        state = self.sets.get(ref)
+        return state.drafts.get(path) if state is not None else None
 
     def find_statement(self, path: str) -> PublicationStatement | None:
         """Return the statement about the newest publication at the path, or None without one."""

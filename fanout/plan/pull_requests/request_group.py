@@ -6,8 +6,8 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.actions import RepositorySubject
+from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import RELEASED_STATES, DecidedVariant, VariantStep
-from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
@@ -95,7 +95,7 @@ def _build_group(
     )
     is_written = any(_changes_branch(step) for step in steps)
     # Packages on the branch whose variants the policy does not have any more.
-    paths = {draft.path for draft in state.drafts.values() if draft.ref == ref}
+    paths = {draft.path for draft in state.drafts if draft.ref == ref}
     stray_paths = sorted(paths - {step.rendered.spec.path for step in steps})
     hold = _find_hold(members, stray_paths)
     if ref in state.unmanaged_drafts:
@@ -137,7 +137,7 @@ def group_orphaned(
     removed |= {it.open_draft.ref for it in plan.cleanup.items if it.open_draft is not None}
     for repository, state in sorted(states_by_repository.items()):
         drafts_by_ref: dict[str, list[OpenDraft]] = {}
-        for draft in state.drafts.values():
+        for draft in state.drafts:
             if draft.trailers.policy == f"{plan.namespace}/{plan.name}":
                 drafts_by_ref.setdefault(draft.ref, []).append(draft)
         for ref, drafts in sorted(drafts_by_ref.items()):

@@ -45,8 +45,8 @@ class RequestSettings(Value):
         A forge that rebases leaves out commits with several parents, and what they change. A
         squash has the whole branch, and a history as straight.
         """
-        draft = state.drafts.get(head_ref) or state.removal_drafts.get(head_ref)
-        has_joints = draft is not None and draft.has_joints
+        branch = state.sets.get(head_ref)
+        has_joints = branch is not None and branch.has_joints
         return MergeStyle.SQUASH if has_joints and self.style is MergeStyle.REBASE else self.style
 
 
@@ -169,7 +169,7 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     facts = state.forge.requests.get(variant.draft_ref)
     if facts is None:
         return None
-    requested = (it for it in state.drafts.values() if it.ref == variant.draft_ref)
+    requested = (it for it in state.drafts if it.ref == variant.draft_ref)
     if draft.trailers.revision not in {it.trailers.revision for it in requested}:
         return None
     if is_closed_by_person(facts, state.forge):

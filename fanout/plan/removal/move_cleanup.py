@@ -207,8 +207,8 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         # Of a pull request that removes the old package.
         branches = (
             draft.ref.removeprefix("refs/heads/")
-            for draft in abandoned.location.repository_state.removal_drafts.values()
-            if abandoned.location.path in draft.trees_by_path
+            for draft in abandoned.location.repository_state.removal_sets
+            if abandoned.location.path in draft.removed_trees
         )
         branch = next(branches, "")
         request_hold = permission.request_holds.get(abandoned.left_place.place)
@@ -294,7 +294,7 @@ def vendor_drops(items: Sequence[CleanupItem]) -> list[str]:
     for it in items:
         state = it.repository_state
         if it.open_draft is not None and it.path in state.drafted_renderings:
-            keys = [draft.key for draft in state.drafts.values() if draft.path == it.path]
+            keys = [draft.key for draft in state.drafts if draft.path == it.path]
             # Drafts of several policies at one path share one directory of renderings.
             if keys == [it.open_draft.key]:
                 drop.append(f"drafts/{it.path}")

@@ -10,44 +10,31 @@ packages. What it removes is read back from the lines of their messages alone.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
-from fanout.plan.draft_trailers import NO_VALUE, ChainTrailers
+from fanout.plan.commit_statement import (
+    PACKAGES_PER_COMMIT,
+    CommitStatement,
+    format_message,
+    parse_message,
+)
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     ObservedPath,
-    RemovalDraft,
     RepositoryState,
+    SetState,
     StageDraftCommit,
     StageDraftUpdate,
 )
-from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT
 from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import Value, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
-
-
-class RemovalCommit(ChainTrailers, kw_only=True):
-    """Statement of one commit of a removal draft.
-
-    `restored` are the paths of packages that an earlier commit removed, and that stay after all.
-    """
-
-    removed: tuple[str, ...] = ()
-    restored: tuple[str, ...] = ()
-
-    @property
-    def ref(self) -> str:
-        """Return the full ref of the branch that the commit was written for."""
-        namespace, _, policy = self.policy.partition("/")
-        return removal_draft_ref(self.install, namespace, policy, self.stage)
 
 
 class DraftedRemoval(ObservedPath, kw_only=True):
@@ -74,7 +61,7 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
 
     ref: str
     packages: tuple[DraftedRemoval, ...] = ()  # in order of path
-    draft: RemovalDraft | None = None  # as observed; None: there is none
+    draft: SetState | None = None  # as observed; None: there is none
     write: StageDraftUpdate | None = None
     is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
     is_declined: bool = False  # a person closed the request, or deleted its branch
@@ -111,9 +98,9 @@ def plan_removal_drafts(
     wanted_by_draft: dict[tuple[str, str], list[DraftedRemoval]] = {}
     places: dict[tuple[str, str], tuple[str, RepositoryState, str]] = {}
     for name, state in sorted(states_by_repository.items()):
-        for ref, draft in state.removal_drafts.items():
+        for draft in state.removal_sets:
             if draft.policy == owner.title:
-                places.setdefault((state.identity, ref), (name, state, draft.stage))
+                places.setdefault((state.identity, draft.ref), (name, state, draft.stage))
     for removal in wanted:
         key = removal.repository_state.identity, owner.find_ref(removal.stage)
         places.setdefault(key, (removal.repository, removal.repository_state, removal.stage))
@@ -136,7 +123,7 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> 
     hold = find_branch_hold(state, ref, first.repository)
     if hold is not None:
         raise InvalidInput(hold.message, reason=hold.reason)
-    draft = state.removal_drafts.get(ref)
+    draft = state.sets.get(ref)
     paths = {removal.path for removal in wanted}
     present = [
         DraftedRemoval(
@@ -148,7 +135,7 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> 
             tree=tree,
             reason="",
         )
-        for path, tree in (draft.trees_by_path.items() if draft is not None else ())
+        for path, tree in (draft.removed_trees.items() if draft is not None else ())
         if path not in paths and state.path_states.get(path, EMPTY_PATH).tree == tree
     ]
     place = first.repository, state, first.stage
@@ -169,8 +156,8 @@ def _plan_draft(
     which its pull request says.
     """
     repository, state, stage = place
-    draft = state.removal_drafts.get(ref)
-    present_trees = draft.trees_by_path if draft is not None else {}
+    draft = state.sets.get(ref)
+    present_trees = draft.removed_trees if draft is not None else {}
     staying = [it for it in wanted if it.hold is None or present_trees.get(it.path) == it.tree]
     plan = RemovalDraftPlan(
         namespace=owner.namespace,
@@ -188,9 +175,7 @@ def _plan_draft(
         return replace(plan, packages=drafted, hold=hold)
     if not staying:
         return replace(plan, is_removed=True) if draft is not None else None
-    statement = RemovalCommit(
-        install=owner.install, policy=owner.title, stage=stage, base=state.head
-    )
+    statement = CommitStatement(ref=ref, policy=owner.title, stage=stage, base=state.head)
     if draft is None or not draft.is_edited or is_merged(draft, state):
         packages = ordered
         if present_trees != {it.path: it.tree for it in ordered}:
@@ -215,7 +200,7 @@ def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold 
 
     It has nothing but commits of others, or they changed files outside of its packages.
     """
-    unmanaged, draft = state.unmanaged_drafts.get(ref), state.removal_drafts.get(ref)
+    unmanaged, draft = state.unmanaged_drafts.get(ref), state.sets.get(ref)
     if draft is not None and draft.faults:
         return build_faults_hold(draft.faults, ref, repository)
     if unmanaged is None or not unmanaged.has_commits:
@@ -228,28 +213,28 @@ def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold 
     )
 
 
-def is_merged(draft: RemovalDraft, state: RepositoryState) -> bool:
+def is_merged(draft: SetState, state: RepositoryState) -> bool:
     """Return whether the target branch has no package that the draft removes."""
-    return bool(draft.trees_by_path) and all(
-        state.path_states.get(path, EMPTY_PATH).tree is None for path in draft.trees_by_path
+    return bool(draft.removed_trees) and all(
+        state.path_states.get(path, EMPTY_PATH).tree is None for path in draft.removed_trees
     )
 
 
 def _append(
-    draft: RemovalDraft,
+    draft: SetState,
     state: RepositoryState,
     packages: Sequence[DraftedRemoval],
-    statement: RemovalCommit,
+    statement: CommitStatement,
 ) -> StageDraftUpdate | None:
     """Return the commits on top of those of people; None if nothing changes."""
     statement = replace(statement, base=draft.base)
     floor = max(state.head_time, draft.timestamp)
-    added = [it for it in packages if it.path not in draft.trees_by_path]
+    added = [it for it in packages if it.path not in draft.removed_trees]
     commits = list(_removal_commits(added, statement, floor))
     paths = {it.path for it in packages}
     restored_trees = {
         path: tree
-        for path in sorted(draft.trees_by_path.keys() - paths)
+        for path in sorted(draft.removed_trees.keys() - paths)
         if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
     }
     if restored_trees:
@@ -257,12 +242,12 @@ def _append(
         commits.append(
             StageDraftCommit(
                 trees_by_path=restored_trees,
-                message=format_removal_commit(
+                message=format_message(
                     f"Keep {names}",
+                    replace(statement, restored=tuple(restored_trees)),
                     "It is not to be removed any more."
                     if len(restored_trees) == 1
                     else "They are not to be removed any more.",
-                    replace(statement, restored=tuple(restored_trees)),
                 ),
                 timestamp=floor,
             )
@@ -271,7 +256,7 @@ def _append(
 
 
 def _removal_commits(
-    packages: Sequence[DraftedRemoval], statement: RemovalCommit, timestamp: int
+    packages: Sequence[DraftedRemoval], statement: CommitStatement, timestamp: int
 ) -> Iterator[StageDraftCommit]:
     for start in range(0, len(packages), PACKAGES_PER_COMMIT):
         chunk = packages[start : start + PACKAGES_PER_COMMIT]
@@ -280,10 +265,10 @@ def _removal_commits(
         yield StageDraftCommit(
             trees_by_path={},
             dropped_paths=paths,
-            message=format_removal_commit(
+            message=format_message(
                 f"Remove {_join_names(paths)}",
-                "\n".join(lines),
                 replace(statement, removed=paths),
+                "\n".join(lines),
             ),
             # The time comes from the inputs, not from the clock: the same inputs give the same
             # commit id.
@@ -307,7 +292,7 @@ def list_removal_writes(
     ]
 
 
-def _continue_branch(draft: RemovalDraft, write: StageDraftUpdate) -> StageDraftUpdate:
+def _continue_branch(draft: SetState, write: StageDraftUpdate) -> StageDraftUpdate:
     """Return the commits of a draft written anew, after one that has its branch as a parent.
 
     That commit has the files of the target branch: a forge that rebases leaves out commits with
@@ -316,14 +301,14 @@ def _continue_branch(draft: RemovalDraft, write: StageDraftUpdate) -> StageDraft
     if write.parent == draft.commit:
         return write  # on top of commits of people
     first = write.commits[0]
-    statement = parse_removal_commit(first.message)
+    statement = parse_message(first.message)
     assert statement is not None, "a removal draft begins with a commit of its own"
     joint = StageDraftCommit(
         trees_by_path={},
-        message=format_removal_commit(
+        message=format_message(
             "Begin again from the target branch",
-            "The server does not let this branch be replaced.",
             replace(statement, removed=()),
+            "The server does not let this branch be replaced.",
         ),
         timestamp=max(first.timestamp, draft.timestamp),
         more_parents=(draft.commit,),
@@ -350,48 +335,3 @@ def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
         yield replace(
             action, kind=ActionKind.REMOVE_DRAFT, detail="its packages are gone already, or stay"
         )
-
-
-_SINGLE = {
-    Trailer.INSTALL: "install",
-    Trailer.POLICY: "policy",
-    Trailer.STAGE: "stage",
-    Trailer.BASE: "base",
-}
-_PER_PACKAGE = {Trailer.REMOVED: "removed", Trailer.RESTORED: "restored"}
-_TRAILERS = frozenset(trailer.value for trailer in (*_SINGLE, *_PER_PACKAGE))
-
-
-def format_removal_commit(subject: str, body: str, commit: RemovalCommit) -> str:
-    """Format the message of a commit; `body` is for people."""
-    lines = [f"{trailer}: {getattr(commit, name) or NO_VALUE}" for trailer, name in _SINGLE.items()]
-    for trailer, name in _PER_PACKAGE.items():
-        lines += [f"{trailer}: {path}" for path in sorted(getattr(commit, name))]
-    return "\n\n".join([subject.strip(), body.strip(), "\n".join(lines)]) + "\n"
-
-
-def parse_removal_commit(message: str) -> RemovalCommit | None:
-    """Parse the message of a commit; None if it is not one of a removal draft.
-
-    A message with a line that cannot be understood is none either.
-    """
-    single: dict[str, str] = {}
-    paths: dict[str, list[str]] = {name: [] for name in _PER_PACKAGE.values()}
-    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
-        key, _, value = line.partition(": ")
-        if key not in _TRAILERS or not value:
-            return None
-        trailer = Trailer(key)
-        if trailer in _PER_PACKAGE:
-            paths[_PER_PACKAGE[trailer]].append(value)
-        else:
-            single[_SINGLE[trailer]] = value
-    if single.keys() != set(_SINGLE.values()):
-        return None
-    stage = single.pop("stage")
-    return RemovalCommit(
-        **single,
-        stage="" if stage == NO_VALUE else stage,
-        removed=tuple(paths["removed"]),
-        restored=tuple(paths["restored"]),
-    )

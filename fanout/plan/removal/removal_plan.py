@@ -78,7 +78,7 @@ class PackageRemoval(RepositoryPath, kw_only=True):
     def _own_drafts(self) -> tuple[OpenDraft, ...]:
         return tuple(
             draft
-            for draft in (self.repository_state.drafts.values() if self.repository_state else ())
+            for draft in (self.repository_state.drafts if self.repository_state else ())
             if (draft.trailers.policy, draft.trailers.variant) == (self.owner, self.variant)
         )
 
@@ -163,7 +163,7 @@ class PackageRemoval(RepositoryPath, kw_only=True):
     def _has_other_draft(self) -> bool:
         """Return whether another variant has an open draft at the path."""
         own_keys = {draft.key for draft in self._own_drafts}
-        drafts = self.repository_state.drafts.values() if self.repository_state else ()
+        drafts = self.repository_state.drafts if self.repository_state else ()
         return any(draft.path == self.path for draft in drafts if draft.key not in own_keys)
 
 
@@ -226,7 +226,7 @@ def build_removal_change(
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}
     # And the removal drafts of the packages of which the branch has none any more.
     owners = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
-    merged = (state.removal_drafts[ref] for ref in owners & state.removal_drafts.keys())
+    merged = (state.sets[ref] for ref in owners & state.sets.keys())
     own_refs |= {draft.ref for draft in merged if is_merged(draft, state) and not draft.faults}
     draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
     touched = [*(commit.ref for commit in files), *(it.ref for it in writes)]

@@ -10,7 +10,7 @@ from fanout.api.results import Hold
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan import plan_wording
-from fanout.plan.draft_trailers import PackageVersion
+from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.selection.variant_spec import VariantSpec

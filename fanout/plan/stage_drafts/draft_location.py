@@ -1,7 +1,7 @@
 """Location of a variant's draft: a branch of its own, or the draft of its stage."""
 
 from fanout.api.upstream_policy import DraftPer
-from fanout.plan.observation.repository_state import OpenDraft, RepositoryState, shared_draft_key
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.selection.ref_names import draft_ref, stage_draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
@@ -15,7 +15,6 @@ class DraftLocation(Value):
 
     ref: str
     is_shared: bool
-    key: str  # of the draft in its repository
     draft: OpenDraft | None
     occupant: OpenDraft | None = None
 
@@ -69,12 +68,11 @@ def _at(
     spec: VariantSpec, repository_state: RepositoryState, install: str, *, is_shared: bool
 ) -> DraftLocation:
     ref = draft_branch(spec, install, is_shared=is_shared)
-    key = shared_draft_key(ref, spec.path) if is_shared else ref
-    draft = repository_state.drafts.get(key)
+    draft = repository_state.find_draft(ref, spec.path)
     # A variant written by hand may have the name of one in another namespace.
     if draft is None or (draft.trailers.policy, draft.trailers.variant) == (
         f"{spec.namespace}/{spec.policy}",
         spec.name,
     ):
-        return DraftLocation(ref, is_shared, key, draft)
-    return DraftLocation(ref, is_shared, key, None, draft)
+        return DraftLocation(ref, is_shared, draft)
+    return DraftLocation(ref, is_shared, None, draft)

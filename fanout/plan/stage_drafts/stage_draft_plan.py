@@ -11,20 +11,25 @@ from itertools import groupby
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, VariantResult
 from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.plan.commit_statement import (
+    PACKAGES_PER_COMMIT,
+    CommitStatement,
+    format_message,
+    state_packages,
+)
 from fanout.plan.decided_variant import RELEASED_STATES
 from fanout.plan.draft_messages import build_draft, draft_subject
-from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     OpenDraft,
     RepositoryState,
+    SetState,
     StageDraftCommit,
     StageDraftUpdate,
     StoredTree,
 )
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT, format_stage_commit
 from fanout.values import Value, field, replace
 
 
@@ -83,7 +88,7 @@ def plan_stage_drafts(
         write = _plan_draft(state, ref, plan, appends=appends)
         if write is not None:
             writes.append(write)
-        elif ref in state.stage_drafts:
+        elif ref in state.sets:
             removed_refs.append(ref)
     trees = tuple(
         StoredTree(variant.draft_content.entries, variant.draft_content.tree)
@@ -98,7 +103,8 @@ def _plan_draft(
     state: RepositoryState, ref: str, plan: _DraftPlan, *, appends: bool
 ) -> StageDraftUpdate | None:
     """Return the new commits of one stage draft, or None if no package is left in it."""
-    present = [draft for draft in state.drafts.values() if draft.is_shared and draft.ref == ref]
+    branch = state.sets.get(ref)
+    present = list(branch.drafts.values()) if branch is not None else []
     written_paths = {variant.spec.path for variant in plan.written}
     withdrawn = {draft.path for draft in plan.withdrawn} - written_paths
     removed = (withdrawn | {draft.path for draft in plan.published}) - written_paths
@@ -109,34 +115,28 @@ def _plan_draft(
         _Package(build_draft(variant), draft_subject(variant), variant.selected.upstream_time)
         for variant in plan.written
     ]
-    branch = state.stage_drafts.get(ref)
     # Only the branch has the commits of people: those whose edits the new content takes over, and
     # those beside all packages, unless they were merged with the rest.
     takes_edits = any(package.draft.trailers.takes for package in packages)
     is_unmerged = bool(staying) or takes_edits or not plan.published
     if branch is not None and (appends or (branch.is_edited and is_unmerged)):
         floor = max(state.head_time, branch.timestamp)
-        appended = [*_build_commits(packages, branch.base, floor)]
+        appended = [*_build_commits(ref, packages, branch.base, floor)]
         if removed:
-            trailers = present[0].trailers
-            removal = _removal_commit(
-                state, sorted(removed), withdrawn, trailers, branch.base, floor
-            )
-            appended.append(removal)
+            appended.append(_removal_commit(state, branch, sorted(removed), withdrawn, floor))
         return StageDraftUpdate(ref, branch.commit, tuple(appended))
     packages += [
         _Package(draft, f"Update {draft.path} at {draft.trailers.revision}", 0) for draft in staying
     ]
-    commits = _build_commits(packages, state.head, state.head_time)
+    commits = _build_commits(ref, packages, state.head, state.head_time)
     return StageDraftUpdate(ref, state.head, tuple(commits))
 
 
 def _removal_commit(
     state: RepositoryState,
+    branch: SetState,
     removed: Sequence[str],
     withdrawn: Collection[str],
-    trailers: DraftTrailers,
-    base: str,
     timestamp: int,
 ) -> StageDraftCommit:
     """Return the commit that takes packages out of a draft that people committed to.
@@ -156,13 +156,22 @@ def _removal_commit(
         dropped_paths=tuple(
             path for path in removed if path in withdrawn and path not in present_trees
         ),
-        message=format_stage_commit(subject, trailers, base, {}, removed),
+        message=format_message(
+            subject,
+            CommitStatement(
+                ref=branch.ref,
+                policy=branch.policy,
+                stage=branch.stage,
+                base=branch.base,
+                restored=tuple(removed),
+            ),
+        ),
         timestamp=timestamp,
     )
 
 
 def _build_commits(
-    packages: Iterable[_Package], base: str, floor: int
+    ref: str, packages: Iterable[_Package], base: str, floor: int
 ) -> Iterator[StageDraftCommit]:
     """Yield commits of at most 16 packages, each of one upstream commit."""
     ordered = sorted(packages, key=lambda it: (*_source(it), it.draft.path))
@@ -182,12 +191,10 @@ def _build_commits(
             assert len(trees) == len(chunk), "a package that people took out of a draft was edited"
             yield StageDraftCommit(
                 trees_by_path=trees,
-                message=format_stage_commit(
+                message=format_message(
                     subject,
-                    trailers,
-                    base,
-                    {it.path: it.trailers for it in drafts},
-                    body=conflict_paragraph(lines),
+                    state_packages(ref, base, {it.path: it.trailers for it in drafts}),
+                    conflict_paragraph(lines),
                 ),
                 # The time comes from the inputs, not from the clock: the same inputs give the same
                 # commit id.

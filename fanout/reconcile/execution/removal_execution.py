@@ -16,7 +16,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState, SetState
 from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import StatusChange
 from fanout.plan.records.policy_status import RecordedStatus, changed_lines
@@ -318,6 +318,17 @@ def _remove_from_status(
     )
 
 
+def _without_drafts(
+    sets: Mapping[str, SetState], keys: Collection[tuple[str, str]]
+) -> Mapping[str, SetState]:
+    return {
+        ref: replace(
+            state, drafts={path: it for path, it in state.drafts.items() if it.key not in keys}
+        )
+        for ref, state in sets.items()
+    }
+
+
 def _find_emptied(
     policy_result: PolicyResult,
     removals: Sequence[PackageRemoval],
@@ -328,9 +339,7 @@ def _find_emptied(
     remaining_lines = {name: it for name, it in lines if name not in removed_variants}
     removed_keys = {draft.key for removal in removals for draft in removal.removed_drafts}
     repository_states = [
-        replace(
-            state, drafts={key: it for key, it in state.drafts.items() if key not in removed_keys}
-        )
+        replace(state, sets=_without_drafts(state.sets, removed_keys))
         for removal in removals
         if (state := removal.repository_state) is not None
     ]

@@ -65,8 +65,8 @@ class OwnershipMemo:
         for state in states:
             previous, owners = self._draft_owners.get(state.key, (None, frozenset()))
             if previous is not state:
-                owners = frozenset(it.trailers.policy for it in state.drafts.values())
-                owners |= {it.policy for it in state.removal_drafts.values()}
+                owners = frozenset(it.trailers.policy for it in state.drafts)
+                owners |= {it.policy for it in state.removal_sets}
                 self._draft_owners[state.key] = state, owners
             for owner in owners:
                 grouped.setdefault(owner, {})[id(state)] = state

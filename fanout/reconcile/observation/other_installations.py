@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
-from fanout.ports import GitStore
-from fanout.reconcile.observation.stage_draft_reader import read_stage_draft
+from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.set_reader import is_statement_for, read_packages
 from fanout.selection.ref_names import drafts_prefix, is_stage_draft
 
 _RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
@@ -61,11 +61,15 @@ def read_drafted_paths(
         for ref, commit in new_drafts:
             try:
                 # Without the target branch, which may be another one for another installation.
-                content = read_stage_draft(reader, ref, commit, "") if reader.has(commit) else None
+                found = _read_paths(reader, ref, commit) if reader.has(commit) else frozenset()
             except InvalidInput:  # it is not for this installation to say what is wrong with it
-                content = None
-            paths[ref, commit] = frozenset(it.path for it in (content.drafts if content else ()))
+                found = frozenset()
+            paths[ref, commit] = found
     return paths
+
+
+def _read_paths(reader: ObjectReader, ref: str, commit: str) -> frozenset[str]:
+    return frozenset(read_packages(reader, commit, lambda it: is_statement_for(ref, it)))
 
 
 def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, str]]:

@@ -202,11 +202,11 @@ def find_emptied_repositories(
         for repository_state in repository_states
         if repository_state.identity in status.draft_repositories - occupied_keys
         and repository_state.failure is None
-        and all(draft.trailers.policy != owner for draft in repository_state.drafts.values())
+        and all(draft.trailers.policy != owner for draft in repository_state.drafts)
         and not any(
             # Hand-written variants of a namespace have one owner, which ends with a slash.
             draft.policy == owner or (owner.endswith("/") and draft.policy.startswith(owner))
-            for draft in repository_state.removal_drafts.values()
+            for draft in repository_state.removal_sets
         )
     )
 

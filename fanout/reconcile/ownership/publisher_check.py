@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.plan.draft_trailers import parse_trailers
+from fanout.plan.commit_statement import parse_message
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.stage_drafts.draft_location import find_draft
-from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
@@ -86,7 +85,7 @@ def _read_publisher(reader: ObjectReader, oid: str) -> str:
             return message_line.removeprefix(_POLICY_TRAILER_PREFIX).strip()
     for parent in commit.parents[1:]:
         message = reader.commit(parent).message if reader.has(parent) else ""
-        draft = parse_trailers(message) or parse_stage_commit(message)
+        draft = parse_message(message)
         if draft is not None:
             return draft.policy
     return ""

@@ -6,7 +6,6 @@ from datetime import datetime
 from itertools import islice
 
 from fanout.errors import InvalidInput, Unavailable
-from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.evidence.status_readings import StatusSubject, find_awaited_commits
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -27,7 +26,7 @@ from fanout.ports import (
     ReviewReader,
     StatusStore,
 )
-from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
+from fanout.reconcile.observation.set_reader import is_statement_for, read_packages
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
     HostMemo,
@@ -281,9 +280,7 @@ class ForgeReader:
         if not commits:
             return facts
         # The branch of a merged request may be gone; then all paths of the repository are read.
-        paths = sorted(
-            {it.path for it in state.drafts.values() if it.ref == ref} or state.path_states
-        )
+        paths = sorted({it.path for it in state.drafts if it.ref == ref} or state.path_states)
         refused = {
             it.commit for it in facts.reviews if it.verdict is ReviewVerdict.CHANGES_REQUESTED
         }
@@ -304,21 +301,10 @@ class ForgeReader:
     def _read_revisions(self, reader: ObjectReader, ref: str, commit: str) -> Mapping[str, str]:
         """Return the revisions that a draft has at a commit, by variant; {} if nothing tells."""
         try:
-            shared = read_stage_trailers(reader, ref, commit)
-            if shared:
-                return {name: it.revision for name, it in shared.items()}
-            path = ref.removeprefix(drafts_prefix(self.install)).rpartition("/")[0]
-            for _ in range(_MAX_EDIT_COMMITS):
-                read = reader.commit(commit)
-                trailers = parse_trailers(read.message)
-                if trailers is not None and trailers.ref_at(path) == ref:
-                    return {trailers.variant: trailers.revision}
-                if not read.parents:
-                    break
-                commit = read.parents[0]
+            packages = read_packages(reader, commit, lambda it: is_statement_for(ref, it))
         except InvalidInput:  # a commit of people that cannot be read tells nothing
-            pass
-        return {}
+            return {}
+        return {it.variant: it.revision for it in packages.values()}
 
 
 def _recorded_number(repository: HostedRepository, ref: str) -> int | None:

@@ -291,6 +291,6 @@ def with_observed_paths(
     """
     if recorded_paths is None:
         return None
-    drafted = {draft.path for draft in state.drafts.values()}
+    drafted = {draft.path for draft in state.drafts}
     recorded = recorded_paths.get(state.identity, frozenset())
     return recorded | drafted | state.published_renderings.keys()

@@ -126,7 +126,7 @@ def _find_activity(
     own_variants = {variant.spec.name for variant in variants}
     # Sorted, so that repeated passes name the same repository in their error.
     for repository_state in sorted(inputs.path_ownership.witness_states, key=lambda it: it.key):
-        for draft in repository_state.drafts.values():
+        for draft in repository_state.drafts:
             trailers = draft.trailers
             if trailers.policy == owner and (
                 inputs.resolved_policy.upstream_policy is not None

@@ -13,7 +13,7 @@ from functools import partial
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
-from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     PristineRenderings,
@@ -194,7 +194,7 @@ def _find_lost_rendering(reader: ObjectReader, variant: ObservedVariant, tree: s
 
     The vendor branch has it still. Without the branch nothing tells which edits a later draft had.
     """
-    drafts, rendering = variant.repository_state.drafts.values(), variant.drafted_rendering
+    drafts, rendering = variant.repository_state.drafts, variant.drafted_rendering
     if rendering is None or any(it.path == variant.spec.path for it in drafts):
         return ""
     is_content = tree == rendering or (

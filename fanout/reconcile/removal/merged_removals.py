@@ -19,9 +19,9 @@ def with_merged_removals(
     removed_places = {
         (place, path)
         for place, repository in inputs.path_ownership.repository_by_place.items()
-        for draft in repository.state.removal_drafts.values()
+        for draft in repository.state.removal_sets
         if draft.policy == inputs.resolved_policy.title
-        for path in draft.trees_by_path
+        for path in draft.removed_trees
         if repository.state.path_states.get(path, EMPTY_PATH).tree is None
     }
     names = []

@@ -30,7 +30,7 @@ from fanout.gates.removal_gate import (
     RemovalFacts,
     evaluate_removals,
 )
-from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
@@ -169,9 +169,9 @@ def _find_removal_branches(
     return {
         (repository_state.identity, path): draft.ref.removeprefix("refs/heads/")
         for repository_state in repository_states
-        for draft in repository_state.removal_drafts.values()
+        for draft in repository_state.removal_sets
         if draft.policy == resolved_policy.title
-        for path in draft.trees_by_path
+        for path in draft.removed_trees
     }
 
 
@@ -223,7 +223,7 @@ def find_drafts(
 ) -> Iterator[tuple[str, PackagePlace, str]]:
     """Yield variant, place and stage of each draft of a policy."""
     for repository_state in repository_states:
-        for draft in repository_state.drafts.values():
+        for draft in repository_state.drafts:
             trailers = draft.trailers
             if trailers.policy == owner and (includes_edited or not draft.has_edits):
                 stage = "" if trailers.stage == NO_VALUE else trailers.stage

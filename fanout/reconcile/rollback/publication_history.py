@@ -11,7 +11,12 @@ from hashlib import sha256
 from itertools import chain
 
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
+from fanout.plan.commit_statement import (
+    NO_VALUE,
+    CommitStatement,
+    PackageStatement,
+    parse_message,
+)
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
@@ -20,11 +25,10 @@ from fanout.plan.rollback.earlier_publication import (
     is_other_state,
     locked_revision,
 )
-from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.publication_reader import list_statements
-from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
+from fanout.reconcile.observation.set_reader import read_packages
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
@@ -59,7 +63,7 @@ class PublicationMemo(Value):
     """Statements of commits about publications, read once for all variants that share them."""
 
     # by draft tip: many drafts share a merge
-    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]] = field(default_factory=dict)
+    trailers_by_tip: dict[str, Mapping[str, PackageStatement]] = field(default_factory=dict)
     # by the newest vendor commit that has statements
     statements: dict[str, Mapping[_StatementKey, PublicationStatement]] = field(
         default_factory=dict
@@ -182,7 +186,7 @@ class PublicationHistory(Value):
                 return self._with_last_tree(publication, last_commit, replaced_tree)
         return None
 
-    def find_merge_since(self, commit: str) -> DraftTrailers | None:
+    def find_merge_since(self, commit: str) -> PackageStatement | None:
         """Return the trailers of the variant's draft that was merged last since a commit, if any.
 
         "" stands for the begin of the branch. None also where that does not descend from the commit
@@ -220,7 +224,7 @@ class PublicationHistory(Value):
             last_commit = self._first_parent(commit)
             replaced_tree = trailers.onto
 
-    def _list_merges(self, stop: str = "") -> Iterator[tuple[str, DraftTrailers]]:
+    def _list_merges(self, stop: str = "") -> Iterator[tuple[str, PackageStatement]]:
         """Yield the branch commits down to `stop` that merged a draft of the variant."""
         commit = self.repository_state.head
         for _ in range(_MAX_BRANCH_COMMITS):
@@ -251,7 +255,7 @@ class PublicationHistory(Value):
 
     def _read_publication(
         self, number: int
-    ) -> tuple[str, DraftTrailers | None, EarlierPublication | None]:
+    ) -> tuple[str, PackageStatement | None, EarlierPublication | None]:
         """Return commit, trailers and description of the publication with this number."""
         commit = self._find_commit(number)
         if not commit or not self.reader.has(commit):
@@ -263,7 +267,7 @@ class PublicationHistory(Value):
             commit,
             self.spec.name,
         ):
-            trailers: DraftTrailers | None = statement.trailers
+            trailers: PackageStatement | None = statement.trailers
         else:
             trailers = self._find_trailers(commit)
         tree = self._tree_at(commit)
@@ -271,7 +275,7 @@ class PublicationHistory(Value):
         return commit, trailers, publication
 
     def _describe_publication(
-        self, tree: str, trailers: DraftTrailers | None
+        self, tree: str, trailers: PackageStatement | None
     ) -> EarlierPublication | None:
         lock = None
         pristine = trailers.rendered if trailers is not None else ""
@@ -304,15 +308,12 @@ class PublicationHistory(Value):
                 return replace(publication, tree=tree)
         return publication
 
-    def _find_trailers(self, commit: str) -> DraftTrailers | None:
+    def _find_trailers(self, commit: str) -> PackageStatement | None:
         """Return the trailers of the variant's draft that a commit published, or None."""
         commit_object = self.reader.commit(commit)
-        # The branch was fast-forwarded to the draft by a person.
-        own_trailers = parse_trailers(commit_object.message)
-        if own_trailers is not None and own_trailers.variant == self.spec.name:
-            return own_trailers
-        is_stage_commit = parse_stage_commit(commit_object.message) is not None
-        tips = (*([commit] if is_stage_commit else []), *commit_object.parents[1:])
+        # A person may have fast-forwarded the branch to the draft.
+        is_draft = parse_message(commit_object.message) is not None
+        tips = (*([commit] if is_draft else []), *commit_object.parents[1:])
         # A squash has no trailers, but the forge knows the head that it was made from. The last
         # commit of a rebase may lack what the head has.
         forge, tree = self.repository_state.forge, self._tree_at(commit)
@@ -332,19 +333,17 @@ class PublicationHistory(Value):
                 return trailers
         return None
 
-    def _read_draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
-        """Return the trailers of a draft, or of all in a stage draft, by variant."""
+    def _read_draft_trailers(self, tip: str) -> Mapping[str, PackageStatement]:
+        """Return what a merged branch states of its packages, by variant."""
         commit = tip
         for _ in range(_MAX_EDIT_COMMITS):
             if not self.reader.has(commit):
                 return {}
             commit_object = self.reader.commit(commit)
-            trailers = parse_trailers(commit_object.message)
-            if trailers is not None:
-                return {trailers.variant: trailers}
-            stage_commit = parse_stage_commit(commit_object.message)
-            if stage_commit is not None:
-                return read_stage_trailers(self.reader, stage_commit.ref, tip)
+            stated = parse_message(commit_object.message)
+            if stated is not None:
+                packages = _read_packages(self.reader, tip, stated)
+                return {package.variant: package for package in packages.values()}
             if not commit_object.parents:
                 return {}
             commit = commit_object.parents[0]
@@ -377,6 +376,19 @@ class PublicationHistory(Value):
             ):
                 return tree
         return ""
+
+
+def _read_packages(
+    reader: ObjectReader, tip: str, newest: CommitStatement
+) -> Mapping[str, PackageStatement]:
+    """Return what a branch states of its packages; `newest` is its newest statement."""
+    if not newest.base:  # the draft of one variant, by an earlier version
+        return newest.packages
+    return read_packages(
+        reader,
+        tip,
+        lambda it: (it.ref, it.policy, it.stage) == (newest.ref, newest.policy, newest.stage),
+    )
 
 
 def _describe_by_lock(lock: UpstreamLock, tree: str, pristine: str) -> EarlierPublication:

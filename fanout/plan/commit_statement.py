@@ -1,0 +1,206 @@
+"""Statements of fanout's commits about packages: one grammar for all branches (design §5).
+
+A branch of fanout has a set of packages that it writes or removes. Each of its commits states, in
+the last paragraph of its message, which set it is of and what it does to which packages. The lines
+of a set hold for all packages of the commit; each package has a line of its own. What is on a
+branch is read back from these lines alone, and their order means nothing.
+"""
+
+from collections.abc import Mapping
+
+from fanout.api.commit_trailers import Trailer
+from fanout.selection.ref_names import NO_STAGE, drafts_prefix, install_of, set_name
+from fanout.values import Value, field
+
+NO_VALUE = "none"  # `onto` of a package that is not on the branch yet; no conflicts
+PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
+_PREFIX = "Fanout-"
+
+
+class PackageVersion(Value):
+    """Version of a variant's package: the upstream revision in it, and what was made of that."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str  # of the inputs of the rendering
+    tree: str  # id of the package's tree, with its downstream edits
+
+
+class PackageStatement(PackageVersion, kw_only=True):
+    """Statement about one package that a commit writes; `tree` is the one that fanout wrote."""
+
+    install: str
+    policy: str  # "<namespace>/<name>"; of a variant written by hand "<namespace>/"
+    variant: str
+    stage: str  # "none": none
+    onto: str  # id of the package's tree on the branch that the draft was written for
+    conflicts: str = NO_VALUE  # values that both sides changed, see `merge_disputes`
+    takes: str = ""  # tips of earlier drafts whose commits by people it contains
+    rendered: str = ""  # id of the tree without downstream edits; "": older version
+
+
+class CommitStatement(Value, kw_only=True):
+    """Statement of one commit about the packages of its set.
+
+    All packages that one commit writes have one upstream revision and commit.
+    """
+
+    ref: str  # full, of the branch that it is for; "": an earlier version, which did not name it
+    policy: str  # "<namespace>/<name>"; of drafts of variants written by hand "<namespace>/"
+    stage: str  # "": none
+    base: str  # the commit of the target branch that the branch begins on
+    # By path; "" for the one package of a commit of an earlier version.
+    packages: Mapping[str, PackageStatement] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()  # paths of packages that are removed, or leave the set
+    restored: tuple[str, ...] = ()  # paths that an earlier commit removed, and that stay after all
+
+
+# Lines of the whole commit, and the fields that have them.
+_SET_FIELDS: Mapping[str, str] = {
+    Trailer.INSTALL: "install",
+    Trailer.POLICY: "policy",
+    Trailer.STAGE: "stage",
+    Trailer.SET: "set",
+    Trailer.BASE: "base",
+}
+_SOURCE_FIELDS: Mapping[str, str] = {Trailer.REVISION: "revision", Trailer.COMMIT: "commit"}
+# What packages of one commit have in common.
+SHARED_FIELDS = {
+    Trailer.INSTALL: "install",
+    Trailer.POLICY: "policy",
+    Trailer.STAGE: "stage",
+    Trailer.REVISION: "revision",
+    Trailer.COMMIT: "commit",
+}
+_PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
+_VARIANT_FIELDS: Mapping[str, str] = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}
+
+
+def state_packages(
+    ref: str, base: str, packages: Mapping[str, PackageStatement]
+) -> CommitStatement:
+    """Return the statement of a commit that writes packages of one policy and stage."""
+    first = next(iter(packages.values()))
+    stage = "" if first.stage == NO_STAGE else first.stage
+    return CommitStatement(ref=ref, policy=first.policy, stage=stage, base=base, packages=packages)
+
+
+def format_message(subject: str, statement: CommitStatement, body: str = "") -> str:
+    """Format a commit's message: subject, `body` for people, statement as last paragraph."""
+    lines = [
+        f"{Trailer.INSTALL}: {install_of(statement.ref)}",
+        f"{Trailer.POLICY}: {statement.policy}",
+        f"{Trailer.STAGE}: {statement.stage or NO_STAGE}",
+        f"{Trailer.SET}: {set_name(statement.ref)}",
+        f"{Trailer.BASE}: {statement.base}",
+    ]
+    packages = sorted(statement.packages.items())
+    if packages:
+        lines += [f"{key}: {getattr(packages[0][1], it)}" for key, it in _SOURCE_FIELDS.items()]
+    for path, package in packages:
+        lines.append(format_package(path, package))
+        if package.conflicts != NO_VALUE:
+            lines.append(f"{Trailer.CONFLICTS}: {package.variant} {package.conflicts}")
+        if package.takes:
+            lines.append(f"{Trailer.TAKES}: {package.variant} {package.takes}")
+    lines += [f"{Trailer.REMOVED}: {path}" for path in sorted(statement.removed)]
+    lines += [f"{Trailer.RESTORED}: {path}" for path in sorted(statement.restored)]
+    text = body.strip("\n")
+    above = f"{subject.strip()}\n\n{text}\n" if text else f"{subject.strip()}\n"
+    return f"{above}\n" + "".join([f"{line}\n" for line in lines])
+
+
+def format_package(path: str, package: PackageStatement) -> str:
+    """Format the line of one package."""
+    # The path comes last, because it alone may contain spaces.
+    return (
+        f"{Trailer.PACKAGE}: {package.variant} {package.digest} {package.onto} {package.tree}"
+        f" {package.rendered or package.tree} {path}"
+    )
+
+
+def parse_package(value: str) -> tuple[str, dict[str, str]] | None:
+    """Parse the value of a package's line into its path and fields; None if it is malformed."""
+    words = value.split(" ", maxsplit=len(_PACKAGE_FIELDS))
+    if len(words) <= len(_PACKAGE_FIELDS):
+        return None
+    *values, path = words
+    return path, dict(zip(_PACKAGE_FIELDS, values, strict=True))
+
+
+def parse_message(message: str) -> CommitStatement | None:
+    """Parse the message of a commit; None if it states nothing about packages.
+
+    Lines of others, such as `Signed-off-by`, are left alone. A line of fanout that cannot be
+    understood makes it none: a newer version wrote it, or somebody who is not fanout.
+    """
+    set_fields: dict[str, str] = {}
+    source: dict[str, str] = {}
+    packages: dict[str, dict[str, str]] = {}
+    paths: dict[str, list[str]] = {Trailer.REMOVED: [], Trailer.RESTORED: []}
+    variant_lines: list[tuple[str, str]] = []
+    pairs = split_trailers(message)
+    for key, value in pairs:
+        if key in _SET_FIELDS:
+            set_fields[_SET_FIELDS[key]] = value
+        elif key in _SOURCE_FIELDS:
+            source[_SOURCE_FIELDS[key]] = value
+        elif key == Trailer.VARIANT:
+            return _parse_earlier_version(dict(pairs))
+        elif key == Trailer.PACKAGE and (package := parse_package(value)) is not None:
+            packages[package[0]] = package[1]
+        elif key in paths and value:
+            paths[key].append(value)
+        elif key in _VARIANT_FIELDS:
+            variant_lines.append((_VARIANT_FIELDS[key], value))
+        elif key.startswith(_PREFIX):
+            return None
+    by_variant = {package["variant"]: package for package in packages.values()}
+    for name, value in variant_lines:
+        variant, _, rest = value.partition(" ")
+        if variant not in by_variant:
+            return None
+        by_variant[variant][name] = rest
+    name = set_fields.pop("set", "")
+    if len(set_fields) < len(_SET_FIELDS) - 1 or (packages and len(source) < len(_SOURCE_FIELDS)):
+        return None
+    base = set_fields.pop("base")
+    shared = set_fields | source
+    return CommitStatement(
+        ref=f"{drafts_prefix(set_fields['install'])}{name}" if name else "",
+        policy=set_fields["policy"],
+        stage="" if set_fields["stage"] == NO_STAGE else set_fields["stage"],
+        base=base,
+        packages={path: PackageStatement(**shared, **it) for path, it in packages.items()},
+        removed=tuple(paths[Trailer.REMOVED]),
+        restored=tuple(paths[Trailer.RESTORED]),
+    )
+
+
+def split_trailers(message: str) -> list[tuple[str, str]]:
+    """Return keys and values of the lines of the last paragraph that have both."""
+    pairs = (it.partition(": ") for it in message.rstrip("\n").rpartition("\n\n")[2].split("\n"))
+    return [(key, value) for key, colon, value in pairs if colon]
+
+
+# The lines of a draft of one variant, as earlier versions wrote them. Drafts and publications of
+# those stay readable until the variant's next publication.
+_EARLIER_FIELDS: Mapping[str, str] = {
+    **{key.value: name for key, name in SHARED_FIELDS.items()},
+    Trailer.VARIANT: "variant",
+    Trailer.DIGEST: "digest",
+    Trailer.ONTO: "onto",
+    Trailer.TREE: "tree",
+    **_VARIANT_FIELDS,
+    Trailer.RENDERED: "rendered",
+}
+_EARLIER_OPTIONAL = frozenset({"takes", "rendered"})
+
+
+def _parse_earlier_version(trailers: Mapping[str, str]) -> CommitStatement | None:
+    """Parse the trailers of a draft of one variant, which named neither its path nor its base."""
+    fields = {_EARLIER_FIELDS[it]: trailers[it] for it in trailers if it in _EARLIER_FIELDS}
+    if fields.keys() < set(_EARLIER_FIELDS.values()) - _EARLIER_OPTIONAL:
+        return None
+    package = PackageStatement(**fields)
+    return state_packages("", "", {"": package})
