@@ -50,8 +50,11 @@ class MirrorReader:
         self.limits = limits
 
     def has(self, oid: str) -> bool:
-        """Return whether the object with this hex id is in the mirror."""
-        return pygit2.Oid(hex=oid) in self._odb
+        """Return whether the object with this hex id is in the mirror; False for what is no id."""
+        try:
+            return pygit2.Oid(hex=oid) in self._odb
+        except ValueError:  # as messages of people may have
+            return False
 
     def commit(self, oid: str) -> Commit:
         """Return the commit. Raises Unavailable if it is missing, InvalidInput for another type."""

@@ -57,9 +57,17 @@ def read_set(
     `target_head` is the head of the branch that the set is merged to, `writer` the committer of
     fanout. Raises InvalidInput for a commit or a tree that cannot be read.
     """
-    commits = read_commits(reader, tip, target_head, lambda it: is_statement_for(ref, it))
+
+    def counts(commit: Commit, stated: CommitStatement) -> bool:
+        # Of what a person wrote, only an amended commit states something that fanout has rendered.
+        return is_statement_for(ref, stated) and (
+            commit.committer == writer
+            or all(reader.has(it.rendered) for it in stated.packages.values())
+        )
+
+    commits = read_commits(reader, tip, target_head, counts)
     if commits is None:
-        return _describe_other(reader, tip, target_head, writer)
+        return _describe_other(reader, ref, tip, target_head, writer)
     contents = _collect_contents(commits)
     [stated, *_] = [it.stated for it in commits if it.stated is not None]
     tip_states = reader.paths(tip, sorted({*contents.written, *contents.removed}))
@@ -80,7 +88,8 @@ def read_set(
         except InvalidInput as error:  # content that no commit may have
             faults = (error,)
         is_edited |= bool(faults)
-    base_states = reader.paths(stated.base, sorted(contents.removed)) if contents.removed else {}
+    has_base = contents.removed and reader.has(stated.base)
+    base_states = reader.paths(stated.base, sorted(contents.removed)) if has_base else {}
     removed_trees = {
         path: state.tree
         for path, state in base_states.items()
@@ -120,7 +129,10 @@ def read_set(
 
 
 def read_commits(
-    reader: ObjectReader, tip: str, target_head: str, counts: Callable[[CommitStatement], bool]
+    reader: ObjectReader,
+    tip: str,
+    target_head: str,
+    counts: Callable[[Commit, CommitStatement], bool],
 ) -> Sequence[SetCommit] | None:
     """Return the commits of a branch, newest first; None if it is no branch of a set.
 
@@ -138,7 +150,7 @@ def read_commits(
             return commits if base else None
         commit = reader.commit(oid)
         stated = parse_message(commit.message)
-        if stated is not None and not counts(stated):
+        if stated is not None and not counts(commit, stated):
             stated = None
         if stated is not None and base not in ("", stated.base):
             return None
@@ -157,7 +169,7 @@ def read_packages(
 
     There are none if it is no branch of a set. Raises InvalidInput as `read_commits` does.
     """
-    commits = read_commits(reader, tip, "", counts)
+    commits = read_commits(reader, tip, "", lambda _, stated: counts(stated))
     written = _collect_contents(commits).written if commits is not None else {}
     return {path: package for path, (_, package) in written.items()}
 
@@ -194,16 +206,33 @@ def _is_of_target(reader: ObjectReader, commit: str, *, tip: str, target_head: s
     return True  # nothing is written over what might be of others
 
 
-def _describe_other(reader: ObjectReader, tip: str, target_head: str, writer: str) -> OtherBranch:
+def _describe_other(
+    reader: ObjectReader, ref: str, tip: str, target_head: str, writer: str
+) -> OtherBranch:
     """Describe a branch that is no set's: whose draft it is, and whether it may be replaced."""
-    stated = parse_message(reader.commit(tip).message)
-    if stated is not None and not stated.ref:
+    stated = _find_newest_statement(reader, tip, target_head)
+    if stated is None or stated.ref == ref:
+        return OtherBranch(has_commits=not reader.contains(target_head, tip))
+    if not stated.ref:
         return OtherBranch(has_commits=not _is_of_earlier_version(reader, tip, target_head, writer))
-    packages = list(stated.packages.values()) if stated is not None else []
-    return OtherBranch(
-        variant=packages[0].variant if packages else "",
-        has_commits=not reader.contains(target_head, tip),
-    )
+    return OtherBranch(next((it.variant for it in stated.packages.values()), ""))
+
+
+def _find_newest_statement(
+    reader: ObjectReader, tip: str, target_head: str
+) -> CommitStatement | None:
+    oid = tip
+    for _ in range(_MAX_EDIT_COMMITS):
+        commit = reader.commit(oid)
+        stated = parse_message(commit.message)
+        if stated is not None:
+            return stated
+        if not commit.parents or _is_of_target(
+            reader, commit.parents[0], tip=tip, target_head=target_head
+        ):
+            return None
+        oid = commit.parents[0]
+    return None
 
 
 def _is_of_earlier_version(reader: ObjectReader, tip: str, target_head: str, writer: str) -> bool:
