@@ -28,8 +28,10 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "result.",
     ),
     Reason.APPROVAL_MISSING: Remedy(
-        "The current content of the draft has fewer approvals than the field `atLeast` requires.",
-        "An approver runs `fanout approve POLICY --stage STAGE --revision REVISION`.",
+        "The current content of the draft, or the pull request that removes a package, has fewer "
+        "approvals than the field `atLeast` requires.",
+        "An approver runs `fanout approve POLICY --stage STAGE --revision REVISION`, or approves "
+        "the pull request that removes a package.",
     ),
     Reason.AUTOMATION_OFF: Remedy(
         "No PromotionPolicy selects the policy, or a PromotionPolicy that selects it "

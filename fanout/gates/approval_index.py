@@ -178,7 +178,7 @@ class ApprovalIndex:
             end = _end_of(approval_rule, approval)
             if is_own_approval(approval_rule, person, draft):
                 effect = ApprovalEffect.OWN_CHANGE
-            elif _may_be_own_approval(approval_rule, person, draft):
+            elif may_be_own_approval(approval_rule, person, draft):
                 effect = ApprovalEffect.UNKNOWN_AUTHOR
             elif is_from_the_future(approval.at, self._now):
                 effect = ApprovalEffect.AHEAD
@@ -332,7 +332,7 @@ def is_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts)
     return approval_rule.separation and not draft.authors.isdisjoint(approval_rule.names_of(person))
 
 
-def _may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
+def may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
     """Return whether a person may be one of those who have committed to the draft.
 
     Commits name addresses, so nothing tells which ones are of somebody known by login, or as a user

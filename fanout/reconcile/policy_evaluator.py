@@ -483,6 +483,7 @@ class PolicyEvaluator(Value, kw_only=True):
             lines=decided.observed.status.requests,
             decisions=facts.records.decisions,
             stage_rules=facts.stages,
+            now=self.now,
         )
 
     def _plan_cleanup(

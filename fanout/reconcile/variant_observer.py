@@ -180,7 +180,7 @@ class VariantObserver:
                 # Most drafts are at their path, on the variant's own branch, as they are to be.
                 if wanted_place == (repository_place, draft.path) and (
                     not (draft.is_shared or are_shared)
-                    or self._locate_draft(self._specs[variant], state).ref == draft.ref
+                    or self._locate_draft(self._specs[variant], state).key == draft.key
                 ):
                     continue
                 misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
@@ -385,8 +385,7 @@ class VariantObserver:
         )
         if is_plain and self._is_memoizable(spec.name):
             return self._observe_in(self._shared_context, spec, repository_state, status_line)
-        draft_ref = self._locate_draft(spec, repository_state).ref
-        draft_place = repository_state.identity, (draft_ref, spec.path)
+        draft_place = repository_state.identity, self._locate_draft(spec, repository_state).key
         replaces, waiting_hold = self._check_draft_branch(spec, draft_place)
         hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (

@@ -1,5 +1,6 @@
-"""Pull requests that remove packages: what a closing and a request for changes hold."""
+"""Pull requests that remove packages: what closings, requests for changes and approvals hold."""
 
+from datetime import timedelta
 from operator import itemgetter
 
 import pytest
@@ -8,11 +9,12 @@ from forge_states import HOST, MAIN, REMOTE, at, commit_id, forge, request, revi
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import DecisionSpec
+from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.repository_state import RepositoryState, SetState
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
@@ -42,7 +44,9 @@ def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
         tree="tree-a", reason="",
     )  # fmt: skip
     lines = {(state.identity, REF): line} if line is not None else {}
-    reviews = RemovalReviews(owner=OWNER, lines=lines, decisions=decisions, stage_rules=[PROD])
+    reviews = RemovalReviews(
+        owner=OWNER, lines=lines, decisions=decisions, stage_rules=[PROD], now=at(30)
+    )
     return reviews, removal
 
 
@@ -119,6 +123,70 @@ def test_a_request_for_changes_holds(_, reviews, is_held):
     said = (hold.reason, hold.message, hold.since) if hold is not None else None
     assert said == ((Reason.CHANGES_REQUESTED, sentence, at(1)) if is_held else None)
     assert not reviews.find_declined(removal)
+
+
+APPROVALS = [
+    ("nobody approved", [], {}, "signed: 0 of 1 approval"),
+    ("an approver approved the branch", [review("ann")], {}, ""),
+    ("an approver approved a commit that had the package", [review("ann", head="c2")], {},
+     "signed: 0 of 1 approval"),
+    ("an approver approved a commit that nobody has", [review("ann", head="c9")], {},
+     "signed: 0 of 1 approval"),
+    ("somebody else approved", [review("eve")], {}, "signed: 0 of 1 approval"),
+    ("the approval was dismissed", [review("ann", dismissed=True)], {}, "signed: 0 of 1 approval"),
+    ("the approval is dated ahead", [review("ann", minute=90)], {}, "signed: 0 of 1 approval"),
+    ("one of two approved", [review("ann")], {"at_least": 2},
+     f"signed: 1 of 2 approvals (by {HOST}/ann)"),
+    ("two approved", [review("ann"), review("bob")],
+     {"at_least": 2, "aliases": {f"{HOST}/ann": "ann", f"{HOST}/bob": "bob"}}, ""),
+    ("the approval has expired", [review("ann")], {"expires": timedelta(minutes=20)},
+     "signed: 0 of 1 approval"),
+    ("the approval has not expired", [review("ann")], {"expires": timedelta(minutes=40)}, ""),
+]  # fmt: skip
+
+
+def ask_about_branch(facts, rule=RULE, editors=(), removed=("sites/a",)) -> Hold | None:
+    """The hold of the removal of `a`, whose branch has the packages."""
+    reviews, removal = ask(facts)
+    branch = SetState(
+        ref=REF, commit=commit_id("c1"), timestamp=0, base="b", policy="default/monitoring",
+        stage="prod", is_removal=True, removed_trees=dict.fromkeys(removed, "t"),
+        editors=frozenset(editors),
+    )  # fmt: skip
+    state = replace(removal.repository_state, sets={REF: branch})
+    reviews = replace(reviews, stage_rules=[StageRule("prod", requires=(rule,))])
+    hold: Hold | None = reviews.find_hold(replace(removal, repository_state=state))
+    return hold
+
+
+@pytest.mark.parametrize(
+    ("_", "given", "rule", "sentence"), APPROVALS, ids=map(itemgetter(0), APPROVALS)
+)
+def test_a_removal_waits_for_the_approvals_of_its_stage(_, given, rule, sentence):
+    hold = ask_about_branch(request(given, TREES), replace(RULE, **rule))
+    shown = (hold.reason, hold.message, hold.who) if hold is not None else None
+    advice = f"{sentence}; approve pull request 7 ({LINK})"
+    expected = (Reason.APPROVAL_MISSING, advice, "an approver of group sre")
+    assert shown == (expected if sentence else None)
+
+
+def test_a_removal_without_a_request_waits_for_approvals_too():
+    hold = ask_about_branch(None)
+    assert hold is not None
+    assert hold.reason == Reason.APPROVAL_MISSING
+
+
+def test_a_package_joins_the_branch_before_it_is_reviewed():
+    assert ask_about_branch(request([], TREES), removed=("sites/b",)) is None
+
+
+def test_who_committed_to_the_branch_does_not_approve_it():
+    separate = replace(RULE, separation=True)
+    given = request([review("ann")], TREES)
+    assert ask_about_branch(given, separate) is None
+    assert ask_about_branch(given, separate, editors=["ann"]) is not None
+    # Nothing tells by address whether a login is one of them.
+    assert ask_about_branch(given, separate, editors=["x@example.com"]) is None
 
 
 def test_a_stage_without_approvers_has_nobody_who_may_hold():

@@ -510,6 +510,39 @@ def test_requested_changes_hold_a_removal(fleet: ForgeFleet):
     assert "sites/b" not in str(fleet.repos["edge"].files())
 
 
+@pytest.mark.parametrize("how", ["by a sweep", "by hand"])
+def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: str):
+    sweep(fleet, 2)
+    approvers = f"subjects: [ann@example.com {fleet.gitea.host}/ann, bob@example.com]"
+    signed(fleet).write(
+        "promotion.yaml",
+        PROMOTION.replace("subjects: [ann@example.com, bob@example.com]", approvers),
+    )
+    if how == "by hand":
+        remove_site_b(fleet)
+    else:
+        fleet.remove("site-b.yaml")
+    sweep(fleet, 3)
+    request = fleet.requests("edge")[-1]
+    assert (request["state"], request["draft"], request["head"]) == ("open", True, REMOVALS)
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
+    assert "ok: 0 of 1 approval" in request["body"]
+    [missing] = fleet.blockers("ApprovalMissing")
+    number = request["number"]
+    address = f"pull request {number} ({page(fleet, number)})"
+    assert f"ok: 0 of 1 approval; approve {address}; who can act: an approver" in missing["message"]
+    assert missing["commands"] == []
+    assert missing["who"] == "an approver of group sre"
+    assert "sites/b/Kptfile" in fleet.repos["edge"].files()
+    fleet.review("edge", number, "bob")  # nobody that the group has by this name
+    sweep(fleet, 2)
+    assert fleet.requests("edge")[-1]["state"] == "open"
+    fleet.review("edge", number, "ann")
+    sweep(fleet, 3)
+    assert fleet.requests("edge")[-1]["state"] == "merged"
+    assert "sites/b" not in str(fleet.repos["edge"].files())
+
+
 def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)

@@ -7,14 +7,18 @@ A review that requests changes is about the revision that the variant has in tha
 that is written anew for the same revision does not answer it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
 from fanout.api.results import VariantResult
+from fanout.gates.approval_index import is_own_approval, may_be_own_approval
+from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, ReviewFacts
+from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
 from fanout.plan.observed_variant import ObservedVariant
@@ -101,6 +105,33 @@ def find_requested_changes(
                     )
                 )
     return tuple(changes)
+
+
+def find_removal_approvals(
+    host: str, facts: RequestFacts, rule: ApprovalRule, path: str, draft: DraftFacts, now: datetime
+) -> Mapping[str, str]:
+    """Return the people whose reviews approve that a package is removed, with their names.
+
+    A review approves it if the commit that it is about does not have the package. `draft` has the
+    people who committed to the branch, `now` decides which reviews have expired.
+    """
+    approvers: dict[str, str] = {}
+    for review in find_standing_approvals(facts.reviews, lambda it: _find_person(host, rule, it)):
+        person = _find_person(host, rule, review.reviewer)
+        trees = facts.reviewed_trees.get(review.commit)
+        is_due = not is_from_the_future(review.instant, now) and (
+            rule.expires is None or review.instant + rule.expires > now
+        )
+        if (
+            person in rule.subjects
+            and trees is not None
+            and path not in trees
+            and is_due
+            and not is_own_approval(rule, person, draft)
+            and not may_be_own_approval(rule, person, draft)
+        ):
+            approvers[person] = _format_person(host, review.reviewer)
+    return approvers
 
 
 def find_standing_approvals(

@@ -329,6 +329,7 @@ class SetState(DraftBranch, kw_only=True):
     is_removal: bool = False  # its branch is one of removals
     idle_paths: frozenset[str] = frozenset()
     faults: tuple[InvalidInput, ...] = ()  # changes outside of its packages
+    editors: frozenset[str] = frozenset()  # authors and committers of people's commits
     # A commit of it has several parents, such as one that carries over what people edited.
     has_joints: bool = False
 

@@ -2,19 +2,22 @@
 
 A request that a person closes, or whose branch a person deletes, is a no to the removal of its
 packages, until it is reopened or somebody decides `fanout resume`. Changes that an approver of the
-stage requests hold the request until the same person approves it or the review is dismissed.
+stage requests hold the request until the same person approves it or the review is dismissed, and so
+do the approvals that the stage requires of a change.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
+from fanout.gates.gate_facts import DraftFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.evidence.review_approvals import find_rejecting_reviews
+from fanout.plan.evidence.review_approvals import find_rejecting_reviews, find_removal_approvals
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest
 from fanout.plan.pull_requests.declined_requests import (
@@ -114,16 +117,20 @@ class RemovalReviews(Value, kw_only=True):
     lines: Mapping[RequestKey, RequestLine]
     decisions: Sequence[DecisionFacts]
     stage_rules: Sequence[StageRule]
+    now: datetime
 
     def find_hold(self, removal: DraftedRemoval) -> Hold | None:
-        """Return why people keep the request for a package from being merged, or None."""
+        """Return why people keep the request for a package from being merged, or None.
+
+        The reviews that a stage requires of a change, it requires of a removal.
+        """
         ref = self.owner.find_ref(removal.stage)
         branch_hold = find_branch_hold(removal.repository_state, ref, removal.repository)
         if branch_hold is not None:
             return branch_hold
         declined = self.find_declined(removal)
         if declined is None:
-            return self.find_requested_changes(removal)
+            return self.find_requested_changes(removal) or self._find_missing_approvals(removal)
         subject = f"to remove {removal.path}"
         # A stage that the policy does not have any more is none that a command can name.
         stage = removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
@@ -180,6 +187,33 @@ class RemovalReviews(Value, kw_only=True):
                     sentence = gate_wording.describe_requested_changes(rule.name, people)
                     actor = gate_wording.format_reviewers(it.by for it in rejections)
                     return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
+        return None
+
+    def _find_missing_approvals(self, removal: DraftedRemoval) -> Hold | None:
+        """Return the hold of a package that a branch removes without the approvals of its stage.
+
+        A package that is not on the branch joins it first: its request is what is reviewed.
+        """
+        state, ref = removal.repository_state, self.owner.find_ref(removal.stage)
+        branch, forge = state.sets.get(ref), state.forge
+        if branch is None or forge is None or removal.path not in branch.removed_trees:
+            return None
+        facts = forge.requests.get(ref)
+        draft = DraftFacts("", "", "", authors=branch.editors, has_commits=bool(branch.editors))
+        for stage_rule in self.stage_rules:
+            for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
+                approvers = (
+                    find_removal_approvals(forge.host, facts, rule, removal.path, draft, self.now)
+                    if facts is not None
+                    else {}
+                )
+                if len(approvers) < rule.at_least:
+                    sentence = gate_wording.describe_missing_approvals(rule, approvers.values())
+                    if facts is not None:
+                        request = facts.request
+                        sentence += f"; approve pull request {request.number} ({request.url})"
+                    actor = gate_wording.format_approvers(rule)
+                    return Hold(Reason.APPROVAL_MISSING, sentence, actor)
         return None
 
     def mark_declined(self, plans: Iterable[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:

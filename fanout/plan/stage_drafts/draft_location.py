@@ -14,9 +14,15 @@ class DraftLocation(Value):
     """
 
     ref: str
+    path: str
     is_shared: bool
     draft: OpenDraft | None
     occupant: OpenDraft | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return the key that a draft has here."""
+        return self.ref, self.path
 
 
 def locate_draft(
@@ -74,5 +80,5 @@ def _at(
         f"{spec.namespace}/{spec.policy}",
         spec.name,
     ):
-        return DraftLocation(ref, is_shared, draft)
-    return DraftLocation(ref, is_shared, None, draft)
+        return DraftLocation(ref, spec.path, is_shared, draft)
+    return DraftLocation(ref, spec.path, is_shared, None, draft)

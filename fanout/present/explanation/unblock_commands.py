@@ -227,8 +227,11 @@ class CommandBuilder:
                 yield self._command("withdraw", decision.name, *_WHY)
 
     def _build_approvals(self, blocker: Blocker) -> Iterator[str]:
-        """Yield the approvals that are asked for: not before `after` and the soak have passed."""
-        if not blocker.needs_person:
+        """Yield the approvals that are asked for: not before `after` and the soak have passed.
+
+        The removal of a package has no revision: its pull request is what people approve.
+        """
+        if not blocker.needs_person or not blocker.revision:
             return
         rule = self._find_rule(blocker.stage)
         requires = rule.requires if rule is not None else ()

@@ -42,7 +42,7 @@ class SetCommit(Value):
 
 
 class _Contents(Value):
-    """What the statements of a branch say of its packages: the newest about each path holds."""
+    """Statements of a branch about its packages: of each path the newest one."""
 
     written: Mapping[str, tuple[SetCommit, PackageStatement]]  # by path
     removed: frozenset[str]
@@ -88,29 +88,11 @@ def read_set(
         except InvalidInput as error:  # content that no commit may have
             faults = (error,)
         is_edited |= bool(faults)
-    has_base = contents.removed and reader.has(stated.base)
-    base_states = reader.paths(stated.base, sorted(contents.removed)) if has_base else {}
-    removed_trees = {
-        path: state.tree
-        for path, state in base_states.items()
-        if state.tree is not None and trees[path] is None
-    }
-    is_shared = is_stage_draft(install_of(ref), ref)
-    drafts: dict[str, OpenDraft] = {}
-    for path, (link, package) in sorted(contents.written.items()):
-        tree = trees[path]
-        draft = OpenDraft(
-            ref=ref,
-            path=path,
-            commit=tip,
-            tree=tree,
-            trailers=package,
-            is_shared=is_shared,
-            is_edited=tree != package.tree if is_shared else is_edited,
-            rejected_lines=_list_rejected(link, package, path, is_shared=is_shared),
-            timestamp=link.commit.timestamp,
-        )
-        drafts[path] = _judge_edits(reader, draft, commits, faults)
+    drafts = (
+        _build_draft(ref, path, tip, link, trees[path], is_set_edited=is_edited)
+        for path, (link, _) in sorted(contents.written.items())
+    )
+    removed_trees = _find_removed_trees(reader, stated.base, contents.removed, trees)
     return SetState(
         ref=ref,
         commit=tip,
@@ -118,13 +100,55 @@ def read_set(
         base=stated.base,
         policy=stated.policy,
         stage=stated.stage,
-        drafts=drafts,
+        drafts={it.path: _judge_edits(reader, it, commits, faults) for it in drafts},
         removed_trees=removed_trees,
         is_removal=is_removal_draft(install_of(ref), ref),
         idle_paths=contents.removed - removed_trees.keys(),
         is_edited=is_edited,
         faults=faults,
+        editors=frozenset().union(*(_list_people(it.commit) for it in commits if not it.stated)),
         has_joints=any(len(it.commit.parents) > 1 for it in commits),
+    )
+
+
+def _find_removed_trees(
+    reader: ObjectReader, base: str, removed: Collection[str], trees: Mapping[str, str | None]
+) -> Mapping[str, str]:
+    """Return the trees in the base of the packages that are removed at the tip, by path.
+
+    `trees` are those at the tip.
+    """
+    if not removed or not reader.has(base):  # in a message that a person wrote
+        return {}
+    base_trees = {path: state.tree for path, state in reader.paths(base, sorted(removed)).items()}
+    return {path: tree for path, tree in base_trees.items() if tree and trees[path] is None}
+
+
+def _build_draft(
+    ref: str,
+    path: str,
+    tip: str,
+    link: SetCommit,
+    tree: str | None,
+    *,
+    is_set_edited: bool,
+) -> OpenDraft:
+    """Build the draft of one package; `link` is the commit that wrote it, `tree` its tree at `tip`.
+
+    What people committed beside the package of a draft of one variant is an edit of it.
+    """
+    assert link.stated is not None, "only fanout's commits name packages"
+    package, is_shared = link.stated.packages[path], is_stage_draft(install_of(ref), ref)
+    return OpenDraft(
+        ref=ref,
+        path=path,
+        commit=tip,
+        tree=tree,
+        trailers=package,
+        is_shared=is_shared,
+        is_edited=tree != package.tree if is_shared else is_set_edited,
+        rejected_lines=_list_rejected(link, package, path, is_shared=is_shared),
+        timestamp=link.commit.timestamp,
     )
 
 
