@@ -1,9 +1,9 @@
 """Commits of a stage draft: the packages that each one writes, as lines of its message.
 
-A stage draft is a chain of commits on a head of the target branch, each with at most 16
-packages (design-forges, "Git"). The trailers of a commit hold for all of its packages; one
-line for each package has what differs. What is in a draft is read back from these lines
-alone.
+A stage draft is a chain of commits on a head of the target branch, each with some of its packages
+(`plan/commit_limits.py`; design-forges, "Git"). The trailers of a commit hold for all of its
+packages; one line for each package has what differs. What is in a draft is read back from these
+lines alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +18,6 @@ from fanout.plan.draft_trailers import (
     parse_package,
 )
 from fanout.selection.ref_names import stage_draft_ref
-
-PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
 
 
 class StageCommit(ChainTrailers, kw_only=True):
