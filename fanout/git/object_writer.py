@@ -35,7 +35,7 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
-from fanout.plan.publication_statement import format_vendor_message
+from fanout.plan.publication_statement import format_vendor_message, split_statements
 from fanout.values import Value, replace
 
 BRANCH_REMEDY = "push a first commit to it, or correct spec.branch of the Repository"
@@ -291,13 +291,15 @@ class _ChangeWriter:
         return heads
 
     def _write_vendor(self, vendor: VendorCommit, refs: Mapping[str, str]) -> str:
-        """Write the commit; `refs` has the commit of each publication of the change by its tag."""
+        """Write the commit; return its id, or that of the last one if its statements need several.
+
+        `refs` has the commit of each publication of the change by its tag.
+        """
         editor = self._edit_tree(vendor.parent)
         for path in vendor.dropped_paths:
             editor.remove_directory(path)
         for path, tree in vendor.trees_by_path.items():
             editor.put(path, tree)
-        parents = (vendor.parent,) if vendor.parent else ()
         drafts = {draft.tag: draft for merge in self._change.merges for draft in merge.drafts}
         statements = list(vendor.statements)
         for number, statement in enumerate(statements):
@@ -307,8 +309,13 @@ class _ChangeWriter:
                 is_repeated = merge == drafts[statement.tag].last_commit
                 last = statement.number - 1 if is_repeated else statement.number
                 statements[number] = replace(statement, merge=merge, number=last)
-        message = format_vendor_message(vendor.message, statements, vendor.last_statements)
-        return self._write_commit(editor, parents, vendor.timestamp, message).hex()
+        head, previous = vendor.parent, vendor.last_statements
+        for part in split_statements(statements):
+            message = format_vendor_message(vendor.message, part, previous)
+            parents = (head,) if head else ()
+            head = self._write_commit(editor, parents, vendor.timestamp, message).hex()
+            previous = head
+        return head
 
     def _write_merges(self, head: str) -> dict[str, str]:
         """Write the chain of merge commits; return the ids of the branch and of all tags."""
