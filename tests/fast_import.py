@@ -20,7 +20,6 @@ from fanout.git.object_writer import (
     check_tree,
     encode_message,
     encode_signature,
-    split_merges,
     tree_reader,
 )
 from fanout.git.package_layout import PackageLayouts
@@ -156,12 +155,12 @@ class _Stream:
         branch = self._change.branch
         head = self._change.expected[branch]
         editor = TreeEditor(self._reader.commit(head).tree, self._read)
-        for batch in split_merges(self._change.merges):
-            commits = dict.fromkeys(draft.commit for draft in batch.drafts)
-            yield self._head((head, *commits), batch.timestamp, batch.message)
-            packages = ((draft.path, draft.tree) for draft in batch.drafts)
-            yield from _edits(editor, batch.dropped_paths, packages)
-            yield self._ask_commit(branch, *(draft.tag for draft in batch.drafts))
+        for merge in self._change.merges:
+            commits = dict.fromkeys(draft.commit for draft in merge.drafts)
+            yield self._head((head, *commits), merge.timestamp, merge.message)
+            packages = ((draft.path, draft.tree) for draft in merge.drafts)
+            yield from _edits(editor, merge.dropped_paths, packages)
+            yield self._ask_commit(branch, *(draft.tag for draft in merge.drafts))
             head = f":{self._marks}"
 
     def _head(self, parents: Sequence[str], when: int, message: str) -> bytes:

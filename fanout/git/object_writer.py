@@ -6,8 +6,7 @@ or environment: the same change yields the same ids on every machine.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -31,17 +30,14 @@ from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
     FileCommit,
-    MergedDraft,
-    PublicationMerge,
     RepositoryChange,
     StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
-from fanout.plan.publication_statement import format_vendor_message
+from fanout.plan.publication_statement import format_vendor_message, split_statements
 from fanout.values import Value, replace
 
-DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
 BRANCH_REMEDY = "push a first commit to it, or correct spec.branch of the Repository"
 
 
@@ -110,24 +106,6 @@ def check_tree(path: str, planned: str, written: str) -> None:
             f"{path or 'the root'} was written as {written or 'nothing'}, planned: {planned}",
             reason="TreeMismatch",
         )
-
-
-def split_merges(merges: Iterable[PublicationMerge]) -> Iterator[PublicationMerge]:
-    """Yield one PublicationMerge per merge commit, each of at most 16 branches (design §5).
-
-    The packages of a stage draft have one commit, so they stay together. Directories are
-    removed from the branch by the last commit of their merge.
-    """
-    for merge in merges:
-        drafts_by_commit: dict[str, list[MergedDraft]] = {}
-        for draft in merge.drafts:
-            drafts_by_commit.setdefault(draft.commit, []).append(draft)
-        branches = list(drafts_by_commit.values())
-        for start in range(0, len(branches) or 1, DRAFTS_PER_MERGE):
-            end = start + DRAFTS_PER_MERGE
-            drop = merge.dropped_paths if end >= len(branches) else ()
-            drafts = tuple(chain.from_iterable(branches[start:end]))
-            yield replace(merge, drafts=drafts, dropped_paths=drop)
 
 
 def tree_reader(
@@ -313,13 +291,15 @@ class _ChangeWriter:
         return heads
 
     def _write_vendor(self, vendor: VendorCommit, refs: Mapping[str, str]) -> str:
-        """Write the commit; `refs` has the commit of each publication of the change by its tag."""
+        """Write the commit; return its id, or that of the last one if its statements need several.
+
+        `refs` has the commit of each publication of the change by its tag.
+        """
         editor = self._edit_tree(vendor.parent)
         for path in vendor.dropped_paths:
             editor.remove_directory(path)
         for path, tree in vendor.trees_by_path.items():
             editor.put(path, tree)
-        parents = (vendor.parent,) if vendor.parent else ()
         drafts = {draft.tag: draft for merge in self._change.merges for draft in merge.drafts}
         statements = list(vendor.statements)
         for number, statement in enumerate(statements):
@@ -329,23 +309,28 @@ class _ChangeWriter:
                 is_repeated = merge == drafts[statement.tag].last_commit
                 last = statement.number - 1 if is_repeated else statement.number
                 statements[number] = replace(statement, merge=merge, number=last)
-        message = format_vendor_message(vendor.message, statements, vendor.last_statements)
-        return self._write_commit(editor, parents, vendor.timestamp, message).hex()
+        head, previous = vendor.parent, vendor.last_statements
+        for part in split_statements(statements):
+            message = format_vendor_message(vendor.message, part, previous)
+            parents = (head,) if head else ()
+            head = self._write_commit(editor, parents, vendor.timestamp, message).hex()
+            previous = head
+        return head
 
     def _write_merges(self, head: str) -> dict[str, str]:
         """Write the chain of merge commits; return the ids of the branch and of all tags."""
         refs: dict[str, str] = {}
         editor = self._edit_tree(head)
-        for batch in split_merges(self._change.merges):
-            for path in batch.dropped_paths:
+        for merge in self._change.merges:
+            for path in merge.dropped_paths:
                 editor.remove_directory(path)
-            for draft in batch.drafts:
+            for draft in merge.drafts:
                 editor.put(draft.path, draft.tree)
-            parents = (head, *dict.fromkeys(draft.commit for draft in batch.drafts))
-            head = self._write_commit(editor, parents, batch.timestamp, batch.message).hex()
+            parents = (head, *dict.fromkeys(draft.commit for draft in merge.drafts))
+            head = self._write_commit(editor, parents, merge.timestamp, merge.message).hex()
             # Each tag points to the merge commit that published its draft, not to the final head:
             # a tag's tree must not contain packages that were published after it.
-            refs |= {draft.tag: head for draft in batch.drafts}
+            refs.update((draft.tag, head) for draft in merge.drafts)
         return {**refs, self._change.branch: head}
 
     def _edit_tree(self, commit: str) -> TreeEditor:

@@ -13,7 +13,6 @@ from fanout.selection.ref_names import NO_STAGE, drafts_prefix, install_of, set_
 from fanout.values import Value, field
 
 NO_VALUE = "none"  # `onto` of a package that is not on the branch yet; no conflicts
-PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
 _PREFIX = "Fanout-"
 
 

@@ -1,9 +1,11 @@
 """Messages of commits that publish or merge: who is published together, what the commit says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.actions import ActionSubject
+from fanout.plan.commit_limits import split_by_commit
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
@@ -59,13 +61,26 @@ def group_publications(
     return groups
 
 
+def split_publication(variants: Iterable[RenderedVariant]) -> Iterator[list[RenderedVariant]]:
+    """Yield the variants of a group by the commits that publish them.
+
+    The packages of a stage draft are on one branch, so one commit merges all of them.
+    """
+    by_branch: dict[str, list[RenderedVariant]] = {}
+    for variant in variants:
+        assert variant.observed.draft is not None, "only an open draft is published"
+        by_branch.setdefault(variant.observed.draft.commit, []).append(variant)
+    for branches in split_by_commit(tuple(by_branch.values())):
+        yield list(chain.from_iterable(branches))
+
+
 def build_publication_message(
     group: PublicationGroup,
     variants: Sequence[RenderedVariant],
     plan: PolicyPlan,
     settings: CommitSettings,
 ) -> str:
-    """Build the message of the commit that publishes a group of variants."""
+    """Build the message of a commit that publishes variants of a group."""
     message = settings.messages.get(group) or _format_message(group, variants)
     rejected_lines = [
         f"{variant.spec.path}: {line}" if len(variants) > 1 else line

@@ -18,6 +18,9 @@ from fanout.plan.commit_statement import (
 from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.values import Value
 
+# Of the lines that each statement of a commit has for itself. Readers refuse a commit of 4 MiB.
+_MAX_STATEMENT_BYTES = 1 << 20
+
 
 class PublicationStatement(Value, kw_only=True):
     """Statement about one publication: its number at the path, and what was published."""
@@ -50,17 +53,41 @@ def format_vendor_message(
     """Return the message of a vendor commit with its statements; see `VendorMessage`."""
     lines: list[str] = []
     shared_lines: dict[Trailer, str] = {}
-    for statement in sorted(statements, key=lambda it: (*_shared_values(it).values(), it.path)):
+    for statement in sorted(statements, key=_sort_key):
         # A line holds for all packages that follow, until another one with the same key.
         for key, value in _shared_values(statement).items():
             if shared_lines.get(key) != value:
                 lines.append(f"{key}: {value}")
         shared_lines = _shared_values(statement)
-        lines.append(format_package(statement.path, statement.trailers))
-        lines.append(f"{Trailer.TAG}: {statement.tag.removeprefix('refs/tags/')}")
+        lines += _format_own_lines(statement)
     if previous:
         lines.append(f"{Trailer.PREVIOUS}: {previous}")
     return "\n".join([message, *lines, ""]) if lines else message
+
+
+def split_statements(
+    statements: Iterable[PublicationStatement],
+) -> list[list[PublicationStatement]]:
+    """Split statements by the commits whose messages have room for them; at least one commit."""
+    parts: list[list[PublicationStatement]] = [[]]
+    size = 0
+    for statement in sorted(statements, key=_sort_key):
+        added = sum(len(line.encode()) for line in _format_own_lines(statement))
+        if size + added > _MAX_STATEMENT_BYTES and parts[-1]:
+            parts.append([])
+            size = 0
+        parts[-1].append(statement)
+        size += added
+    return parts
+
+
+def _sort_key(statement: PublicationStatement) -> tuple[str, ...]:
+    return (*_shared_values(statement).values(), statement.path)
+
+
+def _format_own_lines(statement: PublicationStatement) -> tuple[str, str]:
+    tag = statement.tag.removeprefix("refs/tags/")
+    return format_package(statement.path, statement.trailers), f"{Trailer.TAG}: {tag}"
 
 
 def _shared_values(statement: PublicationStatement) -> dict[Trailer, str]:

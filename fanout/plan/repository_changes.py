@@ -28,6 +28,7 @@ from fanout.plan.publication_messages import (
     build_publication_message,
     find_grants,
     group_publications,
+    split_publication,
 )
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
@@ -89,14 +90,16 @@ def build_changes(
         if variants[0].observed.repository_state.forge is not None:
             continue
         plan = by_name[key.namespace, key.policy]
-        work_by_repository[key.repository].merges.append(
+        # The time of the release and not of the push: a pass repeated after an interruption makes
+        # the same commits.
+        timestamp = max(int(grant.at.timestamp()) for grant in find_grants(variants, plan))
+        work_by_repository[key.repository].merges.extend(
             PublicationMerge(
-                drafts=tuple(_build_merged_draft(variant) for variant in variants),
-                message=build_publication_message(key, variants, plan, settings),
-                # The time of the release and not of the push: a pass repeated after an
-                # interruption makes the same commit.
-                timestamp=max(int(grant.at.timestamp()) for grant in find_grants(variants, plan)),
+                drafts=tuple(_build_merged_draft(variant) for variant in merged),
+                message=build_publication_message(key, merged, plan, settings),
+                timestamp=timestamp,
             )
+            for merged in split_publication(variants)
         )
     all_changes = (
         _build_change(work_by_repository[repository], settings, appends=appends)

@@ -8,6 +8,7 @@ import pytest
 from fanout.errors import FanoutError
 from fanout.git.mirror_store import MirrorStore
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.plan.commit_limits import split_by_commit
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
@@ -240,7 +241,10 @@ class Downstream:
             **{
                 "expected": {ref: refs.get(ref, "") for ref in touched},
                 "branch": "refs/heads/main",
-                "merges": (PublicationMerge(tuple(merged), "Publish\n", WHEN + 1),),
+                "merges": tuple(
+                    PublicationMerge(tuple(drafts), "Publish\n", WHEN + 1)
+                    for drafts in split_by_commit(merged)
+                ),
                 "vendor": vendor,
                 "removed_drafts": gone,
                 "drafts_under": UNDER,

@@ -14,6 +14,7 @@ from fanout.git.mirror import create_bare
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.object_writer import ObjectWriter
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
@@ -27,7 +28,10 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
+from fanout.plan.publication_statement import PublicationStatement
+from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
 from fanout.telemetry.metrics import Counters
+from fanout.values import replace
 
 WHO = CommitIdentity("fanout", "fanout@localhost")
 MAIN = "refs/heads/main"
@@ -310,3 +314,45 @@ def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):
         ObjectWriter().write(tmp_path / "m.git", forty(base))
         counts.append(len(list((tmp_path / "m.git/objects/pack").iterdir())))
     assert counts[1] == counts[2]
+
+
+def state_publication(number):
+    """A statement about the publication of a package with a path of 200 bytes."""
+    trailers = PackageStatement(
+        install="default",
+        policy="default/web",
+        variant=f"web-{number}",
+        stage="dev",
+        revision="v1",
+        commit="c" * 40,
+        digest="d" * 40,
+        onto="none",
+        tree="e" * 40,
+        rendered="f" * 40,
+    )
+    path = f"{'deep/' * 39}{number:05}"
+    return PublicationStatement(path=path, number=1, merge="a" * 40, trailers=trailers)
+
+
+def test_more_statements_than_one_readable_commit_has_room_for(base, tmp_path):
+    shutil.copytree(base.mirror, tmp_path / "m.git")
+    ref, head, known = "refs/heads/vendor", "", StatementIndex()
+    statements = [state_publication(number) for number in range(8_000)]
+    for stated in (statements, [replace(statements[0], number=2)]):
+        vendor = VendorCommit(
+            ref=ref,
+            parent=head,
+            trees_by_path={"published/a": base.trees[1]},
+            message="Keep the pristine renderings\n",
+            timestamp=5,
+            statements=tuple(stated),
+            last_statements=known.newest_commit,
+        )
+        change = RepositoryChange(remote=Remote("x"), identity=WHO, expected={}, vendor=vendor)
+        head = ObjectWriter().write(tmp_path / "m.git", change).refs[ref]
+        with open_mirror(tmp_path / "m.git") as reader:
+            known = read_statement_index(reader, head, known)
+            assert known == read_statement_index(reader, head, StatementIndex())
+            assert reader.paths(head, ["published/a"])["published/a"].tree == base.trees[1]
+        sound(tmp_path / "m.git", {ref: head})
+    assert known.by_path == {it.path: it for it in [*statements, *stated]}

@@ -187,19 +187,16 @@ class MergedDraft(Value, kw_only=True):
 
 
 class PublicationMerge(Value):
-    """Publication of one stage in one repository.
+    """One commit that publishes packages of one stage in one repository, and merges their drafts.
 
-    The writer makes one commit for each 16 draft branches, in this order, each on top of the
-    one before; a tag points to the commit that merges its draft. All packages of a stage draft
-    are merged by one commit. Without drafts it is one commit that removes packages from the
-    branch.
+    Its parents are the branch and each draft branch. Without drafts it is one that removes
+    packages from the branch.
     """
 
     drafts: tuple[MergedDraft, ...]
     message: str
     timestamp: int
-    # directories removed from the branch by the last merge commit
-    dropped_paths: tuple[str, ...] = ()
+    dropped_paths: tuple[str, ...] = ()  # directories removed from the branch
 
 
 class VendorCommit(TreeCommit, kw_only=True):

@@ -4,8 +4,8 @@ In a repository with a forge nothing is removed by a push to the branch. The pac
 that are to go are removed on one branch, which has a pull request. Each variant stays on record
 until the target branch does not have its package any more.
 
-A removal draft is a chain of commits on a head of the target branch, each with at most 16
-packages. What it removes is read back from the lines of their messages alone.
+A removal draft is a chain of commits on a head of the target branch, each with some of its packages
+(`plan/commit_limits.py`). What it removes is read back from the lines of their messages alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,8 +16,8 @@ from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
+from fanout.plan.commit_limits import split_by_commit
 from fanout.plan.commit_statement import (
-    PACKAGES_PER_COMMIT,
     CommitStatement,
     format_message,
     parse_message,
@@ -258,8 +258,7 @@ def _append(
 def _removal_commits(
     packages: Sequence[DraftedRemoval], statement: CommitStatement, timestamp: int
 ) -> Iterator[StageDraftCommit]:
-    for start in range(0, len(packages), PACKAGES_PER_COMMIT):
-        chunk = packages[start : start + PACKAGES_PER_COMMIT]
+    for chunk in split_by_commit(packages):
         paths = tuple(it.path for it in chunk)
         lines = [f"* {it.path}: {it.reason}" if it.reason else f"* {it.path}" for it in chunk]
         yield StageDraftCommit(

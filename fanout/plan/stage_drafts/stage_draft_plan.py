@@ -11,8 +11,8 @@ from itertools import groupby
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, VariantResult
 from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.plan.commit_limits import split_by_commit
 from fanout.plan.commit_statement import (
-    PACKAGES_PER_COMMIT,
     CommitStatement,
     format_message,
     state_packages,
@@ -108,7 +108,8 @@ def _plan_draft(
     written_paths = {variant.spec.path for variant in plan.written}
     withdrawn = {draft.path for draft in plan.withdrawn} - written_paths
     removed = (withdrawn | {draft.path for draft in plan.published}) - written_paths
-    staying = [draft for draft in present if draft.path not in written_paths | removed]
+    leaving = written_paths | removed
+    staying = [draft for draft in present if draft.path not in leaving]
     if not plan.written and not staying:
         return None
     packages = [
@@ -173,12 +174,10 @@ def _removal_commit(
 def _build_commits(
     ref: str, packages: Iterable[_Package], base: str, floor: int
 ) -> Iterator[StageDraftCommit]:
-    """Yield commits of at most 16 packages, each of one upstream commit."""
+    """Yield a chain of commits for each upstream commit."""
     ordered = sorted(packages, key=lambda it: (*_source(it), it.draft.path))
     for _, group in groupby(ordered, _source):
-        alike = tuple(group)
-        for start in range(0, len(alike), PACKAGES_PER_COMMIT):
-            chunk = alike[start : start + PACKAGES_PER_COMMIT]
+        for chunk in split_by_commit(tuple(group)):
             drafts = [it.draft for it in chunk]
             trailers = drafts[0].trailers
             subject = (

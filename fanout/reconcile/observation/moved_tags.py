@@ -72,11 +72,15 @@ def find_lost_tags(variant: ObservedVariant, new_tag: str) -> Mapping[str, str]:
         return {}
     if variant.status_line.place != (state.identity, variant.spec.path):
         return {}  # left behind with the package
-    commits_by_tag = {**recorded.lost_tags, recorded.tag: recorded.merge}
+    commits_by_tag = {
+        f"refs/tags/{tag}": commit
+        for tag, commit in {**recorded.lost_tags, recorded.tag: recorded.merge}.items()
+        if tag and commit
+    }
     return {
-        tag: commit
-        for tag, commit in commits_by_tag.items()
-        if tag and commit and f"refs/tags/{tag}" not in {new_tag, *state.refs}
+        ref.removeprefix("refs/tags/"): commit
+        for ref, commit in commits_by_tag.items()
+        if ref != new_tag and ref not in state.refs
     }
 
 
