@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fanout.errors import Bug
-from fanout.git.base_tree import BaseTree
 from fanout.git.git_command import GitProgram
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import (
@@ -26,10 +25,9 @@ from fanout.git.package_layout import PackageLayouts
 from fanout.git.tree_editor import TreeEditor, check_path
 from fanout.package.tree_ids import TreeEntry, blob_id
 from fanout.plan.observation.repository_state import (
-    DraftCommit,
+    BranchUpdate,
     FileCommit,
     RepositoryChange,
-    StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
@@ -71,7 +69,6 @@ class _Stream:
         self._change = change
         self._reader = reader
         self._read = tree_reader(change, reader, PackageLayouts())
-        self._base_trees: dict[str, BaseTree] = {}  # by commit
         self._marks = 0
         self._trees: dict[int, tuple[str, str]] = {}  # by line: what is asked, which id is planned
         self._commits: dict[int, tuple[str, ...]] = {}  # by line: the refs that get it
@@ -84,10 +81,8 @@ class _Stream:
             yield b"blob\ndata %d\n%s\n" % (len(data), data)
         for stored in change.trees:
             yield from self._tree(stored)
-        for draft in change.drafts:
-            yield from self._draft(draft)
-        for stage_draft in change.stage_drafts:
-            yield from self._stage_draft(stage_draft)
+        for update in change.branches:
+            yield from self._branch(update)
         for commit in change.files:
             yield from self._files(commit)
         # In the order of the writer: of two faults, the first is reported.
@@ -113,26 +108,14 @@ class _Stream:
         yield from _entries("tree/", stored.entries)
         yield self._ask_tree("tree", "a directory", stored.tree) + b"\n"
 
-    def _draft(self, draft: DraftCommit) -> Iterator[bytes]:
-        if draft.base not in self._base_trees:
-            self._base_trees[draft.base] = BaseTree(
-                self._reader.commit(draft.base).tree, self._read
-            )
-        self._base_trees[draft.base]._directories_to(draft.path)
-        yield self._head((draft.base, *draft.more_parents), draft.timestamp, draft.message)
-        yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
-        yield from _entries(f"{draft.path}/" if draft.path else "", draft.entries)
-        yield self._ask_tree(draft.path, draft.path, draft.tree)
-        yield self._ask_commit(draft.ref)
-
-    def _stage_draft(self, draft: StageDraftUpdate) -> Iterator[bytes]:
-        head = draft.parent
+    def _branch(self, update: BranchUpdate) -> Iterator[bytes]:
+        head = update.parent
         editor = TreeEditor(self._reader.commit(head).tree, self._read)
-        for number, commit in enumerate(draft.commits, 1):
+        for number, commit in enumerate(update.commits, 1):
             yield self._head((head, *commit.more_parents), commit.timestamp, commit.message)
             yield from _edits(editor, commit.dropped_paths, commit.trees_by_path.items())
-            if number == len(draft.commits):
-                yield self._ask_commit(draft.ref)
+            if number == len(update.commits):
+                yield self._ask_commit(update.ref)
             head = f":{self._marks}"
 
     def _files(self, commit: FileCommit) -> Iterator[bytes]:

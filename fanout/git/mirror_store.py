@@ -329,7 +329,7 @@ def _combine_patterns(requests: Sequence[RefListingRequest]) -> tuple[str, ...]:
 def _estimate_effort(change: RepositoryChange) -> int:
     """Estimate the effort of writing a change as its number of drafts and commits."""
     merged = sum(len(merge.drafts) for merge in change.merges)
-    return len(change.drafts) + merged + len(change.files)
+    return len(change.branches) + merged + len(change.files)
 
 
 def _disk_error(error: OSError) -> FanoutError:

@@ -27,12 +27,11 @@ from fanout.git.package_layout import PackageLayouts
 from fanout.git.tree_editor import ReadTree, TreeEditor
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.observation.repository_state import (
+    BranchCommit,
+    BranchUpdate,
     CommitIdentity,
-    DraftCommit,
     FileCommit,
     RepositoryChange,
-    StageDraftUpdate,
-    StoredTree,
     VendorCommit,
 )
 from fanout.plan.publication_statement import format_vendor_message, split_statements
@@ -62,32 +61,26 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
             remedy=BRANCH_REMEDY,
             where=ErrorLocation(object=change.remote.url),
         )
-    packages = _package_trees(change)
+    packages = change.trees
     if not all(item.entries for item in packages):
         raise Bug("a package without a file is no directory", reason="TreeMismatch")
     files = {entry.oid for item in packages for entry in item.entries.values()}
     trees = {draft.tree for merge in change.merges for draft in merge.drafts}
     trees |= set(change.vendor.trees_by_path.values()) if change.vendor else set()
-    for stage_draft in change.stage_drafts:
-        for commit in stage_draft.commits:
-            trees |= set(commit.trees_by_path.values())
+    commits = [commit for update in change.branches for commit in update.commits]
+    for commit in commits:
+        trees |= set(commit.trees_by_path.values())
     # Checked before anything is written: a missing object would otherwise surface only in the
     # push, after the work is done.
     _require(reader, files - change.blobs.keys())
     _require(reader, trees - {item.tree for item in packages})
-    parents = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
+    parents = {update.parent for update in change.branches}
+    parents |= {oid for commit in commits for oid in commit.more_parents}
     parents |= {draft.commit for merge in change.merges for draft in merge.drafts}
-    for stage_draft in change.stage_drafts:
-        more_parents = (oid for it in stage_draft.commits for oid in it.more_parents)
-        parents |= {stage_draft.parent, *more_parents}
     parents |= {commit.parent for commit in change.files}
     parents |= {change.vendor.parent} if change.vendor else set()
     parents |= {change.expected[change.branch]} if change.merges else set()
     _require(reader, parents - {""})
-
-
-def _package_trees(change: RepositoryChange) -> tuple[StoredTree | DraftCommit, ...]:
-    return (*change.trees, *change.drafts)
 
 
 def _require(reader: MirrorReader, needed: Iterable[str]) -> None:
@@ -123,7 +116,7 @@ def tree_reader(
     def read(oid: str) -> bytes:
         # Computed only on the first miss: only a package inside another new package needs it.
         if not reader.has(oid) and not new_trees:
-            for item in _package_trees(change):
+            for item in change.trees:
                 layouts.layout_of(item.entries).write(item.entries, add)
         return new_trees[oid] if oid in new_trees else reader.raw_tree(oid)
 
@@ -221,8 +214,7 @@ class _ChangeWriter:
         change = self._change
         for stored in change.trees:
             check_tree("a directory", stored.tree, self._write_package(stored.entries).hex())
-        refs = {draft.ref: self._write_draft(draft).hex() for draft in change.drafts}
-        refs |= {draft.ref: self._write_stage_draft(draft) for draft in change.stage_drafts}
+        refs = {update.ref: self._write_branch(update) for update in change.branches}
         refs |= self._write_file_commits(change.files)
         if change.merges:
             refs |= self._write_merges(change.expected[change.branch])
@@ -230,22 +222,13 @@ class _ChangeWriter:
             refs[change.vendor.ref] = self._write_vendor(change.vendor, refs)
         return refs
 
-    def _write_draft(self, draft: DraftCommit) -> bytes:
-        tree = self._write_package(draft.entries)
-        check_tree(draft.path, draft.tree, tree.hex())
-        if draft.base not in self._base_trees:
-            base = self._reader.commit(draft.base)
-            self._base_trees[draft.base] = BaseTree(base.tree, self._read)
-        root = self._base_trees[draft.base].with_package(draft.path, tree, self._pack)
-        parents, author = (draft.base, *draft.more_parents), self._change.identity
-        data = encode_commit(root.hex(), parents, author, draft.timestamp, draft.message)
-        return self._delta_writer.add(COMMIT, COMMIT, data)
-
-    def _write_stage_draft(self, draft: StageDraftUpdate) -> str:
+    def _write_branch(self, update: BranchUpdate) -> str:
         """Write the chain of commits; return the id of the last one."""
-        head = draft.parent
+        head, first = update.parent, update.commits[0]
+        if len(update.commits) == len(first.trees_by_path) == 1 and not first.dropped_paths:
+            return self._write_draft(head, first)
         editor = self._edit_tree(head)
-        for commit in draft.commits:
+        for commit in update.commits:
             for path in commit.dropped_paths:
                 editor.remove_directory(path)
             for path, tree in commit.trees_by_path.items():
@@ -253,6 +236,19 @@ class _ChangeWriter:
             parents = (head, *commit.more_parents)
             head = self._write_commit(editor, parents, commit.timestamp, commit.message).hex()
         return head
+
+    def _write_draft(self, base: str, commit: BranchCommit) -> str:
+        """Write a commit with one package; return its id.
+
+        Thousands of drafts are on one base, whose trees are read once.
+        """
+        [(path, tree)] = commit.trees_by_path.items()
+        if base not in self._base_trees:
+            self._base_trees[base] = BaseTree(self._reader.commit(base).tree, self._read)
+        root = self._base_trees[base].with_package(path, bytes.fromhex(tree), self._pack)
+        parents, author = (base, *commit.more_parents), self._change.identity
+        data = encode_commit(root.hex(), parents, author, commit.timestamp, commit.message)
+        return self._delta_writer.add(COMMIT, COMMIT, data).hex()
 
     def _write_package(self, entries: Mapping[str, TreeEntry]) -> bytes:
         layout = self._layouts.layout_of(entries)

@@ -129,18 +129,16 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     """
     for ref in change.expected:
         check_ref(ref)
-    bases = {draft.ref: draft.base for draft in change.drafts}
-    for ref, base in (bases | {it.ref: it.parent for it in change.stage_drafts}).items():
-        if not base:
-            draft_name = ref.removeprefix("refs/heads/")
+    for update in change.branches:
+        if not update.parent:
+            draft_name = update.ref.removeprefix("refs/heads/")
             raise InvalidInput(
                 f"draft {draft_name} has no base: the branch of the repository does not exist",
                 reason="BranchMissing",
                 remedy=BRANCH_REMEDY,
             )
-    written = [draft.ref for draft in change.drafts]
+    written = [update.ref for update in change.branches]
     written += dict.fromkeys(commit.ref for commit in change.files)  # each may have a chain
-    written += [draft.ref for draft in change.stage_drafts]
     written += [change.vendor.ref] if change.vendor else []
     written += [change.branch] if change.merges else []
     written += [draft.tag for merge in change.merges for draft in merge.drafts]
@@ -174,8 +172,8 @@ def apply_change(
     listed_refs = read_listed_refs(mirror)
     _check_expected(mirror, change, listed_refs, access)
     written = dict(change.tags)
-    # A change of stage drafts alone takes packages out of them, and has no trees.
-    contents = (change.trees, change.drafts, change.stage_drafts, change.files, change.merges)
+    # A change of branches alone takes packages out of them, and has no trees.
+    contents = (change.trees, change.branches, change.files, change.merges)
     if any(contents) or change.vendor:
         objects = writer.write(mirror, change)
         git.counters.add("objects_written", objects.count)

@@ -3,17 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from fanout.package.tree_ids import BlobUnion
-from fanout.plan.commit_statement import NO_VALUE, PackageStatement, format_message, state_packages
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.draft_messages import (
-    build_draft_trailers,
-    draft_subject,
-    new_conflict_lines,
-    replaced_drafts,
-)
-from fanout.plan.edits.merge_disputes import conflict_paragraph
+from fanout.plan.drafts.draft_changes import plan_drafts
 from fanout.plan.observation.repository_state import (
-    DraftCommit,
     MergedDraft,
     OpenDraft,
     PublicationMerge,
@@ -37,7 +30,6 @@ from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan, list_removal_writes
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field, replace
 
@@ -114,32 +106,20 @@ def _build_change(
     steps = sorted(work.steps, key=lambda planned: planned.rendered.spec.path)
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
-    own_writes = [variant for variant in writes if not variant.observed.shares_draft]
-    published, withdrawn = _find_leaving_drafts(work)
-    stage_drafts = plan_stage_drafts(
-        state,
-        [variant for variant in writes if variant.observed.shares_draft],
-        [draft for draft in published if draft.is_shared],
-        [draft for draft in withdrawn if draft.is_shared],
-        appends=appends,
-    )
+    drafts = plan_drafts(state, writes, *_find_leaving_drafts(work), appends=appends)
     rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]
     # Removals are a second push, after the one that writes: a ref in both would lose the new
     # draft.
-    removed = sorted(
-        {draft.ref for draft in (*published, *withdrawn) if not draft.is_shared}
-        - {variant.observed.draft_ref for variant in own_writes}
-        | set(stage_drafts.removed_refs)
-        | {plan.ref for plan in work.removal_drafts if plan.is_removed}
-    )
+    emptied = (plan.ref for plan in work.removal_drafts if plan.is_removed)
+    removed = sorted({*drafts.removed_refs, *emptied})
     vendor = _build_vendor_commit(work, steps, settings.install)
     tagged = _merged_by_hand(steps) if state.pushes_tags else ()
     tags = {next_publication_tag(variant): state.head for variant in tagged}
     cleanup = leaving(work.cleanup_items)
     merges = (*work.merges, *filter(None, [cleanup]), *build_removal_commits(work.removals))
     removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
-    shared_writes = (*stage_drafts.writes, *removal_writes)
-    if not (writes or shared_writes or removed or vendor or merges or tags):
+    branches = (*drafts.writes, *removal_writes)
+    if not (branches or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(
         remote=state.remote,
@@ -153,10 +133,9 @@ def _build_change(
                 for it in rendered_variants
                 if it.merged is not None and it.rendering is not None
             ),
-            *stage_drafts.trees,
+            *drafts.trees,
         ),
-        drafts=tuple(_build_draft(it, settings, appends=appends) for it in own_writes),
-        stage_drafts=shared_writes,
+        branches=branches,
         branch=state.branch if merges else "",
         merges=merges,
         tags=tags,
@@ -195,8 +174,7 @@ def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:
 
 def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> RepositoryChange:
     """Return the change with the observed id of every ref that it touches."""
-    touched = [draft.ref for draft in change.drafts]
-    touched += [draft.ref for draft in change.stage_drafts]
+    touched = [update.ref for update in change.branches]
     touched += [*change.removed_drafts, *change.tags]
     if change.merges:
         touched.append(change.branch)
@@ -208,36 +186,6 @@ def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> Rep
     # "" for refs that must not exist.
     expected = {ref: state.refs.get(ref, "") for ref in sorted(touched)}
     return replace(change, expected=expected)
-
-
-def _build_draft(
-    variant: RenderedVariant, settings: CommitSettings, *, appends: bool
-) -> DraftCommit:
-    assert variant.draft_content is not None, "a draft is rendered before it is written"
-    state, replaced = variant.observed.repository_state, replaced_drafts(variant)
-    parents = [draft.commit for at, draft in replaced if at.identity == state.identity]
-    # As a further parent: a reader takes the first one for the target branch.
-    parents += filter(None, [state.refs.get(variant.observed.draft_ref)]) if appends else ()
-    return DraftCommit(
-        ref=variant.observed.draft_ref,
-        base=state.head,
-        path=variant.spec.path,
-        entries=variant.draft_content.entries,
-        tree=variant.draft_content.tree,
-        message=format_message(
-            draft_subject(variant),
-            state_packages(
-                variant.observed.draft_ref,
-                state.head,
-                {variant.spec.path: build_draft_trailers(variant, settings.install)},
-            ),
-            conflict_paragraph(new_conflict_lines(variant)),
-        ),
-        # The time comes from the inputs, not from the clock: the same inputs give the
-        # same commit id.
-        timestamp=max(variant.selected.upstream_time, state.head_time),
-        more_parents=tuple(dict.fromkeys(parents)),
-    )
 
 
 def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:

@@ -11,13 +11,13 @@ from fanout.errors import FanoutError
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
+from fanout.plan.drafts.draft_location import locate_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant, VariantContext, missing_branch_hold
 from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
-from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import field, replace

@@ -14,6 +14,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import Bug
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
+from fanout.plan.drafts.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
 from fanout.plan.moves.move_locations import (
     AbandonedLocation,
@@ -33,7 +34,6 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import NEXT_RUN, format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin

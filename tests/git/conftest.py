@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from drafted_packages import PackageDraft, draft_fields
 
 from fanout.errors import FanoutError
 from fanout.git.mirror_store import MirrorStore
@@ -11,7 +12,6 @@ from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.plan.commit_limits import split_by_commit
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
-    DraftCommit,
     MergedDraft,
     PublicationMerge,
     PushedChange,
@@ -153,14 +153,14 @@ class Downstream:
         return f"{UNDER}{path or 'root'}/policy"
 
     @staticmethod
-    def draft(path: str, files: dict[str, str], base: str) -> DraftCommit:
+    def draft(path: str, files: dict[str, str], base: str) -> PackageDraft:
         """A draft with these files at the path."""
         entries = {
             name: TreeEntry("100644", blob_id(text.encode())) for name, text in files.items()
         }
         message = f"Draft of {path}\n"
         ref = Downstream.ref(path)
-        return DraftCommit(
+        return PackageDraft(
             ref=ref,
             base=base,
             path=path,
@@ -190,7 +190,10 @@ class Downstream:
 
     def change(self, **what) -> PushedChange:
         """One change; a failure is raised. `expected` is of the last look where it is not given."""
-        change = RepositoryChange(**({"remote": self.bare.remote, "identity": FANOUT} | what))
+        fields = draft_fields(what.pop("drafts", ()))
+        fields["trees"] = (*what.pop("trees", ()), *fields["trees"])
+        head = {"remote": self.bare.remote, "identity": FANOUT}
+        change = RepositoryChange(**(head | fields | what))
         return _answer(self.store.change([change]), self.bare.remote.key)
 
     def write(self, packages: dict[str, dict[str, str]], **more) -> PushedChange:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import pytest
+from drafted_packages import PackageDraft, draft_fields
 from fast_import import FastImport
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,16 +17,14 @@ from fanout.git.object_writer import ObjectWriter
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.observation.repository_state import (
+    BranchCommit,
+    BranchUpdate,
     CommitIdentity,
-    DraftCommit,
     FileCommit,
     MergedDraft,
     PublicationMerge,
     Remote,
     RepositoryChange,
-    StageDraftCommit,
-    StageDraftUpdate,
-    StoredTree,
     VendorCommit,
 )
 from fanout.plan.publication_statement import PublicationStatement
@@ -109,7 +108,7 @@ def publication_merges(commits, places, trees):
 
 def stage_drafts(places, trees, commits):
     each = st.builds(
-        StageDraftCommit,
+        BranchCommit,
         trees_by_path=st.dictionaries(places, trees, max_size=4),
         dropped_paths=st.lists(places, max_size=3).map(tuple),
         message=messages,
@@ -118,7 +117,7 @@ def stage_drafts(places, trees, commits):
     )
     ref = st.just("refs/heads/drafts/_stages/a.b/prod")
     chain = st.lists(each, min_size=1, max_size=3).map(tuple)
-    return st.builds(StageDraftUpdate, ref, commits, chain)
+    return st.builds(BranchUpdate, ref, commits, chain)
 
 
 @st.composite
@@ -133,7 +132,7 @@ def changes(draw, base):
     trees = [tree_id(each) for each in entries]
     commits = st.sampled_from(base.commits)
     drafts = tuple(
-        DraftCommit(
+        PackageDraft(
             ref=f"refs/heads/drafts/{number}",
             base=draw(commits),
             path=draw(places),
@@ -162,16 +161,17 @@ def changes(draw, base):
         message=draw(messages),
         timestamp=draw(times),
     )
+    written = draft_fields(drafts)
     return RepositoryChange(
         remote=Remote("x"),
         identity=WHO,
         expected={MAIN: base.head},
         blobs=blobs,
-        trees=tuple(
-            StoredTree(entries[n], trees[n]) for n in range(len(made)) if draw(st.booleans())
+        trees=written["trees"],
+        branches=(
+            *written["branches"],
+            *draw(st.just(()) | st.tuples(stage_drafts(places, some, commits))),
         ),
-        drafts=drafts,
-        stage_drafts=draw(st.just(()) | st.tuples(stage_drafts(places, some, commits))),
         branch=MAIN,
         merges=tuple(draw(st.lists(publication_merges(commits, places, some), max_size=2))),
         vendor=draw(st.none() | st.just(vendor)),
@@ -241,7 +241,7 @@ def forty(base):
         ref, path = f"refs/heads/drafts/{number}", f"wide/new-{number}"
         message = f"Draft {number}\n\nFanout-Variant: {number}\nFanout-Stage: prod\n"
         drafts.append(
-            DraftCommit(
+            PackageDraft(
                 ref=ref,
                 base=base.head,
                 path=path,
@@ -265,7 +265,7 @@ def forty(base):
         identity=WHO,
         expected={MAIN: base.head},
         blobs=blobs,
-        drafts=tuple(drafts),
+        **draft_fields(drafts),
         vendor=vendor,
     )
 
@@ -292,7 +292,7 @@ def test_large_offsets_are_indexed_as_git_does_it(base, tmp_path, limit):
         git(tmp_path / "large", "index-pack", f"--index-version=2,{limit}", str(pack))
     written = ObjectWriter(limit + 1).write(tmp_path / "large", forty(base))
     by_git = fast_import(tmp_path).write(tmp_path / "git", forty(base))
-    assert written == by_git
+    assert written.refs == by_git.refs
     sound(tmp_path / "large", written.refs, f"--index-version=2,{limit}")
 
 
@@ -301,9 +301,10 @@ def test_objects_at_large_offsets_are_read(base, tmp_path):
     change = forty(base)
     refs = ObjectWriter(4_000).write(tmp_path / "m.git", change).refs
     with open_mirror(tmp_path / "m.git") as reader:
-        for draft in change.drafts:
-            state = reader.paths(refs[draft.ref], [draft.path])[draft.path]
-            assert (state.tree, reader.entries(state.tree)) == (draft.tree, draft.entries)
+        for update, stored in zip(change.branches, change.trees, strict=True):
+            [path] = update.commits[0].trees_by_path
+            state = reader.paths(refs[update.ref], [path])[path]
+            assert (state.tree, reader.entries(state.tree)) == (stored.tree, stored.entries)
 
 
 def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):

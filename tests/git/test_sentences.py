@@ -4,13 +4,14 @@ from functools import partial
 
 import pygit2
 import pytest
+from drafted_packages import draft_fields
 
 from fanout.errors import FanoutError
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_store import MirrorStore
 from fanout.git.push import check_change
 from fanout.package.package_limits import SizeLimits
-from fanout.plan.observation.repository_state import RepositoryChange, StageDraftUpdate
+from fanout.plan.observation.repository_state import BranchUpdate, RepositoryChange
 from fanout.telemetry.metrics import Counters
 
 
@@ -79,11 +80,11 @@ def test_a_commit_that_the_remote_lists_and_does_not_send(bare, downstream, monk
 
 def test_a_draft_without_a_branch_below_it(bare, downstream):
     draft = downstream.draft("apps/web", {}, base="")
-    stage = StageDraftUpdate("refs/heads/drafts/default/_stages/x", "", ())
+    stage = BranchUpdate("refs/heads/drafts/default/_stages/x", "", ())
     expected = "draft drafts/default/{} has no base: the branch of the repository does not exist"
     for fields, name in (
-        ({"drafts": (draft,)}, "apps/web/policy"),
-        ({"stage_drafts": (stage,)}, "_stages/x"),
+        (draft_fields([draft]), "apps/web/policy"),
+        ({"branches": (stage,)}, "_stages/x"),
     ):
         change = RepositoryChange(
             remote=bare.remote, identity=downstream.identity, expected={}, **fields

@@ -20,6 +20,7 @@ from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.adoption.adoption_base import find_clone_edits
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.drafts.draft_changes import hold_back_stage_drafts
 from fanout.plan.evidence.check_readings import build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeResponse
@@ -69,7 +70,6 @@ from fanout.plan.removal.move_cleanup import (
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.plan.rollback.earlier_publication import RevertedPublication, moved_away_hold
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.plan.stage_drafts.stage_draft_plan import hold_back_stage_drafts
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import replace

@@ -13,12 +13,12 @@ from fanout.api.stages import Check, CommitStatusCheck, Stage
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
+from fanout.plan.drafts.draft_location import find_draft
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import VariantLine
-from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 

@@ -128,20 +128,6 @@ class CommitIdentity(Value):
     email: str
 
 
-class DraftCommit(Value, kw_only=True):
-    """A draft to write: one commit that replaces the package at `path` in its base."""
-
-    ref: str
-    base: str  # the parent: the branch's head
-    path: str
-    entries: Mapping[str, TreeEntry]
-    tree: str  # id of the package's tree, as computed before anything is written
-    message: str
-    timestamp: int
-    # further parents: earlier drafts whose commits by people it takes over
-    more_parents: tuple[str, ...] = ()
-
-
 class TreeCommit(Value, kw_only=True):
     """A commit that puts in packages by path, and takes packages out."""
 
@@ -151,25 +137,29 @@ class TreeCommit(Value, kw_only=True):
     timestamp: int
 
 
-class StageDraftCommit(TreeCommit, kw_only=True):
-    """One commit of a stage draft."""
+class BranchCommit(TreeCommit, kw_only=True):
+    """One commit of the branch of a set.
 
-    more_parents: tuple[str, ...] = ()  # after the commit before it
+    `more_parents` come after the commit before it: earlier drafts whose commits by people it takes
+    over.
+    """
+
+    more_parents: tuple[str, ...] = ()
 
 
-class StageDraftUpdate(Value):
-    """A stage draft to write: commits on top of each other, the first one on `parent`.
+class BranchUpdate(Value):
+    """The branch of a set to write: commits on top of each other, the first one on `parent`.
 
-    `parent` is a head of the target branch, or the tip of the draft that people committed to.
+    `parent` is a head of the target branch, or the tip of the branch that people committed to.
     """
 
     ref: str
     parent: str
-    commits: tuple[StageDraftCommit, ...]
+    commits: tuple[BranchCommit, ...]
 
 
 class StoredTree(Value):
-    """A directory whose files no draft of the change lists: commits name it by its id."""
+    """A directory with its files, which commits of the change name by its id."""
 
     entries: Mapping[str, TreeEntry]
     tree: str  # its id, as computed before anything is written
@@ -234,8 +224,7 @@ class RepositoryChange(Value, kw_only=True):
     expected: Mapping[str, str]  # id in the listing of every touched ref; "": absent
     blobs: Mapping[str, bytes] = field(default_factory=dict)  # new file content, by blob id
     trees: tuple[StoredTree, ...] = ()
-    drafts: tuple[DraftCommit, ...] = ()
-    stage_drafts: tuple[StageDraftUpdate, ...] = ()
+    branches: tuple[BranchUpdate, ...] = ()  # of sets
     branch: str = ""  # full name of the ref that the merges move
     merges: tuple[PublicationMerge, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)  # to be created on existing commits
@@ -250,7 +239,7 @@ class RepositoryChange(Value, kw_only=True):
     @property
     def ref_count(self) -> int:
         """Number of refs that the change pushes or removes."""
-        count = len(self.drafts) + len(self.stage_drafts) + len({it.ref for it in self.files})
+        count = len(self.branches) + len({it.ref for it in self.files})
         count += len(self.removed_drafts) + bool(self.merges) + (self.vendor is not None)
         if self.pushes_tags:
             count += len(self.tags) + sum(len(merge.drafts) for merge in self.merges)

@@ -25,11 +25,11 @@ from fanout.plan.commit_statement import (
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
+    BranchCommit,
+    BranchUpdate,
     ObservedPath,
     RepositoryState,
     SetState,
-    StageDraftCommit,
-    StageDraftUpdate,
 )
 from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import Value, replace
@@ -62,7 +62,7 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
     ref: str
     packages: tuple[DraftedRemoval, ...] = ()  # in order of path
     draft: SetState | None = None  # as observed; None: there is none
-    write: StageDraftUpdate | None = None
+    write: BranchUpdate | None = None
     is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
     is_declined: bool = False  # a person closed the request, or deleted its branch
     hold: Hold | None = None
@@ -180,7 +180,7 @@ def _plan_draft(
         packages = ordered
         if present_trees != {it.path: it.tree for it in ordered}:
             commits = _removal_commits(ordered, statement, state.head_time)
-            plan = replace(plan, write=StageDraftUpdate(ref, state.head, tuple(commits)))
+            plan = replace(plan, write=BranchUpdate(ref, state.head, tuple(commits)))
     else:
         packages = [it for it in ordered if it.path not in draft.idle_paths]
         plan = replace(plan, write=_append(draft, state, packages, statement))
@@ -225,7 +225,7 @@ def _append(
     state: RepositoryState,
     packages: Sequence[DraftedRemoval],
     statement: CommitStatement,
-) -> StageDraftUpdate | None:
+) -> BranchUpdate | None:
     """Return the commits on top of those of people; None if nothing changes."""
     statement = replace(statement, base=draft.base)
     floor = max(state.head_time, draft.timestamp)
@@ -240,7 +240,7 @@ def _append(
     if restored_trees:
         names = _join_names(list(restored_trees))
         commits.append(
-            StageDraftCommit(
+            BranchCommit(
                 trees_by_path=restored_trees,
                 message=format_message(
                     f"Keep {names}",
@@ -252,16 +252,16 @@ def _append(
                 timestamp=floor,
             )
         )
-    return StageDraftUpdate(draft.ref, draft.commit, tuple(commits)) if commits else None
+    return BranchUpdate(draft.ref, draft.commit, tuple(commits)) if commits else None
 
 
 def _removal_commits(
     packages: Sequence[DraftedRemoval], statement: CommitStatement, timestamp: int
-) -> Iterator[StageDraftCommit]:
+) -> Iterator[BranchCommit]:
     for chunk in split_by_commit(packages):
         paths = tuple(it.path for it in chunk)
         lines = [f"* {it.path}: {it.reason}" if it.reason else f"* {it.path}" for it in chunk]
-        yield StageDraftCommit(
+        yield BranchCommit(
             trees_by_path={},
             dropped_paths=paths,
             message=format_message(
@@ -277,7 +277,7 @@ def _removal_commits(
 
 def list_removal_writes(
     plans: Iterable[RemovalDraftPlan], *, appends: bool = False
-) -> list[StageDraftUpdate]:
+) -> list[BranchUpdate]:
     """Return the new commits of removal drafts.
 
     `appends`: the server refuses to replace a branch, so each is continued.
@@ -291,7 +291,7 @@ def list_removal_writes(
     ]
 
 
-def _continue_branch(draft: SetState, write: StageDraftUpdate) -> StageDraftUpdate:
+def _continue_branch(draft: SetState, write: BranchUpdate) -> BranchUpdate:
     """Return the commits of a draft written anew, after one that has its branch as a parent.
 
     That commit has the files of the target branch: a forge that rebases leaves out commits with
@@ -302,7 +302,7 @@ def _continue_branch(draft: SetState, write: StageDraftUpdate) -> StageDraftUpda
     first = write.commits[0]
     statement = parse_message(first.message)
     assert statement is not None, "a removal draft begins with a commit of its own"
-    joint = StageDraftCommit(
+    joint = BranchCommit(
         trees_by_path={},
         message=format_message(
             "Begin again from the target branch",

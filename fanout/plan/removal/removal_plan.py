@@ -15,6 +15,7 @@ from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
+from fanout.plan.drafts.draft_changes import plan_drafts
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
@@ -34,7 +35,6 @@ from fanout.plan.removal.removal_drafts import (
     is_merged,
     list_removal_writes,
 )
-from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.ref_names import drafts_prefix, vendor_ref
 from fanout.values import replace
 
@@ -219,16 +219,14 @@ def build_removal_change(
         )
     vendor = _drop_renderings(removals, state, install, timestamp)
     drafts = [draft for removal in removals for draft in removal.removed_drafts]
-    withdrawn = [it for it in drafts if it.is_shared]
-    stage_drafts = plan_stage_drafts(state, [], [], withdrawn, appends=appends)
+    branches = plan_drafts(state, [], [], drafts, appends=appends)
     removal_drafts = _plan_removal_drafts(removals, install, reason)
-    writes = [*stage_drafts.writes, *list_removal_writes(removal_drafts, appends=appends)]
-    own_refs = {draft.ref for draft in drafts if not draft.is_shared}
+    writes = [*branches.writes, *list_removal_writes(removal_drafts, appends=appends)]
     # And the removal drafts of the packages of which the branch has none any more.
     owners = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
     merged = (state.sets[ref] for ref in owners & state.sets.keys())
-    own_refs |= {draft.ref for draft in merged if is_merged(draft, state) and not draft.faults}
-    draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
+    emptied = (draft.ref for draft in merged if is_merged(draft, state) and not draft.faults)
+    draft_refs = sorted({*branches.removed_refs, *emptied})
     touched = [*(commit.ref for commit in files), *(it.ref for it in writes)]
     touched += [*([vendor.ref] if vendor else []), *draft_refs]
     if not touched:
@@ -237,7 +235,7 @@ def build_removal_change(
         remote=state.remote,
         identity=identity,
         expected={ref: state.refs.get(ref, "") for ref in sorted(touched)},
-        stage_drafts=tuple(writes),
+        branches=tuple(writes),
         files=files,
         vendor=vendor,
         removed_drafts=tuple(draft_refs),

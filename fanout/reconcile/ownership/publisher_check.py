@@ -10,11 +10,11 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan.commit_statement import parse_message
+from fanout.plan.drafts.draft_location import find_draft
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.upstream_packages import get_upstream_path

@@ -15,13 +15,13 @@ from functools import partial
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.plan.drafts.draft_location import draft_branch
 from fanout.plan.evidence.status_readings import StatusSubject, has_status_checks
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine
-from fanout.plan.stage_drafts.draft_location import draft_branch
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
 from fanout.reconcile.observation.repository_listing import build_remote, get_draft_per
 from fanout.reconcile.ownership.path_ownership import RecordedPaths

@@ -1,8 +1,9 @@
-"""Planning of stage drafts: which packages each has after the pass, holds, and new commits.
+"""Changes of the branches of drafts: which packages each has after the pass, and new commits.
 
-Where nobody has committed to the branch, a draft whose packages change is written anew from
-the head of the target branch. Where somebody has, commits are appended, so that nothing that
-people wrote is lost (design-forges, "Who is in a request").
+A draft whose packages change is written anew from the head of the target branch. Nothing that
+people wrote is lost: where they have committed to the branch of a stage, commits are appended
+(design-forges, "Who is in a request"); the new draft of one variant has the old one as a further
+parent.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,29 +19,36 @@ from fanout.plan.commit_statement import (
     state_packages,
 )
 from fanout.plan.decided_variant import RELEASED_STATES
-from fanout.plan.draft_messages import build_draft, draft_subject
+from fanout.plan.drafts.draft_messages import (
+    build_draft,
+    build_draft_trailers,
+    draft_subject,
+    new_conflict_lines,
+    replaced_drafts,
+)
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
+    BranchCommit,
+    BranchUpdate,
     OpenDraft,
     RepositoryState,
     SetState,
-    StageDraftCommit,
-    StageDraftUpdate,
     StoredTree,
 )
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.ref_names import draft_path, install_of
 from fanout.values import Value, field, replace
 
 
-class StageDraftChanges(Value):
-    """Changes of the stage drafts of one repository.
+class DraftChanges(Value):
+    """Changes of the drafts of one repository.
 
     `trees` are the packages that the new commits name; `removed_refs` the branches on which
     nothing remains.
     """
 
-    writes: tuple[StageDraftUpdate, ...] = ()
+    writes: tuple[BranchUpdate, ...] = ()
     trees: tuple[StoredTree, ...] = ()
     removed_refs: tuple[str, ...] = ()
 
@@ -54,22 +62,22 @@ class _Package(Value):
 
 
 class _DraftPlan(Value):
-    """The packages that come, stay and leave in one stage draft."""
+    """The packages that come and leave on one branch."""
 
     written: list[RenderedVariant] = field(default_factory=list)
     published: list[OpenDraft] = field(default_factory=list)
     withdrawn: list[OpenDraft] = field(default_factory=list)
 
 
-def plan_stage_drafts(
+def plan_drafts(
     state: RepositoryState,
     written: Iterable[RenderedVariant],
     published: Iterable[OpenDraft],
     withdrawn: Iterable[OpenDraft],
     *,
     appends: bool = False,
-) -> StageDraftChanges:
-    """Plan the stage drafts of one repository.
+) -> DraftChanges:
+    """Plan the branches of the drafts of one repository.
 
     `written` are released variants with new content, `published` the packages whose content is
     on the target branch after this pass, `withdrawn` those that leave their draft unpublished.
@@ -82,10 +90,14 @@ def plan_stage_drafts(
         plans.setdefault(draft.ref, _DraftPlan()).published.append(draft)
     for draft in withdrawn:
         plans.setdefault(draft.ref, _DraftPlan()).withdrawn.append(draft)
-    writes: list[StageDraftUpdate] = []
+    writes: list[BranchUpdate] = []
     removed_refs: list[str] = []
     for ref, plan in sorted(plans.items()):
-        write = _plan_draft(state, ref, plan, appends=appends)
+        write: BranchUpdate | None = None
+        if not draft_path(ref):
+            write = _plan_stage_draft(state, ref, plan, appends=appends)
+        elif plan.written:
+            write = _build_draft(state, ref, plan.written[0], appends=appends)
         if write is not None:
             writes.append(write)
         elif ref in state.sets:
@@ -96,12 +108,40 @@ def plan_stage_drafts(
         for variant in plan.written
         if variant.draft_content is not None
     )
-    return StageDraftChanges(tuple(writes), trees, tuple(removed_refs))
+    return DraftChanges(tuple(writes), trees, tuple(removed_refs))
 
 
-def _plan_draft(
+def _build_draft(
+    state: RepositoryState, ref: str, variant: RenderedVariant, *, appends: bool
+) -> BranchUpdate:
+    """Return the commit of the draft of one variant.
+
+    Its further parents are the drafts that it takes over, and with `appends` the one it replaces.
+    """
+    assert variant.draft_content is not None, "a draft is rendered before it is written"
+    path, replaced = variant.spec.path, replaced_drafts(variant)
+    parents = [draft.commit for at, draft in replaced if at.identity == state.identity]
+    # As a further parent: a reader takes the first one for the target branch.
+    parents += filter(None, [state.refs.get(ref)]) if appends else ()
+    trailers = build_draft_trailers(variant, install_of(ref))
+    commit = BranchCommit(
+        trees_by_path={path: variant.draft_content.tree},
+        message=format_message(
+            draft_subject(variant),
+            state_packages(ref, state.head, {path: trailers}),
+            conflict_paragraph(new_conflict_lines(variant)),
+        ),
+        # The time comes from the inputs, not from the clock: the same inputs give the same commit
+        # id.
+        timestamp=max(variant.selected.upstream_time, state.head_time),
+        more_parents=tuple(dict.fromkeys(parents)),
+    )
+    return BranchUpdate(ref, state.head, (commit,))
+
+
+def _plan_stage_draft(
     state: RepositoryState, ref: str, plan: _DraftPlan, *, appends: bool
-) -> StageDraftUpdate | None:
+) -> BranchUpdate | None:
     """Return the new commits of one stage draft, or None if no package is left in it."""
     branch = state.sets.get(ref)
     present = list(branch.drafts.values()) if branch is not None else []
@@ -125,12 +165,12 @@ def _plan_draft(
         appended = [*_build_commits(ref, packages, branch.base, floor)]
         if removed:
             appended.append(_removal_commit(state, branch, sorted(removed), withdrawn, floor))
-        return StageDraftUpdate(ref, branch.commit, tuple(appended))
+        return BranchUpdate(ref, branch.commit, tuple(appended))
     packages += [
         _Package(draft, f"Update {draft.path} at {draft.trailers.revision}", 0) for draft in staying
     ]
     commits = _build_commits(ref, packages, state.head, state.head_time)
-    return StageDraftUpdate(ref, state.head, tuple(commits))
+    return BranchUpdate(ref, state.head, tuple(commits))
 
 
 def _removal_commit(
@@ -139,7 +179,7 @@ def _removal_commit(
     removed: Sequence[str],
     withdrawn: Collection[str],
     timestamp: int,
-) -> StageDraftCommit:
+) -> BranchCommit:
     """Return the commit that takes packages out of a draft that people committed to.
 
     A withdrawn package gets back what the target branch has. What was published is left as it
@@ -152,7 +192,7 @@ def _removal_commit(
     }
     subject_packages = removed[0] if len(removed) == 1 else f"{len(removed)} packages"
     subject = f"Take {subject_packages} out of the draft"
-    return StageDraftCommit(
+    return BranchCommit(
         trees_by_path=present_trees,
         dropped_paths=tuple(
             path for path in removed if path in withdrawn and path not in present_trees
@@ -173,7 +213,7 @@ def _removal_commit(
 
 def _build_commits(
     ref: str, packages: Iterable[_Package], base: str, floor: int
-) -> Iterator[StageDraftCommit]:
+) -> Iterator[BranchCommit]:
     """Yield a chain of commits for each upstream commit."""
     ordered = sorted(packages, key=lambda it: (*_source(it), it.draft.path))
     for _, group in groupby(ordered, _source):
@@ -188,7 +228,7 @@ def _build_commits(
             lines = [f"{it.path}: {line}" for it in drafts for line in it.rejected_lines]
             trees = {it.path: it.tree for it in drafts if it.tree is not None}
             assert len(trees) == len(chunk), "a package that people took out of a draft was edited"
-            yield StageDraftCommit(
+            yield BranchCommit(
                 trees_by_path=trees,
                 message=format_message(
                     subject,
