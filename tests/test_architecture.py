@@ -41,8 +41,13 @@ NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "
 # What is loaded when it is wanted is loaded by name here.
 LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
 # re2 costs every process 2.5 MB, and only search-replace needs it; GitPython takes 45 ms, and
-# a pass without work on local repositories starts no git (decision 0046).
-LOADS_LATE = [PACKAGE / "git" / "git_command.py", PACKAGE / "variants" / "functions" / "regex.py"]
+# a pass without work on local repositories starts no git; ruamel.yaml takes 10 ms, and hardly any
+# edit needs a round trip (decision 0046).
+LOADS_LATE = [
+    PACKAGE / "git" / "git_command.py",
+    PACKAGE / "package" / "manifest.py",
+    PACKAGE / "variants" / "functions" / "regex.py",
+]
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 
 SOURCES = sorted(

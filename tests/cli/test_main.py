@@ -36,7 +36,7 @@ from fanout.errors import (
 # What most runs have no use for, though a verb may come to need it. pydantic loads its plugins
 # when it builds the first model.
 LATE = {"apscheduler", "asyncio", "celpy", "httpx2", "jinja2", "pydantic.plugin._loader", "re2"}
-LATE |= {"git", "rich", "structlog"}
+LATE |= {"git", "rich", "ruamel.yaml", "structlog"}
 HEAVY = ["pydantic", "celpy", "git", "pygit2", "yaml", "ruamel", "rich", "jinja2", "apscheduler"]
 
 
