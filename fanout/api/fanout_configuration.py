@@ -58,8 +58,8 @@ class InjectableKind(Model):
 
 
 _DEFAULT_INJECTABLE_KINDS = (
-    InjectableKind(group="", kind="ConfigMap", fields_=("data",)),
-    InjectableKind(group="*", kind="*", fields_=("spec",)),
+    InjectableKind.model_construct(group="", kind="ConfigMap", fields_=("data",)),
+    InjectableKind.model_construct(group="*", kind="*", fields_=("spec",)),
 )
 
 
@@ -281,7 +281,7 @@ class FanoutConfiguration(KRMObject):
         description="Kind of the object; always `FanoutConfiguration`.",
     )
     metadata: ObjectMeta = Field(
-        default=ObjectMeta(name="fanout"),
+        default=ObjectMeta.model_construct(name="fanout"),
         description="Name of the configuration; informational only.",
     )
     install_id: Name = Field(
@@ -290,11 +290,11 @@ class FanoutConfiguration(KRMObject):
         " unique among installations that share repositories.",
     )
     author: Author = Field(
-        default=Author(), description="Author and committer of fanout's commits."
+        default=Author.model_construct(), description="Author and committer of fanout's commits."
     )
     signing_key: Text | None = Field(default=None, description="Key that signs commits.")
     records: Annotated[RecordsLocation, BeforeValidator(_read_records_location)] = Field(
-        default=RecordsLocation(),
+        default=RecordsLocation.model_construct(),
         description="The records repository; a string is its `url`.",
     )
     mirrors: Text = Field(
@@ -305,15 +305,16 @@ class FanoutConfiguration(KRMObject):
         default=None, description="Program that writes commits into the mirrors."
     )
     injection: InjectionRules = Field(
-        default=InjectionRules(), description="Cluster objects that may be injected into packages."
+        default=InjectionRules.model_construct(),
+        description="Cluster objects that may be injected into packages.",
     )
     functions: Functions = Field(
-        default=Functions(),
+        default=Functions.model_construct(),
         description="Functions that may be run besides those that run in process, and their"
         " limits.",
     )
     checks: CheckRules = Field(
-        default=CheckRules(), description="What checks of policies may read."
+        default=CheckRules.model_construct(), description="What checks of policies may read."
     )
     check_secrets: tuple[CheckSecret, ...] = Field(
         default=(),
@@ -333,10 +334,11 @@ class FanoutConfiguration(KRMObject):
         " `file`. Default: all; in a pod of a cluster all but `file`.",
     )
     sandbox: SandboxLimits = Field(
-        default=SandboxLimits(), description="Resource limits of expressions and templates."
+        default=SandboxLimits.model_construct(),
+        description="Resource limits of expressions and templates.",
     )
     package_limits: PackageLimits = Field(
-        default=PackageLimits(), description="Size limits of packages."
+        default=PackageLimits.model_construct(), description="Size limits of packages."
     )
     concurrency: StrictInt = Field(
         default=16,

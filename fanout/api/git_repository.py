@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus
 from fanout.api.text_fields import (
     MAX_VALUES,
     Branch,
@@ -68,7 +68,7 @@ class RepositorySpec(Model):
         " repository.",
     )
     forge: RepositoryForge = Field(
-        default=RepositoryForge(), description="Program that hosts the repository."
+        default=RepositoryForge.model_construct(), description="Program that hosts the repository."
     )
     tags: TagPolicy = Field(
         default=TagPolicy.EACH,
@@ -103,6 +103,4 @@ class Repository(KRMObject):
         description="URL, branch and credentials of the repository, and the namespaces that"
         " may use it."
     )
-    status: ObjectStatus = Field(
-        default=ObjectStatus(), description="State of the object as fanout last observed it."
-    )
+    status: ObservedStatus = ObjectStatus.model_construct()

@@ -1,4 +1,4 @@
-"""Statuses of policies, variants and repositories as `fanout get` lists them.
+"""Statuses and columns of policies, variants and repositories as `fanout get` lists them.
 
 What else these objects have is as in the files; a variant of a policy is listed as somebody would
 write it by hand.
@@ -6,7 +6,8 @@ write it by hand.
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.results import CheckResult, Condition
-from fanout.api.view_base import RequestView, ViewModel
+from fanout.api.table_column import Object, TableColumn
+from fanout.api.view_base import REQUEST_COLUMN, RequestView, ViewModel
 from fanout.values import Instant
 
 
@@ -32,6 +33,25 @@ class ListedPolicyStatus(ViewModel, kw_only=True):
     broken_variants: int  # published with invalid files
     stages: tuple[ListedStage, ...]
     next: Instant | None = None  # next time when the state can change without action
+
+
+# When a cluster stored the object; objects in files have no such time.
+_AGE = TableColumn("AGE", "metadata.creationTimestamp", priority=3, absent="<unknown>")
+POLICY_COLUMNS = (
+    TableColumn("NAME", "metadata.name", priority=0),
+    TableColumn("READY", "status.conditions.status", priority=0),
+    TableColumn("REASON", "status.conditions.reason"),
+    TableColumn("VARIANTS", "status.variants"),
+    TableColumn(
+        "FAILED",  # targets without a variant, and variants that failed
+        lambda item: item["status"]["failedTargets"] + item["status"]["failedVariants"],
+    ),
+    TableColumn("CONFLICTS", "status.conflicts", priority=3),
+    TableColumn("EDITED", "status.editedVariants", wide=True),
+    TableColumn("BROKEN", "status.brokenVariants", wide=True),
+    _AGE,
+    TableColumn("MESSAGE", "status.conditions.message", priority=4, cut_width=12),
+)
 
 
 class PackageLocation(ViewModel):
@@ -82,8 +102,44 @@ class ListedVariantStatus(ViewModel, kw_only=True):
     request: RequestView | None = None
 
 
+def _true_conditions(item: Object) -> str:
+    """Return the true conditions beside Ready, such as OutOfBand."""
+    conditions = item["status"]["conditions"][1:]
+    return ",".join(str(it["type"]) for it in conditions if it["status"] == "True")
+
+
+VARIANT_COLUMNS = (
+    TableColumn("TARGET", "status.targetName", priority=0),
+    TableColumn("POLICY", "spec.policyRef.name", priority=2),
+    TableColumn("STAGE", "spec.stage"),
+    TableColumn("PUBLISHED", "status.published.revision"),
+    TableColumn("CANDIDATE", "status.candidate"),
+    TableColumn("STATE", "status.state", priority=0),
+    TableColumn("REASON", "status.conditions.reason"),
+    TableColumn("AGE", "status.published.at", priority=2),
+    TableColumn("ALSO", _true_conditions, priority=3, cut_width=12),
+    TableColumn("REPOSITORY", "spec.downstream.repository", priority=4),
+    TableColumn("PATH", "spec.downstream.package", priority=4),
+    TableColumn("NAME", "metadata.name", priority=5),
+    TableColumn("CONFLICTS", "status.conflicts", wide=True),
+    REQUEST_COLUMN,
+    TableColumn("MESSAGE", "status.conditions.message", wide=True, cut_width=12),
+)
+
+
 class ListedRepositoryStatus(ViewModel):
     """Number of the variants in a repository, and whether it could be listed if it was."""
 
     variants: int
     conditions: tuple[Condition, ...] | None = None
+
+
+REPOSITORY_COLUMNS = (
+    TableColumn("NAME", "metadata.name", priority=0),
+    TableColumn("URL", "spec.url", priority=2),
+    TableColumn("BRANCH", "spec.branch", priority=2, absent="main"),
+    TableColumn("READY", "status.conditions.status"),
+    TableColumn("VARIANTS", "status.variants"),
+    _AGE,
+    TableColumn("MESSAGE", "status.conditions.message", wide=True, cut_width=12),
+)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
@@ -61,7 +61,7 @@ class Model(BaseModel):
         serialize_by_alias=True,
         extra="forbid",
         frozen=True,
-        defer_build=True,  # of some 90 models a command needs a few
+        defer_build=True,  # of 90 models a command needs a few; so defaults use `model_construct`
     )
 
 
@@ -164,6 +164,11 @@ class ObjectStatus(Model):
             "x-kubernetes-list-map-keys": ["type"],
         },
     )
+
+
+ObservedStatus = Annotated[
+    ObjectStatus, Field(description="State of the object as fanout last observed it.")
+]
 
 
 class KRMObject(Model):

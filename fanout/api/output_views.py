@@ -15,7 +15,9 @@ from fanout.api.results import (
     StageResult,
     VariantResult,
 )
+from fanout.api.table_column import TableColumn
 from fanout.api.view_base import (
+    REQUEST_COLUMN,
     Candidate,
     DraftMeta,
     InputDigest,
@@ -29,11 +31,13 @@ from fanout.api.view_base import (
     StateCounts,
     TargetReference,
     VariantReference,
+    VariantStateName,
     VerdictsByRevision,
     View,
     ViewMeta,
     ViewModel,
 )
+from fanout.control_characters import escape_unprintable
 from fanout.values import Instant, doc
 
 
@@ -99,6 +103,24 @@ class DraftView(View):
     metadata: Annotated[DraftMeta, doc("Name, namespace, labels and creation time of the draft.")]
     spec: Annotated[DraftViewSpec, doc("Draft that the view describes.")]
     status: Annotated[DraftViewStatus, doc("Observed state.")]
+
+
+DRAFT_COLUMNS = (
+    TableColumn("TARGET", "spec.targetName", priority=0),
+    TableColumn("POLICY", "spec.policy", priority=2),
+    TableColumn("STAGE", "spec.stage"),
+    TableColumn("REVISION", "status.revision"),
+    TableColumn("STATE", "status.state", priority=0),
+    TableColumn("CURRENT", "status.current"),
+    TableColumn("CONFLICTS", "status.conflicts", priority=3),
+    TableColumn("EDITED", "status.edited", priority=3),
+    TableColumn("AGE", "metadata.creationTimestamp", priority=2),
+    TableColumn("REPOSITORY", "spec.repository", priority=4),
+    TableColumn("NAME", "metadata.name", priority=5),
+    TableColumn("BRANCH", "spec.branch", priority=5),
+    TableColumn("TREE", "status.tree", wide=True),
+    REQUEST_COLUMN,
+)
 
 
 class ConflictViewSpec(VariantReference, kw_only=True):
@@ -175,6 +197,29 @@ class ConflictView(View):
         ConflictViewSpec, doc("Place of the conflict: policy, variant, package, file and field.")
     ]
     status: Annotated[ConflictViewStatus, doc("Observed state of the conflict, with its values.")]
+
+
+CONFLICT_COLUMNS = (
+    TableColumn("KEY", "spec.key", priority=0),
+    TableColumn("TARGET", "spec.targetName", priority=0),
+    TableColumn("POLICY", "spec.policy", priority=4),
+    TableColumn("STAGE", "spec.stage", priority=4),
+    TableColumn("FILE", lambda item: escape_unprintable(item["spec"]["file"]), priority=2),
+    TableColumn(
+        "FIELD",  # with its object; a plain file has neither
+        lambda item: " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"]))),
+        cut_width=12,
+    ),
+    TableColumn("BASE", "status.base", priority=3, cut_width=12),
+    TableColumn("UPSTREAM", "status.upstream", priority=2, cut_width=12),
+    TableColumn("LOCAL", "status.local", priority=2, cut_width=12),
+    TableColumn("IN FORCE", "status.inForce", priority=2),
+    TableColumn("DECIDED", "status.decided"),
+    TableColumn("PLACE", "status.place", priority=3),
+    TableColumn("REVISION", "status.revision", priority=3),
+    TableColumn("AGE", "status.since", priority=2),
+    TableColumn("VARIANT", "spec.variant", wide=True),
+)
 
 
 class ForecastViewSpec(ViewModel):
@@ -267,13 +312,7 @@ class HeldView(ViewModel):
     """Variant that is blocked."""
 
     variant: Annotated[str, doc("Name of the blocked variant.")]
-    state: Annotated[
-        str,
-        doc(
-            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-        ),
-    ]
+    state: VariantStateName
     reasons: Annotated[tuple[ReasonView, ...], doc("Reasons why the variant is blocked.")]
 
 

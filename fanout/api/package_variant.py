@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, StrictBool
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_VALUES,
@@ -245,11 +245,11 @@ class PackageVariantSpec(Model):
     upstream: Upstream = Field(description="Upstream package and the selection of its revisions.")
     downstream: Downstream = Field(description="Repository and path of the variant.")
     package_context: PackageContext = Field(
-        default=PackageContext(),
+        default=PackageContext.model_construct(),
         description="Changes to the package's context ConfigMap, `package-context.yaml`.",
     )
     pipeline: Pipeline = Field(
-        default=Pipeline(),
+        default=Pipeline.model_construct(),
         description="Functions that run before those of the package's own pipeline.",
     )
     injectors: tuple[Injector, ...] = Field(
@@ -314,6 +314,4 @@ class PackageVariant(KRMObject):
     spec: PackageVariantSpec = Field(
         description="Upstream package, downstream location, and the changes made in between."
     )
-    status: ObjectStatus = Field(
-        default=ObjectStatus(), description="State of the object as fanout last observed it."
-    )
+    status: ObservedStatus = ObjectStatus.model_construct()

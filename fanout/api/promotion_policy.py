@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.durations import Duration
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus
 from fanout.api.text_fields import (
     MAX_VALUES,
     Distinct,
@@ -226,9 +226,7 @@ class PromotionPolicy(KRMObject):
     spec: PromotionPolicySpec = Field(
         description="Automatic promotion, schedule, publication windows, and approvers."
     )
-    status: ObjectStatus = Field(
-        default=ObjectStatus(), description="State of the object as fanout last observed it."
-    )
+    status: ObservedStatus = ObjectStatus.model_construct()
 
 
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")

@@ -12,7 +12,7 @@ from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, RecordMeta
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, RecordMeta
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_NAMES,
@@ -130,12 +130,10 @@ class Record(KRMObject):
     SELECTABLE: ClassVar[str] = "status.record"
 
     metadata: RecordMeta = Field(
-        default=RecordMeta(),
+        default=RecordMeta.model_construct(),
         description="Name and namespace; the name is assigned when the record is stored if absent.",
     )
-    status: ObjectStatus = Field(
-        default=ObjectStatus(), description="State of the object as fanout last observed it."
-    )
+    status: ObservedStatus = ObjectStatus.model_construct()
 
 
 class Evidence(Record):

@@ -1,17 +1,21 @@
-"""Results of the gates that output shows as they are."""
+"""Results of the gates that output shows as they are, with their columns in tables."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.table_column import Object, TableColumn
 from fanout.api.text_fields import LABEL_VALUE
 from fanout.api.view_base import (
     INTERNAL,
+    REQUEST_COLUMN,
     Candidate,
     ConditionStatus,
     ConditionStatuses,
     NextChange,
     RequestView,
     StateCounts,
+    VariantStateName,
     VerdictsByRevision,
     ViewModel,
     status_of,
@@ -177,6 +181,43 @@ class StageResult(ViewModel, kw_only=True):
     name: Annotated[str, INTERNAL]
 
 
+def _format_in_flight(item: Object) -> str:
+    """Return the number of variants in flight, and the in-flight limit if there is one."""
+    status = item["status"]
+    budget = status.get("budget")
+    return f"{status['inFlight']}" if budget is None else f"{status['inFlight']}/{budget}"
+
+
+def _format_counts(counts: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={number}" for name, number in counts.items())
+
+
+def _published_revisions(item: Object) -> str:
+    """Return the published revision of a stage, or the number of variants by revision."""
+    counts = item["status"]["published"]
+    return next(iter(counts)) if len(counts) == 1 else _format_counts(counts)
+
+
+STAGE_COLUMNS = (
+    TableColumn("POLICY", "spec.policy", priority=0),
+    TableColumn("STAGE", "spec.stage", priority=0),
+    TableColumn("PUBLISHED", _published_revisions, cut_width=12),
+    TableColumn("CANDIDATE", "status.candidate"),
+    TableColumn("QUEUED", "status.queued", priority=3),
+    TableColumn("GATE", "status.gate", priority=2),
+    TableColumn("STATE", "status.state"),
+    TableColumn("VARIANTS", lambda item: _format_counts(item["status"]["counts"]), cut_width=12),
+    TableColumn("WAITS FOR", "status.holds.reason", cut_width=12),
+    TableColumn("CONFLICTS", "status.conflicts", priority=3),
+    TableColumn("NEXT", "status.next", priority=3),
+    TableColumn("AGE", "status.publishedSince", priority=3),
+    TableColumn("IN FLIGHT", _format_in_flight, wide=True),
+    TableColumn("VERDICT", "status.verdict", wide=True),
+    REQUEST_COLUMN,
+    TableColumn("MESSAGE", "status.holds.message", wide=True, cut_width=12),
+)
+
+
 class CheckResult(ViewModel):
     """Result of one check for one variant or stage."""
 
@@ -217,13 +258,7 @@ class CheckAnswer(MachineVerdict, forbid_unknown_fields=True):
 class VariantResult(ViewModel, kw_only=True):
     """State of one variant: what the gates find, and then what else a view of it shows."""
 
-    state: Annotated[
-        str,
-        doc(
-            "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
-            " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
-        ),
-    ]
+    state: VariantStateName
     request: Annotated[
         RequestView | None, doc("Pull request with the draft; null if there is none.")
     ] = None
@@ -247,6 +282,21 @@ class VariantResult(ViewModel, kw_only=True):
     # Answers of its machine checks to keep on record; what is not listed is dropped from it.
     answers: Annotated[tuple[CheckAnswer, ...], INTERNAL] = ()
     next: Annotated[Instant | None, INTERNAL] = None  # next change without an event
+
+
+TARGET_COLUMNS = (
+    TableColumn("TARGET", "spec.targetName", priority=0),
+    TableColumn("POLICY", "spec.policy", priority=2),
+    TableColumn("STAGE", "spec.stage"),
+    TableColumn("STATE", "status.state", priority=0),
+    TableColumn("WAITS FOR", "status.holds.reason", cut_width=12),
+    TableColumn("AGE", "status.conditions.lastTransitionTime", priority=3, absent="<unknown>"),
+    TableColumn("REPOSITORY", "spec.repository", priority=4),
+    TableColumn("PATH", "spec.path", priority=4),
+    TableColumn("KEY", "spec.target", wide=True),
+    REQUEST_COLUMN,
+    TableColumn("MESSAGE", "status.holds.message", wide=True, cut_width=12),
+)
 
 
 class ForecastResult(ViewModel):

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
-from fanout.api.object_meta import KRMObject, LabelSelector, Model, ObjectStatus
+from fanout.api.object_meta import KRMObject, LabelSelector, Model, ObjectStatus, ObservedStatus
 from fanout.api.package_variant import (
     AdoptionPolicy,
     DeletionPolicy,
@@ -147,7 +147,8 @@ class VariantTemplate(Model):
         default=None, description="CEL expression that returns the priority, an integer."
     )
     downstream: DownstreamTemplate = Field(
-        default=DownstreamTemplate(), description="Repository and path of the variants."
+        default=DownstreamTemplate.model_construct(),
+        description="Repository and path of the variants.",
     )
     injectors: tuple[InjectorTemplate, ...] = Field(
         default=(),
@@ -156,11 +157,11 @@ class VariantTemplate(Model):
         " the first entry that matches is used.",
     )
     package_context: PackageContextTemplate = Field(
-        default=PackageContextTemplate(),
+        default=PackageContextTemplate.model_construct(),
         description="Changes to the package's context ConfigMap, `package-context.yaml`.",
     )
     pipeline: PipelineTemplate = Field(
-        default=PipelineTemplate(),
+        default=PipelineTemplate.model_construct(),
         description="Functions that run before those of the package's own pipeline.",
     )
     labels: TemplateLabels = Field(
@@ -224,7 +225,8 @@ class TargetEntry(Model):
         default=None, description="CEL expression that returns whether the target is offline."
     )
     template: VariantTemplate = Field(
-        default=VariantTemplate(), description="Template of the variants for these targets."
+        default=VariantTemplate.model_construct(),
+        description="Template of the variants for these targets.",
     )
 
 
@@ -321,6 +323,4 @@ class UpstreamPolicy(KRMObject):
     spec: UpstreamPolicySpec = Field(
         description="Upstream package, targets, and the stages of the rollout."
     )
-    status: ObjectStatus = Field(
-        default=ObjectStatus(), description="State of the object as fanout last observed it."
-    )
+    status: ObservedStatus = ObjectStatus.model_construct()

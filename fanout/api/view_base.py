@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION, yaml_name
+from fanout.api.table_column import Object, TableColumn
 from fanout.values import Instant, Value, build_schema, doc, field, list_fields, write_json
 
 
@@ -153,6 +154,13 @@ RepositoryName = Annotated[str, doc("Name of the downstream Repository object.")
 RevisionName = Annotated[str, doc("Name of the upstream revision.")]
 StageName = Annotated[str, doc("Name of the stage.")]
 StateCounts = Annotated[dict[str, int], doc("Number of variants in each state, by state.")]
+VariantStateName = Annotated[
+    str,
+    doc(
+        "State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
+        " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
+    ),
+]
 VerdictsByRevision = Annotated[
     dict[str, Verdict], doc("Verdict of the stage for each revision, by name of the revision.")
 ]
@@ -165,6 +173,16 @@ class RequestView(ViewModel):
     number: Annotated[int, doc("Number of the pull request.")]
     url: Annotated[str, doc("Address of its page on the forge.")]
     state: Annotated[str, doc("State of the pull request: `open`, `closed` or `merged`.")]
+
+
+def _request_urls(item: Object) -> str:
+    """Return the addresses of the pull requests with its drafts."""
+    status = item["status"]
+    requests = status.get("requests") or filter(None, [status.get("request")])
+    return ",".join(str(it["url"]) for it in requests)
+
+
+REQUEST_COLUMN = TableColumn("PULL REQUEST", _request_urls, wide=True)
 
 
 class ViewMeta(ViewModel):

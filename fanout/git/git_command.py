@@ -16,8 +16,6 @@ from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from threading import Lock
 from typing import BinaryIO
 
-from git.cmd import Git, safer_popen
-
 from fanout.api.urls import GitProtocol
 from fanout.errors import Unavailable
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
@@ -182,6 +180,9 @@ class GitProgram:
         ambient = select_inherited(os.environ, access.address.protocol if access else None)
         variables = {**ambient, **self._environment, "GIT_DIR": str(mirror), **extra}
         command = ["git", *arguments]
+        # Loaded here: it takes 45 ms, and a pass without work on local repositories starts no git.
+        from git.cmd import Git, safer_popen  # noqa: PLC0415
+
         self.counters.add("git_processes")
         try:
             # Not `Git.execute`: it extends the environment and cannot remove variables from it.

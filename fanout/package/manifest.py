@@ -26,7 +26,6 @@ from fanout.package.field_edits import (
 )
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
 from fanout.package.package_limits import ValueCounter
-from fanout.package.round_trip import CannotEdit, edit_by_round_trip
 from fanout.package.shared_value_edits import edit_with_anchors
 from fanout.package.value_spelling import (
     ValueSpelling,
@@ -354,6 +353,9 @@ class Manifest:
         )
         if result_with_anchors is not None:
             return result_with_anchors
+        # Loaded here: hardly any edit gets this far, and ruamel.yaml costs every process 10 ms.
+        from fanout.package.round_trip import CannotEdit, edit_by_round_trip  # noqa: PLC0415
+
         try:
             texts: dict[int, str] = {}
             for document in touched:

@@ -27,7 +27,7 @@ class UpstreamPackage(Value):
 class RenderLimits(SizeLimits):
     """Limits and permissions set by the administrator for packages and their rendering."""
 
-    injectable: InjectionRules = InjectionRules()
+    injectable: InjectionRules = InjectionRules.model_construct()
     programs: AllowedPrograms = NO_PROGRAMS  # external functions
 
 

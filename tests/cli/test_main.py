@@ -33,8 +33,10 @@ from fanout.errors import (
     Waiting,
 )
 
-# What most runs have no use for, though a verb may come to need it.
-LATE = {"apscheduler", "asyncio", "celpy", "httpx2", "jinja2", "re2", "rich", "structlog"}
+# What most runs have no use for, though a verb may come to need it. pydantic loads its plugins
+# when it builds the first model.
+LATE = {"apscheduler", "asyncio", "celpy", "httpx2", "jinja2", "pydantic.plugin._loader", "re2"}
+LATE |= {"git", "rich", "ruamel.yaml", "structlog"}
 HEAVY = ["pydantic", "celpy", "git", "pygit2", "yaml", "ruamel", "rich", "jinja2", "apscheduler"]
 
 

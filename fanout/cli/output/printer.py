@@ -3,13 +3,14 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 import click
 
+from fanout.api.table_column import Object, TableColumn
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.output.object_path import (
     JsonPathTemplate,
@@ -21,42 +22,6 @@ from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
 from fanout.package.yaml_scalars import dump
-from fanout.values import Value
-
-Object = Mapping[str, Any]
-
-
-class TableColumn(Value):
-    """Column of a table: its head in capitals, and the cell that it shows of an object.
-
-    `cell` is the path of a field, such as `status.state`, or a function. Of a list of objects a
-    path goes through the first; of a list of texts all are shown.
-
-    On a terminal that is too narrow, cells of columns with a `cut_width` are cut to it; then
-    columns with a high `priority` are left out, those to the right before those to the left.
-    """
-
-    head: str
-    cell: str | Callable[[Object], object]
-    wide: bool = False  # only with -o wide
-    priority: int = 1  # 0: identifies the row
-    cut_width: int = 0  # of cells that are sentences or lists, not names
-
-    @property
-    def reader(self) -> Callable[[Object], object]:
-        """Function that returns the cell of an object."""
-        if isinstance(self.cell, str):
-            return partial(_read_field, self.cell.split("."))
-        return self.cell
-
-
-def _read_field(path: Sequence[str], item: Object) -> object:
-    value: Any = item
-    for key in path:
-        if isinstance(value, list):
-            value = value[0] if value else None
-        value = value.get(key) if value is not None else None
-    return ",".join(value) if isinstance(value, list) else value
 
 
 def print_objects(

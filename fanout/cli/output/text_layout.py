@@ -10,7 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fanout.api.durations import format_instant
 from fanout.cli.terminal import complete_text, escape_control
@@ -101,12 +101,13 @@ def format_relative(at: datetime, now: datetime) -> str:
     seconds = int((at - now).total_seconds())
     if not seconds:
         return "now"
-    duration = format_age(abs(seconds))
+    duration = format_age(abs(at - now))
     return f"in {duration}" if seconds > 0 else f"{duration} ago"
 
 
-def format_age(seconds: int) -> str:
-    """Format a duration as kubectl prints ages: 5s, 90m, 26h, 12d."""
+def format_age(duration: timedelta) -> str:
+    """Format a duration as kubectl prints ages: 5s, 90m, 26h, 12d; a negative one is 0s."""
+    seconds = max(int(duration.total_seconds()), 0)
     # A unit from twice its length on.
     length, unit = next((it for it in _UNITS if seconds >= 2 * it[0]), _UNITS[-1])
     return f"{seconds // length}{unit}"

@@ -9,13 +9,14 @@ from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, ForecastViewSpec
 from fanout.api.results import ForecastResult
+from fanout.api.table_column import Object, TableColumn
 from fanout.api.view_base import ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.pass_output import report_input_errors
-from fanout.cli.output.printer import Object, TableColumn, print_objects
+from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program

@@ -19,6 +19,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
+from fanout.api.table_column import Object
 from fanout.api.view_base import ViewModel, dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
@@ -35,7 +36,7 @@ from fanout.cli.input.name_lookup import target_names
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
 from fanout.cli.output.pass_output import report_input_errors
-from fanout.cli.output.printer import Object, print_objects
+from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program

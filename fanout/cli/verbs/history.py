@@ -7,6 +7,7 @@ import click
 
 from fanout.api.durations import format_duration, parse_duration, parse_instant
 from fanout.api.field_errors import InvalidValue
+from fanout.api.table_column import Object, TableColumn
 from fanout.api.view_base import dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
@@ -15,7 +16,7 @@ from fanout.cli.input.name_lookup import find_named_variants, find_policy, match
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.get_tables import describe_unread
 from fanout.cli.output.pass_output import report_input_errors
-from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
+from fanout.cli.output.printer import check_output, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.startup import open_program
@@ -28,9 +29,9 @@ from fanout.reconcile.pass_results import PolicyResult
 _SHORT_DIGITS = 8  # digits of a commit id in a cell
 
 
-def _format_time(instant: str) -> str:
-    """Return an instant as people read it: `2026-03-02 09:00`, in UTC."""
-    return instant[:16].replace("T", " ")
+def _format_begin(item: Object) -> str:
+    """Return the instant of an entry as people read it: `2026-03-02 09:00`, in UTC."""
+    return str(item["metadata"]["creationTimestamp"])[:16].replace("T", " ")
 
 
 def _format_passed(item: Object) -> str:
@@ -49,11 +50,7 @@ def _format_evidence(item: Object) -> str:
 
 
 _STAGE_COLUMNS = (
-    TableColumn(
-        "BEGAN (UTC)",
-        lambda item: _format_time(item["metadata"]["creationTimestamp"]),
-        priority=0,
-    ),
+    TableColumn("BEGAN (UTC)", _format_begin, priority=0),
     TableColumn("STAGE", "spec.stage", priority=0),
     TableColumn("REVISION", "spec.revision", priority=0),
     TableColumn("VARIANTS", "status.variants", priority=3),
@@ -67,11 +64,7 @@ _STAGE_COLUMNS = (
     ),
 )
 _PUBLICATION_COLUMNS = (
-    TableColumn(
-        "SINCE (UTC)",
-        lambda item: _format_time(item["metadata"]["creationTimestamp"]),
-        priority=0,
-    ),
+    TableColumn("SINCE (UTC)", _format_begin, priority=0),
     # Without the path, which the publications of a variant have in common.
     TableColumn("TAG", lambda item: item["status"]["tag"].rpartition("/")[2], priority=0),
     TableColumn("REVISION", "spec.revision", priority=0),

@@ -11,6 +11,7 @@ import click
 from fanout.api.durations import format_instant, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.table_column import TableColumn
 from fanout.calendar.cron_schedule import list_fires, parse_schedule
 from fanout.calendar.publication_calendar import (
     PublicationCalendar,
@@ -25,7 +26,7 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
-from fanout.cli.output.printer import TableColumn, print_objects, print_value
+from fanout.cli.output.printer import print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
