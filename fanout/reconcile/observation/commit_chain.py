@@ -8,7 +8,7 @@ from fanout.ports import ObjectReader
 from fanout.values import Value
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
-_MAX_COMMITS = 4096  # of a chain; 64,000 packages
+_MAX_COMMITS = 4096  # of a chain
 _MAX_TARGET_COMMITS = 100_000  # of the target branch above a commit of a draft
 
 
