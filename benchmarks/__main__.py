@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.cases import Case, Measured, measure
+from benchmarks.cases import IN_ONE, Case, Measured, measure
 from benchmarks.inputs import ALL, FEW, Size
 from benchmarks.rows import rows
 from benchmarks.table import bars, machine, tables, write_json, write_page
@@ -22,6 +22,7 @@ _WHOLE, _QUICK = (1_000, 3_000, 10_000), (1_000,)
 _LARGE = ((3_000, 30), (10_000, 100), (30_000, 1_000), (100_000, 1_000))
 _QUICK_CASES = (Case.COLD, Case.FULL)  # with all files differing
 _LARGE_CASES = (Case.COLD, Case.FULL, Case.NOTHING, Case.RUNNING)
+_LARGEST_IN_ONE = 30_000  # targets of a repository
 
 
 def main() -> int:
@@ -81,7 +82,7 @@ def _cases(said: argparse.Namespace, size: Size) -> frozenset[Case]:
     if said.case:
         return frozenset(said.case)
     if said.large:
-        return frozenset(_LARGE_CASES)
+        return frozenset((*_LARGE_CASES, *(IN_ONE if size.targets <= _LARGEST_IN_ONE else ())))
     return frozenset(_QUICK_CASES if said.quick and size.files != FEW else Case)
 
 

@@ -30,10 +30,13 @@ class Case(StrEnum):
     NEXT = "bump-published"
     EDITED = "bump-edited"
     PUBLISH_ONE = "publish-in-one"
+    STAGES_ONE = "stage-drafts-in-one"
+    BUMP_ONE = "bump-in-one"
     HTTP = "full-http"
     SLOW = "full-http-30ms"
 
 
+IN_ONE = (Case.PUBLISH_ONE, Case.STAGES_ONE, Case.BUMP_ONE)  # all targets in one repository
 _AFTER_PUBLISH = (Case.NEXT, Case.EDITED)
 DELAY = 0.03  # seconds that are added to each request of the slow remote
 SERVED = 1_000  # targets, at most, of the cases over HTTP
@@ -67,10 +70,10 @@ class Measured:
     def add(self, sweep: Sweep) -> None:
         """Take a sweep's numbers; raises RuntimeError when it did not do what it was to do.
 
-        A publication is two actions for each variant: released, merged.
+        A publication is two actions for each variant: released, merged. So is a package in the
+        draft of a stage: released, written.
         """
-        publishes = self.case in (Case.PUBLISH, Case.PUBLISH_ONE)
-        due = (2 if publishes else 1) * self.variants
+        due = (2 if self.case in (Case.PUBLISH, *IN_ONE) else 1) * self.variants
         if sweep.done != due:
             raise RuntimeError(f"{self.case}: {sweep.done} actions done, not {due}")
         self.seconds.append(sweep.seconds)
@@ -89,8 +92,12 @@ def measure(place: Path, size: Size, chosen: Collection[Case], repeat: int) -> I
         return
     if {Case.HTTP, Case.SLOW} & set(chosen) and size.targets <= SERVED:
         yield from _over_http(place, size, repeat)
+    in_one = Size(size.targets, 1, size.files)
     if Case.PUBLISH_ONE in chosen:
-        yield _publish_in_one(place, Size(size.targets, 1, size.files), repeat)
+        yield _publish_in_one(place, in_one, repeat)
+    if {Case.STAGES_ONE, Case.BUMP_ONE} & set(chosen):
+        stages = _stages_in_one(place, in_one, repeat)
+        yield from (found for found in stages if found.case in chosen)
 
 
 def _publish_in_one(place: Path, size: Size, repeat: int) -> Measured:
@@ -102,6 +109,21 @@ def _publish_in_one(place: Path, size: Size, repeat: int) -> Measured:
         found.add(installation.sweep(publish=True))
     shutil.rmtree(place)
     return found
+
+
+def _stages_in_one(place: Path, size: Size, repeat: int) -> tuple[Measured, Measured]:
+    """Return the first drafts of stages, and those of the next revision after all is published."""
+    first, bump = (Measured(case, size, size.targets, 1) for case in IN_ONE[1:])
+    installation = Installation(place, size, drafts="Stage")
+    for _ in range(repeat):
+        installation.reset(mirrors=True)
+        first.add(installation.sweep(publish=True))
+        installation.sweep(publish=True)
+        installation.sweep(publish=True)  # puts on record that the stages have passed
+        installation.release()
+        bump.add(installation.sweep(publish=True))
+    shutil.rmtree(place)
+    return first, bump
 
 
 def _over_http(place: Path, size: Size, repeat: int) -> Iterator[Measured]:

@@ -203,14 +203,14 @@ def _import(place: Path, stream: str) -> None:
 # ---- objects -----------------------------------------------------------------------------------
 
 
-def write_objects(place: Path, size: Size, above: str) -> None:
+def write_objects(place: Path, size: Size, above: str, drafts: str = "Auto") -> None:
     """Policy, Repositories and cluster objects, in an empty directory.
 
-    `above` is the directory or the URL with upstream and the remotes in it.
+    `above` is the directory or the URL with upstream and the remotes in it; `drafts` is `draftPer`.
     """
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    (place / "policy.yaml").write_text(_policy(size.files))
+    (place / "policy.yaml").write_text(_policy(size.files, drafts))
     names = {"blueprints": f"{above}/{UPSTREAM}"}
     for number in range(size.repositories):
         names[f"fleet-{number:03d}"] = f"{above}/{REMOTES}/{repository_name(number)}"
@@ -279,12 +279,13 @@ _FUNCTIONS = """      pipeline:
 """
 
 
-def _policy(files: int) -> str:
+def _policy(files: int, drafts: str) -> str:
     return f"""apiVersion: fanout.dev/v1alpha1
 kind: UpstreamPolicy
 metadata: {{name: monitoring, namespace: {NAMESPACE}}}
 spec:
   upstream: {{repository: blueprints, package: {PACKAGE}, revision: {{semver: ">=1 <9"}}}}
+  draftPer: {drafts}
   targets:
   - objectSelector:
       apiVersion: infra.example.com/v1

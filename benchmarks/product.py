@@ -40,12 +40,13 @@ class Sweep:
 class Installation:
     """Repositories, objects and fanout's own state, below one directory."""
 
-    def __init__(self, place: Path, size: Size, url: str = "") -> None:
+    def __init__(self, place: Path, size: Size, url: str = "", drafts: str = "Auto") -> None:
         """Make what stays the same through all repetitions.
 
         `url` is where `place` is served; without one the repositories are named by their paths.
+        `drafts` is `draftPer` of the policy.
         """
-        self.place, self.size = place, size
+        self.place, self.size, self._drafts = place, size, drafts
         self.seed, self.remotes = place / "seed.git", place / inputs.REMOTES
         self.policies, self._upstream = place / "policies", place / inputs.UPSTREAM
         self._above = url or str(place)
@@ -77,7 +78,7 @@ class Installation:
         inputs.make_upstream(self._upstream)
         self._revision = 1
         inputs.copy_seed(self.seed, self.remotes, self.size.repositories)
-        inputs.write_objects(self.policies, self.size, self._above)
+        inputs.write_objects(self.policies, self.size, self._above, self._drafts)
 
     def change(self, targets: range, retention: str) -> None:
         """Change the objects that are injected into these targets' variants."""

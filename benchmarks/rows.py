@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import log
 from statistics import median
 
-from benchmarks.cases import Case, Measured
+from benchmarks.cases import IN_ONE, Case, Measured
 from benchmarks.inputs import ALL, FEW
 
 _UPSTREAM_AND_RECORDS = 2  # repositories that are listed beside the downstream ones
@@ -31,6 +31,7 @@ _TIMES = {
     Case.SLOW: ("slower-than-at-once", Case.HTTP, 2),
 }
 _EXPONENT, _MEGABYTES, _KILOBYTES_EACH = 1.05, 300, 15
+_EXPONENT_IN_ONE, _MEGABYTES_IN_ONE = 1.1, {10_000: 400, 30_000: 900}
 # Phases of the cold full run by the share of its time that they may take.
 _SHARES = {"names": 0.1, "files": 0.25}
 
@@ -70,8 +71,9 @@ def _of_case(found: Measured) -> Iterator[Row]:
     if found.listings and found.size.targets >= _SOME:
         yield from _to_listings(name, found)
     megabytes = found.peak / 1e6
-    if found.size.targets == _MANY:
-        yield at_most(f"{name}/peak", megabytes, _MEGABYTES, "MB")
+    most = {_MANY: _MEGABYTES} if found.case not in IN_ONE else _MEGABYTES_IN_ONE
+    if found.size.targets in most:
+        yield at_most(f"{name}/peak", megabytes, most[found.size.targets], "MB")
     else:
         yield Row(f"{name}/peak", round(megabytes), "MB")
     if found.case is Case.COLD and found.size.targets >= _MANY:
@@ -86,7 +88,8 @@ def _counts(name: str, found: Measured) -> Iterator[Row]:
     counts = found.sweeps[0].costs.counts
     yield Row(f"{name}/git-processes", counts["git_processes"], "")
     pushes = 2 if found.case in _PUBLISHED else 1
-    if found.touched:
+    # With one repository the listing and the fetch of upstream's next revision would count as its.
+    if found.touched and found.case is not Case.BUMP_ONE:
         most = _fetched(found) + pushes
         yield at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
@@ -169,6 +172,19 @@ def _growth(all_measured: Sequence[Measured]) -> Iterator[Row]:
         if len(found) > 2:
             name = f"{title(found[-1])}/exponent-from-{found[0].size.targets}-in-all"
             yield at_most(name, _exponent(found[0], found[-1]), _EXPONENT)
+    for case in IN_ONE:
+        sizes = sorted((it for it in all_measured if it.case is case), key=_targets)
+        for few, many in pairwise(sizes):
+            name, exponent = f"{title(many)}/exponent-from-{few.size.targets}", _exponent(few, many)
+            # Below, the start of the interpreter and of git are much of the time.
+            if few.size.targets >= _MANY:
+                yield at_most(name, exponent, _EXPONENT_IN_ONE)
+            else:
+                yield Row(name, round(exponent, 3), "x")
+
+
+def _targets(found: Measured) -> int:
+    return found.size.targets
 
 
 def _exponent(few: Measured, many: Measured) -> float:

@@ -51,6 +51,9 @@ _WHAT_CASES = {
     Case.BUMP: "upstream released a revision",
     Case.PUBLISH: "all drafts are merged and tagged",
     Case.PUBLISH_ONE: "the same where all drafts are in one repository",
+    Case.STAGES_ONE: "the drafts of stages are written in one repository, where all packages are in"
+    " one directory",
+    Case.BUMP_ONE: "the same after all is published, and upstream released another revision",
     Case.NEXT: "upstream released another revision, so that what nobody has edited is to be told"
     " from\n  what somebody has",
     Case.EDITED: "the same after a person changed a field in a tenth of the published packages,"

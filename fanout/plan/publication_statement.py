@@ -68,7 +68,7 @@ def format_vendor_message(
 def split_statements(
     statements: Iterable[PublicationStatement],
 ) -> list[list[PublicationStatement]]:
-    """Split statements by the commits whose messages can hold them; at least one commit."""
+    """Split statements by the commits that state them, none of them too large; at least one."""
     parts: list[list[PublicationStatement]] = [[]]
     size = 0
     for statement in sorted(statements, key=_sort_key):

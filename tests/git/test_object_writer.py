@@ -335,7 +335,7 @@ def state_publication(number):
     return PublicationStatement(path=path, number=1, merge="a" * 40, trailers=trailers)
 
 
-def test_more_statements_than_one_readable_commit_has_room_for(base, tmp_path):
+def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
     shutil.copytree(base.mirror, tmp_path / "m.git")
     ref, head, known = "refs/heads/vendor", "", StatementIndex()
     statements = [state_publication(number) for number in range(8_000)]

@@ -30,7 +30,7 @@ from fanout.values import Value, replace
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
-_MAX_COMMITS = 4096  # of a branch; 64,000 packages
+_MAX_COMMITS = 4096  # of a branch
 _MAX_TARGET_COMMITS = 100_000  # of the target branch above a commit of a draft
 
 
