@@ -58,14 +58,12 @@ def read_set(
     fanout. Raises InvalidInput for a commit or a tree that cannot be read.
     """
 
-    def counts(commit: Commit, stated: CommitStatement) -> bool:
-        # Of what a person wrote, only an amended commit states something that fanout has rendered.
-        return is_statement_for(ref, stated) and (
-            commit.committer == writer
-            or all(reader.has(it.rendered) for it in stated.packages.values())
-        )
+    def select(commit: Commit, stated: CommitStatement) -> CommitStatement | None:
+        if not is_statement_for(ref, stated):
+            return None
+        return stated if commit.committer == writer else _select_present(reader, commit, stated)
 
-    commits = read_commits(reader, tip, target_head, counts)
+    commits = read_commits(reader, tip, target_head, select)
     if commits is None:
         return _describe_other(reader, ref, tip, target_head, writer)
     contents = _collect_contents(commits)
@@ -156,13 +154,13 @@ def read_commits(
     reader: ObjectReader,
     tip: str,
     target_head: str,
-    counts: Callable[[Commit, CommitStatement], bool],
+    select: Callable[[Commit, CommitStatement], CommitStatement | None],
 ) -> Sequence[SetCommit] | None:
     """Return the commits of a branch, newest first; None if it is no branch of a set.
 
     They end above the first commit that the target branch has, or that a statement names as base.
-    `counts` says whether a statement is one of this branch. Raises InvalidInput for a commit that
-    cannot be read.
+    `select` returns what counts of a statement on this branch, or None. Raises InvalidInput for a
+    commit that cannot be read.
     """
     commits: list[SetCommit] = []
     base, oid = "", tip
@@ -174,8 +172,8 @@ def read_commits(
             return commits if base else None
         commit = reader.commit(oid)
         stated = parse_message(commit.message)
-        if stated is not None and not counts(commit, stated):
-            stated = None
+        if stated is not None:
+            stated = select(commit, stated)
         if stated is not None and base not in ("", stated.base):
             return None
         base = stated.base if stated is not None else base
@@ -186,6 +184,22 @@ def read_commits(
     return None
 
 
+def _select_present(
+    reader: ObjectReader, commit: Commit, stated: CommitStatement
+) -> CommitStatement | None:
+    """Return what counts of the statement of a commit that a person amended, or made up.
+
+    Packages that the commit has, and that fanout has rendered. None if it is about no such package.
+    """
+    states = reader.paths(commit.oid, sorted(stated.packages))
+    packages = {
+        path: it
+        for path, it in stated.packages.items()
+        if states[path].tree is not None and reader.has(it.rendered)
+    }
+    return None if stated.packages and not packages else replace(stated, packages=packages)
+
+
 def read_packages(
     reader: ObjectReader, tip: str, counts: Callable[[CommitStatement], bool]
 ) -> Mapping[str, PackageStatement]:
@@ -193,7 +207,7 @@ def read_packages(
 
     There are none if it is no branch of a set. Raises InvalidInput as `read_commits` does.
     """
-    commits = read_commits(reader, tip, "", lambda _, stated: counts(stated))
+    commits = read_commits(reader, tip, "", lambda _, it: it if counts(it) else None)
     written = _collect_contents(commits).written if commits is not None else {}
     return {path: package for path, (_, package) in written.items()}
 
