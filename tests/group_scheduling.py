@@ -11,7 +11,7 @@ from xdist.workermanage import WorkerController
 
 
 class GroupScheduling(LoadGroupScheduling):
-    """The same distribution, which forgets what is done and knows where each test is."""
+    """Scheduler of `--dist loadgroup` that forgets what is done and knows where each test is."""
 
     @cached_property
     def _places(self) -> dict[str, int]:
