@@ -256,6 +256,10 @@ class Repo:
         index.read_tree(self._tree(revision))
         return [entry.path for entry in index]
 
+    def object_id(self, revision: str) -> str:
+        """Return the id of an object that is named as for `git rev-parse`."""
+        return str(pygit2.Repository(str(self.path)).revparse_single(revision).id)
+
     def _tree(self, revision: str) -> pygit2.Tree:
         return pygit2.Repository(str(self.path)).revparse_single(revision).peel(pygit2.Tree)
 

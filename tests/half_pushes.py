@@ -112,12 +112,7 @@ def refs(fleet: Fleet) -> dict[Ref, str]:
 
 def tree(repo: Repo, ref: str) -> str:
     """The id of what a commit holds."""
-    return object_id(repo, f"{ref}^{{tree}}")
-
-
-def object_id(repo: Repo, revision: str) -> str:
-    """The id of an object that is named as for `git rev-parse`."""
-    return str(pygit2.Repository(str(repo.path)).revparse_single(revision).id)
+    return repo.object_id(f"{ref}^{{tree}}")
 
 
 def _choices(moved: Sequence[Ref]) -> Iterator[frozenset[Ref]]:

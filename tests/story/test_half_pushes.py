@@ -8,7 +8,7 @@ from pathlib import Path
 import moving
 import pytest
 from fleet import PACKAGE, PROMOTION, Fleet
-from half_pushes import Push, Ref, object_id, pushed, tree
+from half_pushes import Push, Ref, pushed, tree
 
 AMS, BER = "sites/ams", "sites/ber"
 # Without expressions, so that no process waits for a sandbox.
@@ -214,7 +214,7 @@ def outcome(fleet: Fleet) -> Outcome:
 def tags(fleet: Fleet, name: str) -> dict[str, str]:
     """The tree of each package that has a tag."""
     repo = fleet.repos[name]
-    return {tag: object_id(repo, f"{tag}:{tag.rpartition('/')[0]}") for tag in repo.tags()}
+    return {tag: repo.object_id(f"{tag}:{tag.rpartition('/')[0]}") for tag in repo.tags()}
 
 
 @pytest.fixture(scope="module")
