@@ -39,9 +39,17 @@ def view_validators() -> Mapping[str, jsonschema.Draft202012Validator]:
     }
 
 
+@cache
+def status_validator(kind: str) -> jsonschema.Draft202012Validator:
+    """Return a validator of the status of a kind, whose schema has been checked."""
+    schema = build_resource_schema(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
 def check_status(kind: str, status: Mapping[str, Any]) -> None:
     """Raise an error if the status of an object is not as the schema of its kind says."""
-    jsonschema.validate(status, build_resource_schema(kind))
+    status_validator(kind).validate(status)
 
 
 HOST_PATIENCE = 300  # seconds until a host must do what it was asked to, on a slow machine
@@ -247,6 +255,10 @@ class Repo:
         index = pygit2.Index()
         index.read_tree(self._tree(revision))
         return [entry.path for entry in index]
+
+    def object_id(self, revision: str) -> str:
+        """Return the id of an object that is named as for `git rev-parse`."""
+        return str(pygit2.Repository(str(self.path)).revparse_single(revision).id)
 
     def _tree(self, revision: str) -> pygit2.Tree:
         return pygit2.Repository(str(self.path)).revparse_single(revision).peel(pygit2.Tree)

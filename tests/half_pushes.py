@@ -9,10 +9,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pygit2
 from diagonal import choose, running_story
 from fleet import Fleet, Repo
 
@@ -30,6 +32,7 @@ class Push:
     before: Mapping[Ref, str]
     after: Mapping[Ref, str]
     undisturbed: Any  # what the world comes to when every push is whole
+    now: datetime  # when it has come to that
 
     @property
     def moved(self) -> tuple[Ref, ...]:
@@ -59,6 +62,7 @@ class Push:
 
         `recorded`: the pass has put on record that it was done; else that it was to be.
         """
+        self.fleet.now = self.now
         root = self.fleet.root
         shutil.rmtree(root)
         _copy(_kept(root, "done" if recorded else "refused"), root)
@@ -67,7 +71,11 @@ class Push:
         for ref in self.moved:
             oid = (self.after if ref in moved else self.before).get(ref)
             name, full = ref
-            self.fleet.repos[name].git("update-ref", *([full, oid] if oid else ["-d", full]))
+            there = pygit2.Repository(str(self.fleet.repos[name].path)).references
+            if oid:
+                there.create(full, oid, force=True)
+            elif full in there:
+                there.delete(full)
         return self.fleet
 
 
@@ -91,7 +99,8 @@ def pushed(
     act(fleet)
     after = refs(fleet)
     _copy(root, _kept(root, "done"))
-    return Push(fleet, before, after, outcome(fleet))
+    undisturbed = outcome(fleet)
+    return Push(fleet, before, after, undisturbed, fleet.now)
 
 
 def refs(fleet: Fleet) -> dict[Ref, str]:
@@ -103,7 +112,7 @@ def refs(fleet: Fleet) -> dict[Ref, str]:
 
 def tree(repo: Repo, ref: str) -> str:
     """The id of what a commit holds."""
-    return repo.git("rev-parse", f"{ref}^{{tree}}")
+    return repo.object_id(f"{ref}^{{tree}}")
 
 
 def _choices(moved: Sequence[Ref]) -> Iterator[frozenset[Ref]]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from companies import copy_tree
 from diagonal import choose, running_story
 from fleet import Fleet
 
@@ -55,14 +56,14 @@ class Killer:
         """
         root = self.fleet.root
         kept = root.with_name(f"{root.name}-kept")
-        shutil.copytree(root, kept, symlinks=True)
+        copy_tree(str(root), str(kept))
         status, effects = self.run(0, *line)
         assert status == expected
         seen = {content(root)}
         wanted = outcome()
         for last in (*choose(range(1, effects), running_story()), effects):
             shutil.rmtree(root)
-            shutil.copytree(kept, root, symlinks=True)
+            copy_tree(str(kept), str(root))
             assert self.run(last, *line) == (-signal.SIGKILL, 0)
             at_the_end = last == effects  # the caller looks at what it has come to
             if is_new(content(root), seen) or at_the_end:

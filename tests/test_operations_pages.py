@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from pages import play_in_shell
+from pages import play, play_in_shell
 
 from fanout.calendar.cron_schedule import parse_schedule
 from fanout.cli.main import cli
@@ -40,9 +40,10 @@ def refuse_unknown_options(arguments):
     command.make_context(arguments[0], arguments[1:], parent=context)
 
 
-def test_records_are_backed_up_lost_and_restored(tmp_path):
+def test_records_are_backed_up_lost_and_restored(tmp_path, monkeypatch):
     tutorial = (DOCS / "tutorial" / "getting-started.md").read_text(encoding="utf-8")
-    play_in_shell(tutorial, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    play(tutorial, monkeypatch)  # test_getting_started.py runs it in a shell
     page = (OPERATIONS / "backup.md").read_text(encoding="utf-8")
     assert play_in_shell(page, tmp_path) > 15
 

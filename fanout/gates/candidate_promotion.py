@@ -65,7 +65,7 @@ def find_promoted(
     if not active_decisions.publishes:
         return NOTHING_PROMOTED
     stage_rule, stage_revision = tally.stage_rule, ""
-    needed = list_needed_overrides(stage_rule)
+    stages, needed = ("", stage_rule.name), list_needed_overrides(stage_rule)
     by_variant: dict[str, str] = {}
     ahead: set[str] = set()
     variants = {it.facts.name: it.facts for it in tally.variants}
@@ -80,12 +80,10 @@ def find_promoted(
         return rollback is None or rollback.order < decision.order
 
     for decision in active_decisions.publishes:
-        revision = decision.revision
-        if not needed.issubset(decision.spec.overrides) or decision.spec.stage not in (
-            "",
-            stage_rule.name,
-        ):
+        # Asked first, because a large policy has many decisions about other stages.
+        if decision.spec.stage not in stages or not needed.issubset(decision.spec.overrides):
             continue
+        revision = decision.revision
         # One that names drafts was about the candidate of its time, and not about another one.
         if revision not in reachable or not decision.is_about_revision:
             continue

@@ -13,12 +13,7 @@ from fleet import PACKAGE, PLAIN, PROMOTION, Fleet
 from fanout.cli.input.options import SharedOption
 from fanout.cli.main import cli, run_arguments
 
-# A task of eight steps has a progress bar.
-REPOSITORIES = [f"edge-{number}" for number in range(8)]
-POLICY = PLAIN.replace(
-    "[{name: edge, packageNames: [sites/ams, sites/ber]}]",
-    f"[{', '.join(f'{{name: {name}}}' for name in REPOSITORIES)}]",
-)
+TARGETS = "[{name: edge, packageNames: [sites/ams, sites/ber]}]"
 BY = ("--by", "Ann <ann@example.com>", "--dry-run")
 WHY = ("--reason", "as agreed", *BY)
 STAGE = ("monitoring", "--stage", "dev")
@@ -190,14 +185,15 @@ ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    """Variants in eight repositories, published at v1; v2 is released."""
-    made = Fleet(tmp_path_factory.mktemp("company"))
-    for name in ("blueprints", *REPOSITORIES):
+def build_company(root: Path, count: int) -> Fleet:
+    """Return variants in so many repositories, published at v1; v2 is released."""
+    made = Fleet(root)
+    repositories = [f"edge-{number}" for number in range(count)]
+    for name in ("blueprints", *repositories):
         made.repository(name)
     made.release("v1")
-    made.write("policy.yaml", POLICY)
+    targets = ", ".join(f"{{name: {name}}}" for name in repositories)
+    made.write("policy.yaml", PLAIN.replace(TARGETS, f"[{targets}]"))
     made.write("promotion.yaml", PROMOTION)
     made.settle()
     made.release("v2")
@@ -213,6 +209,18 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     (made.root / made.state / "secrets").mkdir()
     (made.root / made.state / "secrets" / "token").write_text("t")
     return made
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """A company of one repository, because each new state directory gets mirrors of all."""
+    return build_company(tmp_path_factory.mktemp("company"), 1)
+
+
+@pytest.fixture(scope="module")
+def wide_fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """A company of eight repositories: a task of eight steps has a progress bar."""
+    return build_company(tmp_path_factory.mktemp("wide"), 8)
 
 
 @pytest.fixture
@@ -281,8 +289,9 @@ def test_an_option_changes_what_the_verb_does(
 
 
 @pytest.mark.parametrize("verb", [verb for verb, option in ROWS if option == "quiet"])
-def test_quiet_takes_away_what_is_no_result(fleet, run, verb: str):
-    line = build_line(fleet, verb, "quiet")
+def test_quiet_takes_away_what_is_no_result(wide_fleet, run, monkeypatch, verb: str):
+    monkeypatch.setenv("FANOUT_STATE_DIR", str(wide_fleet.root / wide_fleet.state))
+    line = build_line(wide_fleet, verb, "quiet")
     loud, quiet = (run([*line, *flag], terminal=True) for flag in ((), ("-q",)))
     assert (quiet.code, quiet.out) == (loud.code, loud.out)
     assert len(quiet.err) < len(loud.err)

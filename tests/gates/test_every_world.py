@@ -61,7 +61,7 @@ from fanout.values import replace
 REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))
 SETTINGS = [*product((False, True), ("none", "open", "closed"), (0, 1, 2))]
 IN_TURN = len(SETTINGS) if os.environ.get("WORLDS") == "all" else 1
-PER_POLICY = 1000
+PER_POLICY = 250  # in larger ones each stage looks at the decisions of all others for long
 HOUR = build_window("0 1 * * *", "UTC", duration=at(60) - T0)  # from 60 to EDGE
 WINDOWS = {
     "none": (),

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
@@ -35,11 +36,23 @@ class Running(Events):
     # ---- what must hold --------------------------------------------------------------------------
 
     @invariant()
-    def nothing_waits_without_a_reason(self):
-        """Everything that is not ready says why, and the policy how it can go on."""
+    def the_answers_after_a_step_hold(self):
+        """All that is asked of the answers, which change nothing, is asked of the same ones."""
         Running.steps += 1
         facts, _ = self.system.observe()
         decision = evaluate_gates(facts)
+        self._nothing_waits_without_a_reason(facts, decision)
+        # The first look clears drafts of what is in force away; from the second on all are equal.
+        again, _ = self.system.observe()
+        if again != facts:
+            decision = evaluate_gates(again)
+        settled = replace(again, history=decision.history)
+        decision = evaluate_gates(settled)
+        self._the_next_instant_is_honest(settled, decision)
+        self._what_would_open_the_gate_opens_it(settled, decision)
+
+    def _nothing_waits_without_a_reason(self, facts: PolicyFacts, decision: PolicyEvaluation):
+        """Everything that is not ready says why, and the policy how it can go on."""
         for it in facts.variants:
             item = decision.variants[it.name]
             if item.state is not VariantState.READY and not item.publish and not item.release:
@@ -61,12 +74,8 @@ class Running(Events):
             )
             assert overridden or pinned or view.gate is wanted, (name, view, wanted)
 
-    @invariant()
-    def the_next_instant_is_honest(self):
+    def _the_next_instant_is_honest(self, settled: PolicyFacts, decision: PolicyEvaluation):
         """What is decided stays so until then, when nothing else happens."""
-        facts, _ = self.system.observe()
-        settled = replace(facts, history=evaluate_gates(facts).history)
-        decision = evaluate_gates(settled)
         end = decision.next or at(self.system.now + 10_000)
         assert end > settled.now
         for moment in (end - (end - settled.now) / 2, end - (at(1) - at(0)) / 60):
@@ -77,15 +86,12 @@ class Running(Events):
                     item.state, item.release, item.publish
                 ), (name, item, other, moment)  # fmt: skip
 
-    @invariant()
-    def what_would_open_the_gate_opens_it(self):
+    def _what_would_open_the_gate_opens_it(self, settled: PolicyFacts, decision: PolicyEvaluation):
         """Do what a variant waits for, when it is one thing alone, and see."""
-        facts, _ = self.system.observe()
-        facts = replace(facts, history=evaluate_gates(facts).history)
-        for name, item in evaluate_gates(facts).variants.items():
+        for name, item in decision.variants.items():
             reasons = {str(hold.reason) for hold in item.holds}
             if len(reasons) == 1 and not item.publish:
-                self._try(facts, name, reasons.pop(), item)
+                self._try(settled, name, reasons.pop(), item)
 
     def _try(self, facts: PolicyFacts, name: str, reason: str, item) -> None:
         of, records = self._of(facts, name), facts.records

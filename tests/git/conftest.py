@@ -1,8 +1,9 @@
-"""Real bare repositories, made with plain git, and stores that work on them."""
+"""Real bare repositories, and stores that work on them."""
 
 import subprocess
 from pathlib import Path
 
+import pygit2
 import pytest
 from drafted_packages import PackageDraft, draft_fields
 
@@ -53,6 +54,22 @@ class Bare:
 
     def commit(self, files: dict[str, str], branch: str = "main", message: str = "Edit") -> str:
         """A person's commit on a branch, which is made when it is not there; answers its id."""
+        try:
+            repo = pygit2.Repository(str(self.path))
+        except pygit2.InvalidError:  # the SHA-256 format
+            return self._import(files, branch, message)
+        ref, index = f"refs/heads/{branch}", pygit2.Index()
+        parents = [repo.references[ref].target] if ref in repo.references else []
+        for parent in parents:
+            index.read_tree(repo[parent].peel(pygit2.Tree))
+        for path, text in files.items():
+            blob = repo.create_blob(text.encode())
+            index.add(pygit2.IndexEntry(path, blob, pygit2.enums.FileMode.BLOB))
+        person = pygit2.Signature("Ada", "ada@example.com", 1699000000, 0)
+        tree = index.write_tree(repo)
+        return str(repo.create_commit(ref, person, person, message, tree, parents))
+
+    def _import(self, files: dict[str, str], branch: str, message: str) -> str:
         ref = f"refs/heads/{branch}"
         lines = [f"commit {ref}", "committer Ada <ada@example.com> 1699000000 +0000"]
         lines += [f"data {len(message)}", message]
@@ -65,8 +82,21 @@ class Bare:
 
     def files(self, commit: str) -> dict[str, str]:
         """Content of all files of a commit, by path."""
-        names = self.git("ls-tree", "-r", "--name-only", "-z", commit).split("\0")
-        return {name: self.git("show", f"{commit}:{name}") for name in names if name}
+        rows = [row.split("\t", 1) for row in self.git("ls-tree", "-rz", commit).split("\0") if row]
+        oids = [entry.rpartition(" ")[2] for entry, _ in rows]
+        done = subprocess.run(
+            ["git", "cat-file", "--batch"],
+            cwd=self.path, input="\n".join(oids).encode(), capture_output=True, check=True,
+        )  # fmt: skip
+        found, end = {}, 0
+        for (_, path), oid in zip(rows, oids, strict=True):
+            head = done.stdout[end : done.stdout.index(b"\n", end)]
+            assert head.startswith(f"{oid} blob ".encode()), (path, head)
+            begin = end + len(head) + 1
+            size = int(head.rpartition(b" ")[2])
+            found[path] = done.stdout[begin : begin + size].decode().rstrip("\n")
+            end = begin + size + 1
+        return found
 
     def parents(self, commit: str) -> list[str]:
         """Ids of the parents of a commit."""
@@ -94,8 +124,12 @@ class Bare:
 
 
 def make_bare(path: Path, *options: str) -> Bare:
-    """An empty bare repository whose branch is `main`."""
-    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", *options, str(path)], check=True)
+    """An empty bare repository whose branch is `main`; `options` are those of `git init`."""
+    if options:
+        init = ["git", "init", "-q", "--bare", "-b", "main", *options, str(path)]
+        subprocess.run(init, check=True)
+    else:
+        pygit2.init_repository(str(path), bare=True, initial_head="main")
     return Bare(path)
 
 

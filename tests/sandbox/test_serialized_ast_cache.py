@@ -22,11 +22,20 @@ def asked(kept: Path, *texts: str) -> tuple[list[list[object]], int]:
         return answers, len(sandbox._expressions.workers.pids)
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What a sandbox leaves in a directory that was not there."""
+    path = tmp_path_factory.mktemp("earlier") / "state" / "expressions.json"
+    assert asked(path) == (ANSWERS, 1)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def kept(tmp_path: Path, written: bytes) -> Path:
     """A file that an earlier sandbox has left."""
     path = tmp_path / "state" / "expressions.json"
-    assert asked(path) == (ANSWERS, 1)
+    path.parent.mkdir()
+    path.write_bytes(written)
     return path
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
-import pytest
+from companies import company
 from fleet import START, Fleet, two_stages
 
 WHY = ("--reason", "why", "--by", "Ann <ann@example.com>")
@@ -11,10 +12,10 @@ LIFTS = ("--override", "after", "--override", "soak")
 FAR = datetime(2400, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture
-def fleet(tmp_path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Two sites in dev and prod; dev has v1 published and waits for its evidence."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
     made.settle()
     return made
 

@@ -111,9 +111,9 @@ def test_who_merges_it_by_hand_has_all_of_it(fleet: Fleet):
     assert edge.file("main", "NOTES.md") == "theirs\n"
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "osl": ("dev", "edge")})
+@company
+def shared(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "osl": ("dev", "edge")})
     made.write("policy.yaml", SHARED.replace("spec:\n", "spec:\n  draftPer: Stage\n", 1))
     made.sweep()
     return made

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 ANN = ("--by", "Ann <ann@example.com>", "--reason", "urgent")
@@ -13,10 +13,10 @@ ALL = ("--override", "after", "--override", "soak")
 PROD = ("monitoring", "--stage", "prod")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Dev at v2; prod with nothing yet, and drafts of v1 with one of two approvals."""
-    made = Fleet.build(tmp_path)
+    made = Fleet.build(root)
     made.write("policy.yaml", POLICY.replace("soak: 1h}", f"soak: 1h}}, {TWO}"))
     made.settle()
     made.later(minutes=5).report("dev", "v1")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import moving
@@ -213,22 +214,27 @@ def outcome(fleet: Fleet) -> Outcome:
 def tags(fleet: Fleet, name: str) -> dict[str, str]:
     """The tree of each package that has a tag."""
     repo = fleet.repos[name]
-    return {tag: repo.git("rev-parse", f"{tag}:{tag.rpartition('/')[0]}") for tag in repo.tags()}
+    return {tag: repo.object_id(f"{tag}:{tag.rpartition('/')[0]}") for tag in repo.tags()}
 
 
-@pytest.fixture(scope="module", params=PASSES, ids=lambda row: row[0].__name__)
-def push(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Push:
-    build, act = request.param
-    root = tmp_path_factory.mktemp("half") / "live"
-    root.mkdir()
-    return pushed(build(root), outcome, act)
+@pytest.fixture(scope="module")
+def push_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Push]:
+    """Return the pushes of a world, which are made once."""
+
+    @cache
+    def make(build: Callable[[Path], Fleet], act: Callable[[Fleet], object]) -> Push:
+        root = tmp_path_factory.mktemp("half") / "live"
+        root.mkdir()
+        return pushed(build(root), outcome, act)
+
+    return make
 
 
 @pytest.mark.diagonal
-def test_what_is_not_on_record_as_published_is_published_again(push: Push):
-    begin = push.fleet.now
+@pytest.mark.parametrize(("build", "act"), PASSES, ids=[build.__name__ for build, _ in PASSES])
+def test_what_is_not_on_record_as_published_is_published_again(push_of, build, act):
+    push = push_of(build, act)
     for moved in push.subsets():
-        push.fleet.now = begin
         fleet = push.half_done(moved, recorded=False)
         found = outcome(fleet)
         if _drafts_went_first(push, moved):
@@ -240,13 +246,9 @@ def test_what_is_not_on_record_as_published_is_published_again(push: Push):
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("build", RECORDED, ids=lambda build: build.__name__)
-def test_what_is_on_record_and_not_on_the_branch_was_taken_back(build, tmp_path: Path):
-    root = tmp_path / "live"
-    root.mkdir()
-    push = pushed(build(root), outcome)
-    begin, main = push.fleet.now, ("edge", "refs/heads/main")
+def test_what_is_on_record_and_not_on_the_branch_was_taken_back(push_of, build):
+    push, main = push_of(build, Fleet.sweep), ("edge", "refs/heads/main")
     for moved in push.subsets():
-        push.fleet.now = begin
         fleet = push.half_done(moved, recorded=True)
         if main not in moved:
             fleet.sweep()

@@ -302,7 +302,7 @@ def staying(fleet: Fleet) -> Iterator[Callable[[Callable[[], bool]], list[Any]]]
             while not condition():
                 assert thread.is_alive()
                 assert monotonic() < deadline, (published(fleet), log)
-                sleep(0.01)
+                sleep(0.03)  # to look takes time from the loop
             return log
 
         thread.start()

@@ -6,6 +6,7 @@ from string import Template
 
 import pytest
 import yaml
+from companies import company as built_once
 from fleet import POLICY, Fleet
 from service import Page, Service, service
 
@@ -39,6 +40,12 @@ def asked(name: str) -> dict:
     return yaml.safe_load((FIXTURES / f"{name}-check.yaml").read_text())
 
 
+@built_once
+def fleet(root: Path) -> Fleet:
+    """A company whose check asks Flux."""
+    return company(root, asked("flux"))
+
+
 def said(fleet: Fleet, name: str, **fields: str) -> None:
     """The object is as the fixture says, with these words in it."""
     text = (FIXTURES / f"{name}.yaml").read_text()
@@ -68,8 +75,7 @@ APPLIED = {"busy": "False", "ready": "True", "reason": "ReconciliationSucceeded"
 ILL = {**APPLIED, "ready": "False", "reason": "HealthCheckFailed", "message": "health check failed"}
 
 
-def test_flux_has_applied_the_commit_or_it_is_waited_for(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_flux_has_applied_the_commit_or_it_is_waited_for(fleet: Fleet):
     assert stands(fleet) == ("Verifying", "check health: there is no Kustomization flux-system/ams")
 
     before = head(fleet, "main~1")
@@ -84,8 +90,7 @@ def test_flux_has_applied_the_commit_or_it_is_waited_for(tmp_path):
     assert words.startswith("check health passed: Kustomization flux-system/ams: ")
 
 
-def test_an_object_of_another_namespace_is_not_read_unless_an_administrator_names_it(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_an_object_of_another_namespace_is_not_read_unless_an_administrator_names_it(fleet: Fleet):
     with_configuration, fleet.options = fleet.options, ()
     told = set()
     for seen in ("", f"main@sha1:{head(fleet)}"):
@@ -100,38 +105,33 @@ def test_an_object_of_another_namespace_is_not_read_unless_an_administrator_name
     assert swept(fleet)[0] == "Ready"
 
 
-def test_flux_may_have_applied_a_later_commit_that_left_the_package_alone(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_flux_may_have_applied_a_later_commit_that_left_the_package_alone(fleet: Fleet):
     later = fleet.repos["edge"].commit("main", {"README.md": "of somebody else\n"})
     said(fleet, "flux", seen=f"main/{later}", **APPLIED)  # as older versions of Flux write it
     assert swept(fleet)[0] == "Ready"
 
 
-def test_flux_applied_what_somebody_changed_in_the_package(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_flux_applied_what_somebody_changed_in_the_package(fleet: Fleet):
     later = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
     said(fleet, "flux", seen=f"main@sha1:{later}", **APPLIED)
     assert swept(fleet) == ("Verifying", f"check health reports on {later}, not on v1")
 
 
 @pytest.mark.parametrize("seen", [NOBODY, "main@sha1:" + NOBODY, "v9", "x" * 500])
-def test_what_nobody_has_published_is_not_applied(tmp_path, seen):
-    fleet = company(tmp_path, asked("flux"))
+def test_what_nobody_has_published_is_not_applied(fleet: Fleet, seen):
     said(fleet, "flux", seen=seen, **APPLIED)
     state, words = swept(fleet)
     assert state == "Verifying"
     assert "reports on" in words
 
 
-def test_a_tree_or_a_file_is_no_commit(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_a_tree_or_a_file_is_no_commit(fleet: Fleet):
     for what in ("main^{tree}", "main:README.md"):
         said(fleet, "flux", seen=head(fleet, what), **APPLIED)
         assert swept(fleet)[0] == "Verifying"
 
 
-def test_only_a_failure_withdraws(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_only_a_failure_withdraws(fleet: Fleet):
     applied = f"main@sha1:{head(fleet)}"
     said(fleet, "flux", seen=applied, **APPLIED)
     assert swept(fleet)[0] == "Ready"
@@ -147,8 +147,7 @@ def test_only_a_failure_withdraws(tmp_path):
     assert swept(fleet)[0] == "Ready"
 
 
-def test_an_answer_is_recorded_once(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_an_answer_is_recorded_once(fleet: Fleet):
     said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     plan = fleet.later(minutes=1).plan()
     assert "that check health of monitoring-ams-047978a1d8 has passed" in plan.out
@@ -159,17 +158,15 @@ def test_an_answer_is_recorded_once(tmp_path):
     assert fleet.records().refs() == records
 
 
-def test_the_record_survives_where_the_disk_is_lost(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_the_record_survives_where_the_disk_is_lost(fleet: Fleet):
     said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     assert swept(fleet)[0] == "Ready"
     fleet.remove("flux.yaml")
-    (fleet.root / fleet.state / "mirrors").rename(tmp_path / "lost")
+    (fleet.root / fleet.state / "mirrors").rename(fleet.root / "lost")
     assert swept(fleet)[0] == "Ready"
 
 
-def test_a_new_revision_is_verified_anew(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_a_new_revision_is_verified_anew(fleet: Fleet):
     first = f"main@sha1:{head(fleet)}"
     said(fleet, "flux", seen=first, **APPLIED)
     assert swept(fleet)[0] == "Ready"
@@ -183,8 +180,7 @@ def test_a_new_revision_is_verified_anew(tmp_path):
     assert swept(fleet)[0] == "Ready"
 
 
-def test_what_is_never_applied_fails_when_its_time_is_over(tmp_path):
-    fleet = company(tmp_path, asked("flux"))
+def test_what_is_never_applied_fails_when_its_time_is_over(fleet: Fleet):
     state, words = swept(fleet, hours=2)
     assert state == "Failed"
     assert "no answer within 1h (timeout)" in words

@@ -20,10 +20,10 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-@pytest.fixture
-def later(tmp_path: Path) -> Fleet:
+@company
+def later(root: Path) -> Fleet:
     """A draft of a variant that is published."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     made.release("v2")
     made.later(minutes=1).sweep("--drafts-only")

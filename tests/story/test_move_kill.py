@@ -87,7 +87,7 @@ def test_a_move_that_is_killed_anywhere_is_gone_on_with(
         for name in ("edge", "core"):
             # one repository may be a pass behind the other: its renderings come in fewer commits
             if RENDERED in refs[name]:
-                refs[name][RENDERED] = fleet.repos[name].git("rev-parse", f"{RENDERED}^{{tree}}")
+                refs[name][RENDERED] = fleet.repos[name].object_id(f"{RENDERED}^{{tree}}")
         return refs, lines
 
     with killer(fleet) as driver:

@@ -5,7 +5,7 @@ They have the repositories and the records in common, and nothing else.
 
 from pathlib import Path
 
-import pytest
+from companies import company
 from fleet import Fleet
 
 from fanout.cli.startup import Program, open_program
@@ -15,9 +15,9 @@ RECENT = PassMode(listing_age=3600.0)
 SITES = {"ams": ("dev", "edge"), "ber": ("dev", "core")}
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    fleet = Fleet.build(tmp_path, SITES)
+@company
+def fleet(root: Path) -> Fleet:
+    fleet = Fleet.build(root, SITES)
     fleet.settle()
     return fleet
 

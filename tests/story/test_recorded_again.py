@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from companies import company
+from companies import company, copy_tree
 from editing import conflict, one_site
 from fleet import POLICY, Fleet
 from killing import killer
@@ -112,7 +112,7 @@ def world(fleet: Fleet) -> object:
     """What is there when all is done that follows: contents of branches, tags, states, records."""
     fleet.settle()
     trees = {
-        name: {ref: repo.git("rev-parse", f"{ref}^{{tree}}") for ref in repo.refs()}
+        name: {ref: repo.object_id(f"{ref}^{{tree}}") for ref in repo.refs()}
         for name, repo in fleet.repos.items()
     }
     return trees, fleet.states(), records(fleet)
@@ -142,12 +142,12 @@ def test_killed_after_its_record_it_answers_as_undisturbed(
     name, line = VERBS[case]
     fleet: Fleet = request.getfixturevalue(name)
     kept = fleet.root.with_name(f"{fleet.root.name}-kept")
-    shutil.copytree(fleet.root, kept, symlinks=True)
+    copy_tree(str(fleet.root), str(kept))
     first = fleet.run(*line)
     assert first.code == 0, first.err
     wanted = world(fleet)
     shutil.rmtree(fleet.root)
-    shutil.copytree(kept, fleet.root, symlinks=True)
+    copy_tree(str(kept), str(fleet.root))
     before = records(fleet)
     with killed_after_its_record(monkeypatch), suppress(Killed):
         fleet.run(*line)

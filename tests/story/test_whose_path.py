@@ -117,10 +117,10 @@ def test_what_somebody_took_off_the_branch_is_free_when_nobody_is_on_record(flee
     assert f"{AMS}/other.yaml" in edge.files()
 
 
-@pytest.fixture
-def whole(tmp_path: Path) -> Fleet:
+@company
+def whole(root: Path) -> Fleet:
     """Two sites, published; the policy is there."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     made.settle()
     return made
 
