@@ -97,17 +97,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=places.__getitem__)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Return what distributes the tests of `--dist loadgroup`; None for other ways to do it."""
-    if config.getvalue("dist") != "loadgroup":
-        return None
-    # Imported here because runs without pytest-xdist have no use for it.
-    from group_scheduling import GroupScheduling
-
-    return GroupScheduling(config, log)
-
-
 def pytest_collection_finish() -> None:
     """Keep what was collected out of later garbage collections.
 

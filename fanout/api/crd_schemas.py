@@ -5,7 +5,6 @@ prunes unknown fields). Rules that cannot be expressed that way are left to vali
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from fanout.api import durations
@@ -291,7 +290,6 @@ def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-@cache
 def build_json_schemas() -> Mapping[str, dict[str, Any]]:
     """Return a JSON Schema (draft 2020-12) by kind or view. Rules across fields are not in them."""
     schemas = {
