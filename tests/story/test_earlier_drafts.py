@@ -123,9 +123,7 @@ def test_a_publication_stays_readable(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert fleet.published()[AMS] == "v2"
     history = fleet.run("history", "monitoring", "-o", "json").views
-    print(history)
-    revisions = [it["revision"] for it in history if it["path"] == AMS]
-    assert revisions == ["v2", "v1"]
+    assert [it["revision"] for it in history] == ["v2", "v1"]
     decided = fleet.later(minutes=1).run(
         "rollback", "monitoring", "--stage", "dev", "--to", "v1", "--reason", "v2 is broken",
         "--by", "Ann <ann@example.com>",
