@@ -125,8 +125,8 @@ def test_a_publication_stays_readable(fleet: Fleet):
     history = fleet.run("history", "monitoring", "-o", "json").views
     assert [it["revision"] for it in history] == ["v2", "v1"]
     decided = fleet.later(minutes=1).run(
-        "rollback", "monitoring", "--stage", "dev", "--revision", "v1", "--reason", "v2 is broken", "--yes",
-        "--by", "Ann <ann@example.com>",
+        "rollback", "monitoring", "--stage", "dev", "--revision", "v1", "--reason", "v2 is broken",
+        "--yes", "--by", "Ann <ann@example.com>",
     )  # fmt: skip
     assert decided.code == 0, decided.err
     fleet.later(minutes=1).settle()
