@@ -10,7 +10,7 @@ report it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -51,6 +51,10 @@ class FieldError(Value):
     def field(self) -> str:
         """The path as text: `spec.stages[3].after`."""
         return format_path(self.path)
+
+
+Rule = Callable[[Mapping[str, Any]], Iterator[FieldError]]
+"""Rule about the fields of an object, on its data as written."""
 
 
 class InvalidValue(ValueError):
