@@ -13,8 +13,8 @@ from fanout.api.results import CheckAnswer, Hold, VariantResult
 from fanout.api.stages import Check
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import DecisionFacts, RecordPosition
+from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
