@@ -11,13 +11,14 @@ from typing import Any
 import click
 
 from fanout.api.table_column import Object, TableColumn
-from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.output.object_path import (
     JsonPathTemplate,
     ObjectPath,
     format_selected,
     parse_relaxed,
 )
+from fanout.cli.output.object_sorting import sort_objects
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
@@ -107,31 +108,6 @@ def parse_columns(text: str) -> Sequence[TableColumn]:
 
 def _join_selected(path: ObjectPath, item: Object) -> str:
     return ",".join(format_selected(it) for it in path.select(item))
-
-
-def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
-    """Return the objects sorted by the field at a path; those without it come first.
-
-    Raises InvalidInput if none of them has the field.
-    """
-    if not sort_by:
-        return items
-    path = parse_relaxed(sort_by, "--sort-by")
-    keys = [_sort_key(path.select(item)) for item in items]
-    if items and not any(rank for rank, *_ in keys):
-        raise not_found(
-            f"no object has the field {sort_by}",
-            "see the fields with -o yaml; a path looks like .metadata.name",
-        )
-    indexes = sorted(range(len(items)), key=keys.__getitem__)
-    return [items[index] for index in indexes]
-
-
-def _sort_key(selected: Sequence[Any]) -> tuple[int, float, str]:
-    if not selected:
-        return 0, 0, ""
-    value = selected[0]
-    return (1, value, "") if isinstance(value, int | float) else (2, 0, format_selected(value))
 
 
 def print_value(value: Any, output: OutputFormat) -> None:
