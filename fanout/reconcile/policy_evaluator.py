@@ -73,7 +73,6 @@ from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
-from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
@@ -114,6 +113,7 @@ from fanout.reconcile.removal.orphaned_variants import (
     read_confirmations,
 )
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
+from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
