@@ -68,7 +68,8 @@ from fanout.plan.removal.move_cleanup import (
     remaining_holds,
 )
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
-from fanout.plan.rollback.earlier_publication import RevertedPublication, moved_away_hold
+from fanout.plan.rollback.earlier_publication import RevertedPublication
+from fanout.plan.rollback.rollback_holds import moved_away_hold
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.selection.variant_spec import ExpressionFailure
