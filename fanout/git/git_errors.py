@@ -7,7 +7,7 @@ and a reason. The first matching rule wins, so their order matters.
 import re
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
-from fanout.git.credentials import RemoteAccess
+from fanout.git.remote_access import RemoteAccess
 from fanout.values import Value, replace
 
 MAX_QUOTE = 600  # characters of a remote's message in an error
