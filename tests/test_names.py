@@ -95,6 +95,7 @@ TECHNICAL = """
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
     series session set setting settings setup shape shared size span serve server signatures
+    sorting
     splice startup state statement statuses step steps
     store stored style subject submitted substring syntax table tables task
     telemetry terminal text texts

@@ -1,8 +1,8 @@
 """Rules of the kinds in CEL, which the API server applies when an object is written.
 
-They say what `validators.field_rules` says, as far as a schema can. Where validation has a table,
-the rules are built from it. The API server limits what a rule may cost: its own estimate, times the
-bounds of all lists around it.
+They say what `validators.field_rules` and `validators.record_rules` say, as far as a schema can.
+Where validation has a table, the rules are built from it. The API server limits what a rule may
+cost: its own estimate, times the bounds of all lists around it.
 """
 
 from collections.abc import Iterator

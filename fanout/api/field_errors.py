@@ -1,4 +1,4 @@
-"""Errors and warnings about fields of an object, suggested names, and lookup of fields.
+"""Errors and warnings about fields of an object, suggested and repeated names, lookup of fields.
 
 Validation collects all of them and never stops at the first. A validator of a single
 value raises `InvalidValue`, which validation turns into a `FieldError` at the value's
@@ -10,7 +10,7 @@ report it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -51,6 +51,10 @@ class FieldError(Value):
     def field(self) -> str:
         """The path as text: `spec.stages[3].after`."""
         return format_path(self.path)
+
+
+Rule = Callable[[Mapping[str, Any]], Iterator[FieldError]]
+"""Rule about the fields of an object, on its data as written."""
 
 
 class InvalidValue(ValueError):
@@ -143,3 +147,14 @@ def as_list(data: object) -> list[Any] | tuple[Any, ...]:
 def as_mapping(data: object) -> Mapping[str, Any]:
     """Return the data if it is an object, else an empty one."""
     return data if isinstance(data, Mapping) else {}
+
+
+def check_unique(data: Mapping[str, Any], pattern: str, noun: str) -> Iterator[FieldError]:
+    """Yield an error for each value that occurred before at a path of the same pattern."""
+    first_paths: dict[str, FieldPath] = {}
+    for path, value in find_fields(data, pattern):
+        if not isinstance(value, str):
+            continue
+        if value in first_paths:
+            yield FieldError(path, f"duplicate name {value}", f"rename one {noun}")
+        first_paths.setdefault(value, path)

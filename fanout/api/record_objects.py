@@ -4,6 +4,7 @@ Kept for ever, never changed.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -121,6 +122,15 @@ class DecisionSpec(RecordSubject):
         default="",
         description="Name of an earlier Decision or Evidence that this decision withdraws.",
     )
+
+
+def is_expired(expires: datetime | None, at: datetime) -> bool:
+    """Return whether a decision that expires then, or never (None), has no effect at the instant.
+
+    A decision that has none at its own instant is refused: by the command that makes it, and as an
+    object by the instant of its creation.
+    """
+    return expires is not None and expires <= at
 
 
 class Record(KRMObject):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
-from fanout.secret_keys import SECRET_KEYS, read_secret_keys
+from fanout.secret_credentials import SECRET_KEYS, read_secret_keys
 from fanout.telemetry.redaction import Redactor
 
 VARIABLE_PREFIX = "FANOUT_SECRET_"

@@ -11,7 +11,7 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.api.validators.object_references import InvalidObjects, cross_check
 from fanout.declared.declaration_failure import DeclarationFailure, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding

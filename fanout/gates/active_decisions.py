@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import is_expired
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
@@ -139,7 +140,7 @@ class ActiveDecisions:
         self._expiries: list[datetime] = []
         for decision in decisions:
             if decision.spec.expires is not None:
-                if decision.spec.expires <= now:
+                if is_expired(decision.spec.expires, now):
                     continue
                 self._expiries.append(decision.spec.expires)
                 # Only the end of a suspension lets more through; the end of a Publish is merely
@@ -348,7 +349,7 @@ def decision_statuses(
     status_by_name: dict[str, DecisionStatus] = {}
     for decision in decision_facts:
         at = decision.at
-        if decision.spec.expires is not None and decision.spec.expires <= now:
+        if is_expired(decision.spec.expires, now):
             status_by_name[decision.name] = DecisionStatus.EXPIRED
         elif is_from_the_future(at, now) and decision.spec.action is not Action.SUSPEND:
             status_by_name[decision.name] = DecisionStatus.AHEAD

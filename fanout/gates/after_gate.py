@@ -8,7 +8,6 @@ aggregated by a required number of passed stages, so All and Any are numbers too
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
@@ -16,19 +15,9 @@ from fanout.api.stages import After
 from fanout.gates import gate_wording
 from fanout.gates.gate_wording import label_stage
 from fanout.gates.percentages import compute_budget
-from fanout.gates.soak import compute_soak, soak_ends_at
-from fanout.gates.stage_verdicts import StageVerdicts
+from fanout.gates.soak import compute_soak, soak_hold
+from fanout.gates.stage_verdicts import UpstreamStage
 from fanout.values import Value, replace
-
-
-class UpstreamStage(Value):
-    """State of one upstream stage for a revision, as the gate of a later stage needs it."""
-
-    verdicts: StageVerdicts
-    reachable: bool  # it has the revision or can still get it
-    who: str = ""  # who can unblock it
-    ready_at: datetime | None = None  # when it is ready with the revision without another event
-    returning: bool = False  # it left the revision and is returning to it
 
 
 class AfterStep(Value):
@@ -186,54 +175,11 @@ def _evaluate_step(
     if OverridableGate.SOAK in overrides or compute_soak(history, now) >= soak:
         passed = AfterStep(stage, Verdict.PASSED, possible=True, since=history.passed)
         return replace(passed, stage_ready=ready, can_stay_ready=can_stay_ready, ready_at=ready_at)
-    hold, possible = _soak_hold(stage, soak, revision, upstream_stage, ready_at)
+    hold, possible = soak_hold(stage, soak, revision, upstream_stage, ready_at)
     until = ready_at if hold.until is None else hold.until
     return AfterStep(
         stage, Verdict.PENDING, possible, hold, can_stay_ready=can_stay_ready, ready_at=until
     )
-
-
-def _soak_hold(
-    stage: str,
-    soak: timedelta,
-    revision: str,
-    upstream_stage: UpstreamStage,
-    ready_at: datetime | None,
-) -> tuple[Hold, bool]:
-    """Build the hold for a soak that is not over.
-
-    The boolean says whether it can still complete.
-    """
-    verdict = upstream_stage.verdicts.verdict(revision)
-    history = upstream_stage.verdicts.history(revision)
-    # No end is promised before a sweep has recorded when the soak began.
-    if revision in upstream_stage.verdicts.unrecorded:
-        sentence = (
-            f"{revision} is ready in {label_stage(stage)}; its soak of {format_duration(soak)}"
-            " starts with the next sweep"
-        )
-        return Hold(Reason.SOAK_RUNNING, sentence, gate_wording.NEXT_SWEEP), True
-    until = soak_ends_at(history, soak)
-    if until is not None and history.stretch_start is not None:
-        sentence = f"{revision} soaks in {label_stage(stage)} for {format_duration(soak)}"
-        since, actor = history.stretch_start, gate_wording.TIME_ALONE
-        return Hold(Reason.SOAK_RUNNING, sentence, actor, since, until), True
-    if verdict is not Verdict.PASSED:
-        sentence = (
-            f"{revision} is not ready in {label_stage(stage)}; its soak of {format_duration(soak)}"
-            " has not started"
-        )
-        possible = verdict is Verdict.PENDING and upstream_stage.reachable
-        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who, until=ready_at), possible
-    ended = (
-        f"soak of {revision} in {label_stage(stage)} ended after {format_duration(history.soaked)}"
-        f" of {format_duration(soak)}"
-    )
-    if upstream_stage.returning:
-        sentence = f"{ended}; it restarts when the stage is ready again"
-        return Hold(Reason.SOAK_RUNNING, sentence, upstream_stage.who, history.left, ready_at), True
-    sentence, actor = f"{ended}; {revision} can no longer pass", gate_wording.MAY_OVERRIDE_SOAK
-    return Hold(Reason.SOAK_CUT_SHORT, sentence, actor, history.left), False
 
 
 def _not_passed_hold(

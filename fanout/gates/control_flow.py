@@ -11,9 +11,15 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.after_gate import AfterGate, compute_quorum
-from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, soaked_since, withdraw_history
+from fanout.gates.revision_history import (
+    NO_HISTORY,
+    RevisionHistory,
+    begin_stretch,
+    end_stretch,
+    withdraw_history,
+)
+from fanout.gates.soak import soaked_since
 from fanout.gates.stage_verdicts import StageVerdicts
 
 

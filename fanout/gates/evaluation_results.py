@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.api.results import Hold, StageResult, VariantResult
-from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.revision_history import RevisionHistory
 from fanout.pending_inputs import ExpressionRequest
 from fanout.values import Value
 

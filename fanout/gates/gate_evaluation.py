@@ -19,7 +19,7 @@ from fanout.gates.active_decisions import (
     covers,
     spec_suspension_hold,
 )
-from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
+from fanout.gates.after_gate import OPEN_GATE, AfterGate, evaluate_after
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.candidate_choice import (
     CandidateChoice,
@@ -35,16 +35,17 @@ from fanout.gates.candidate_promotion import (
 )
 from fanout.gates.control_flow import forward_verdicts
 from fanout.gates.evidence_index import EvidenceIndex
-from fanout.gates.gate_facts import DraftFacts, PolicyFacts, RevisionHistory, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_reason
 from fanout.gates.promotion_order import RevisionAges, sort_stages
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.required_checks import RequiredChecks, find_early_failure
+from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.gates.shared_objects import SharedObjects
 from fanout.gates.stage_tally import StageTally, TalliedVariant, group_by_stage
-from fanout.gates.stage_verdicts import StageVerdicts, compute_stage_verdicts
+from fanout.gates.stage_verdicts import StageVerdicts, UpstreamStage, compute_stage_verdicts
 from fanout.gates.tally_builder import TallyBuilder
 
 _GateKey = tuple[str, str, frozenset[OverridableGate]]

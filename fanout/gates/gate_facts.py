@@ -6,32 +6,14 @@ datetimes in UTC, durations timedeltas.
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from fanout.api.results import CheckAnswer, Hold, MachineVerdict
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
-from fanout.values import Instant, Value, field
-
-
-class RevisionHistory(Value, forbid_unknown_fields=True):
-    """History of one revision in one stage, kept in the status.
-
-    The first stretch in which the revision is ready begins when the verdict passes. It ends
-    when the stage moves on; when the stage is ready with the revision again, another
-    stretch begins.
-    """
-
-    passed: Instant | None = None  # when the stage passed; None: it has not
-    left: Instant | None = None  # end of the last stretch; None: one is open, or none began
-    soaked: timedelta = timedelta(0)  # the longest of the stretches that are over
-    since: Instant | None = None  # start of the open stretch, if not the first
-
-    @property
-    def stretch_start(self) -> datetime | None:
-        """Return when the present stretch began, or the last one if the stage has moved on."""
-        return self.since or self.passed
+from fanout.gates.revision_history import RevisionHistory
+from fanout.values import Value, field
 
 
 class Publication(Value):

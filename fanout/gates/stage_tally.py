@@ -12,9 +12,10 @@ from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.gate_facts import DraftFacts, RevisionHistory, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.percentages import compute_tolerance
+from fanout.gates.revision_history import RevisionHistory
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that would be a tenth of a pass

@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.gates.gate_facts import RevisionHistory
-from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, withdraw_history
+from fanout.gates.revision_history import (
+    NO_HISTORY,
+    RevisionHistory,
+    begin_stretch,
+    end_stretch,
+    withdraw_history,
+)
 from fanout.gates.stage_tally import RevisionTally, StageTally
 from fanout.values import Value, field
 
@@ -128,3 +133,13 @@ def _advance_history(
         if tally.moved_on_at(revision, again, now) is None:
             return again
     return new_history
+
+
+class UpstreamStage(Value):
+    """State of one upstream stage for a revision, as the gate of a later stage needs it."""
+
+    verdicts: StageVerdicts
+    reachable: bool  # it has the revision or can still get it
+    who: str = ""  # who can unblock it
+    ready_at: datetime | None = None  # when it is ready with the revision without another event
+    returning: bool = False  # it left the revision and is returning to it

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Unavailable
-from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_errors import translate_failure
+from fanout.git.remote_access import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.remote_workers import note_process, waiting_for_remote
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters

@@ -1,17 +1,16 @@
 """Translation of git's failures into errors with a problem and a remedy.
 
-Rules map patterns in git's stderr, and in the status of pushed refs, to an error family
-and a reason. The first matching rule wins, so their order matters.
+Rules map patterns in git's stderr to an error family and a reason. The first matching rule wins, so
+their order matters. Rules for the status of pushed refs are in `push_errors`.
 """
 
 import re
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
-from fanout.git.credentials import RemoteAccess
-from fanout.values import Value, replace
+from fanout.git.error_rules import ErrorRule, build_error
+from fanout.git.push_errors import REJECTED, build_rejection
+from fanout.git.remote_access import RemoteAccess
 
-MAX_QUOTE = 600  # characters of a remote's message in an error
-CHANGED_REMEDY = "nothing was changed; the next pass reads the repository again"
 DISK_FULL = "the disk of the mirrors is full"
 MIRRORS_REMEDY = "check the permissions and the free space of the directory of the mirrors"
 FORMAT_UNSUPPORTED = "the repository uses SHA-256 objects, which fanout does not support"
@@ -29,87 +28,11 @@ def missing_object_error(oid: str) -> DamagedMirrorError:
     return DamagedMirrorError(problem, reason="ObjectMissing", remedy=_READ_AGAIN)
 
 
-class _ErrorRule(Value):
-    pattern: str  # the case of letters is ignored
-    family: type[FanoutError]
-    reason: str
-    problem: str
-    remedy: str = ""
-    quotes: bool = True  # False: git's message names internal helpers only
-
-    def search(self, text: str) -> re.Match[str] | None:
-        return re.search(self.pattern, text, re.IGNORECASE)
-
-
-def _denied(pattern: str, problem: str, remedy: str) -> _ErrorRule:
-    return _ErrorRule(pattern, Denied, "RemoteDenied", problem, remedy, quotes=False)
+def _denied(pattern: str, problem: str, remedy: str) -> ErrorRule:
+    return ErrorRule(pattern, Denied, "RemoteDenied", problem, remedy, quotes=False)
 
 
 _CHECK_PERMISSIONS = "check the secret of the Repository and the permissions of its account"
-
-_MOVED = _ErrorRule(
-    r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
-    r"|failed to lock|atomic transaction fail|fetch first",
-    Conflict,
-    "RemoteMoved",
-    "the remote changed before the push",
-    CHANGED_REMEDY,
-)
-
-# A lock file. A running git removes it soon; a killed one never does.
-_LOCKED = _ErrorRule(
-    r"unable to create '([^']*\.lock)': file exists",
-    Conflict,
-    "RemoteLocked",
-    "another git process locks a ref of the remote, or was killed and left its lock file",
-    "nothing was changed, and the next pass tries again; if no git process runs on the server,"
-    " remove the lock file",
-)
-
-# Refusals with the remote's own message, in the status of a pushed ref or on stderr.
-_PUSH_REFUSED = _ErrorRule(
-    r"",
-    Denied,
-    "PushRefused",
-    "the remote refused the push",
-    "let the administrators of the server change the rule, or allow the account of fanout what it"
-    " forbids",
-)
-_PUSH_RULES = (
-    # First: the hook's message may match other rules.
-    replace(_PUSH_REFUSED, pattern="hook declined"),
-    _ErrorRule(
-        r"deletion prohibited|denying ref deletion",
-        Denied,
-        "DeletionRefused",
-        "the remote denies the deletion of draft branches",
-        "allow it on the server (`git config receive.denyDeletes false`), or delete the branches by"
-        " hand; nothing else is blocked",
-        quotes=False,
-    ),
-    _ErrorRule(
-        r"exists; cannot create|directory not empty|funny refname",
-        InvalidInput,
-        "RefNameClash",
-        "the remote has a ref that prevents this branch or tag",
-        "rename or delete that ref",
-    ),
-    _ErrorRule(
-        r"no space left|disk quota|read-only file system|unpacker error|internal server error",
-        Unavailable,
-        "RemoteFailed",
-        "the remote could not store the push",
-    ),
-    _ErrorRule(
-        r"permission denied|insufficient permission",
-        Denied,
-        "PushDenied",
-        "the remote denied the push",
-    ),
-    _MOVED,
-    _PUSH_REFUSED,
-)
-
 _NAME_CREDENTIALS = "create a secret with {} and name it in spec.secretRef of the Repository"
 _HOST_KEY = (
     "verify the host key with the owner of the server, then add it to `known_hosts` in the"
@@ -175,7 +98,7 @@ _CONNECTION_RULES = (
         "the server refuses access (HTTP 403)",
         "give the account of the secret in spec.secretRef permission to read and push",
     ),
-    _ErrorRule(
+    ErrorRule(
         r"could not resolve (host|proxy)|name or service not known|failure in name resolution",
         Unavailable,
         "RemoteUnavailable",
@@ -183,7 +106,7 @@ _CONNECTION_RULES = (
         "correct spec.url of the Repository, or DNS on this machine",
         quotes=False,
     ),
-    _ErrorRule(
+    ErrorRule(
         r"ssl certificate|certificate (verif|has expired|is not trusted|problem)|self.signed cert"
         r"|no alternative certificate|gnutls_|ssl routines|ssl_(connect|error)|schannel",
         Unavailable,
@@ -192,7 +115,7 @@ _CONNECTION_RULES = (
         "add the certificate of its authority to `ca.crt` of the secret in spec.secretRef, or renew"
         " the certificate of the server",
     ),
-    _ErrorRule(
+    ErrorRule(
         r"connection (refused|timed out|reset)|operation timed out|could(n't| not) connect"
         r"|failed to connect|no route to host|network is unreachable",
         Unavailable,
@@ -203,7 +126,7 @@ _CONNECTION_RULES = (
 )
 
 _RULES = (
-    _ErrorRule(
+    ErrorRule(
         r"no space left on device|disk quota exceeded|out of diskspace|write error",
         Unavailable,
         "DiskFull",
@@ -211,41 +134,41 @@ _RULES = (
         MIRRORS_REMEDY,
     ),
     *_CONNECTION_RULES,
-    _ErrorRule(
+    ErrorRule(
         r"permission denied|access denied|dubious ownership",
         Denied,
         "RemoteDenied",
         "the remote denied access",
         _CHECK_PERMISSIONS,
     ),
-    _ErrorRule(
+    ErrorRule(
         r"mismatched algorithms|hash algorithm|object.format",
         InvalidInput,
         "ObjectFormatUnsupported",
         FORMAT_UNSUPPORTED,
         FORMAT_REMEDY,
     ),
-    _ErrorRule(
+    ErrorRule(
         r"transport '.*' not allowed|unable to find remote helper",
         InvalidInput,
         "UrlRefused",
         "git is not allowed to use this protocol",
     ),
-    _ErrorRule(
+    ErrorRule(
         r"does not support --atomic",
         InvalidInput,
         "AtomicPushUnsupported",
         "the remote does not support atomic pushes",
         "move the repository to a server that does",
     ),
-    _ErrorRule(
+    ErrorRule(
         r"couldn't find remote ref|not our ref|request for unadvertised object",
         Conflict,
         "RemoteMoved",
         "the remote changed during the fetch, or lacks an object that one of its refs names",
         f"{_READ_AGAIN}; if it stays so, run `git fsck` there and repair the ref",
     ),
-    _ErrorRule(
+    ErrorRule(
         r"does not appear to be a git repository|repository '.*' (does not exist|not found)"
         r"|returned error: 404|repository not found|no such file or directory",
         Unavailable,
@@ -256,14 +179,14 @@ _RULES = (
 )
 
 # A local remote's messages lack the `remote:` prefix and look like those of a damaged mirror.
-_BROKEN = _ErrorRule(
+_BROKEN = ErrorRule(
     r"possible repository corruption on the remote side",
     Unavailable,
     "RemoteFailed",
     "the remote does not send the objects that it lists",
     "let its owner check the repository with `git fsck`",
 )
-_FSCK_REFUSED = _ErrorRule(
+_FSCK_REFUSED = ErrorRule(
     "",
     InvalidInput,
     "RemoteObjectsRefused",
@@ -271,8 +194,8 @@ _FSCK_REFUSED = _ErrorRule(
     "repair the history of the repository, or name the object in spec.allowedObjects of the"
     " Repository",
 )
-_DAMAGED = _ErrorRule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
-_UNREACHABLE = _ErrorRule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
+_DAMAGED = ErrorRule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
+_UNREACHABLE = ErrorRule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
 
 _FSCK = re.compile(r"fsck error|: (error|warning) in \w+ [0-9a-f]{40}", re.IGNORECASE)
 _DAMAGE_PATTERN = re.compile(
@@ -285,10 +208,6 @@ _DAMAGE_PATTERN = re.compile(
     r"pack-objects died|bad shallow|index (unavailable|not opened)",
     re.IGNORECASE,
 )
-# Ref and summary of each ref that was not pushed.
-_REJECTED = re.compile(r"^!\t[^:\t]*:?([^\t]*)\t(.*)$", re.MULTILINE)
-_CAUSED_BY_OTHER_REF = re.compile(r"atomic (push|transaction) fail")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\x1b\[[0-9;]*m")
 
 
 def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> FanoutError:
@@ -303,22 +222,22 @@ def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> 
     remote_lines = [line for line in quoted if line]
     remote_message = " / ".join(remote_lines)
     local = "\n".join(line for line in lines if not line.startswith("remote:"))
-    rejected = _REJECTED.findall(stdout)
+    rejected = REJECTED.findall(stdout)
     if rejected and "unpacker error" in stdout and _DAMAGE_PATTERN.search(local):
-        return _build_error(_DAMAGED, _main_line(local), access)  # the transfer was cut off
+        return build_error(_DAMAGED, _main_line(local), access)  # the transfer was cut off
     if rejected:
-        return _build_rejection(rejected, remote_lines, access)
+        return build_rejection(rejected, remote_lines, access)
     if _BROKEN.search(stderr):
-        return _build_error(_BROKEN, remote_message or _main_line(local), access)
+        return build_error(_BROKEN, remote_message or _main_line(local), access)
     for rule in (*(_RULES_WITHOUT_SECRET if access and access.secret is None else ()), *_RULES):
         if rule.search(local):
             matching_lines = (line for line in local.splitlines() if rule.search(line))
-            return _build_error(rule, remote_message or next(matching_lines, local), access)
+            return build_error(rule, remote_message or next(matching_lines, local), access)
     if access is not None and _FSCK.search(local):
-        return _build_error(_FSCK_REFUSED, _main_line(local), access)
+        return build_error(_FSCK_REFUSED, _main_line(local), access)
     if access is None or _DAMAGE_PATTERN.search(local):
-        return _build_error(_DAMAGED, _main_line(local), access)
-    return _build_error(_UNREACHABLE, remote_message or _main_line(local), access)
+        return build_error(_DAMAGED, _main_line(local), access)
+    return build_error(_UNREACHABLE, remote_message or _main_line(local), access)
 
 
 def broken_remote(error: DamagedMirrorError, access: RemoteAccess) -> FanoutError:
@@ -326,54 +245,7 @@ def broken_remote(error: DamagedMirrorError, access: RemoteAccess) -> FanoutErro
 
     In this case the remote is broken, not the mirror.
     """
-    return _build_error(_BROKEN, error.problem, access)
-
-
-def _build_rejection(
-    rejected: list[tuple[str, str]], remote_lines: list[str], access: RemoteAccess | None
-) -> FanoutError:
-    """Build the error for a rejected push; refusals by the client itself are lost races."""
-    by_remote = [it for it in rejected if it[1].startswith("[remote rejected]")]
-    if not by_remote:
-        return _build_error(_MOVED, rejected[0][1], access)
-    # In an atomic push one rejected ref makes the remote reject all others for that reason
-    # alone; only the first cause is actionable.
-    own = [it for it in by_remote if not _CAUSED_BY_OTHER_REF.search(it[1])] or by_remote
-    own_summaries = [summary for _, summary in own]
-    reasons, remote_message = " ".join(sorted(set(own_summaries))), " / ".join(remote_lines)
-    if locked := _LOCKED.search(f"{reasons}\n{remote_message}"):
-        return _build_error(_LOCKED, locked[1], access)
-    rule = next(rule for rule in _PUSH_RULES if rule.search(f"{reasons}\n{remote_message}"))
-    summary = own_summaries[0].removeprefix("[remote rejected] ")
-    refs = tuple(ref for ref, _ in own)
-    # More lines than those that are quoted cannot be in the quote.
-    words = (summary, *remote_lines)[:MAX_QUOTE]
-    return _build_error(rule, f"{summary} {remote_message}", access, refs, words)
-
-
-def _build_error(
-    rule: _ErrorRule,
-    quote: str,
-    access: RemoteAccess | None,
-    refs: tuple[str, ...] = (),
-    words: tuple[str, ...] = (),
-) -> FanoutError:
-    # Redacted before it is cut: part of a secret would not be recognized.
-    quote = _clean(quote, access)[:MAX_QUOTE] if rule.quotes else ""
-    return rule.family(
-        f"{rule.problem}: {quote}" if quote else rule.problem,
-        reason=rule.reason,
-        remedy=rule.remedy,
-        where=access.address.where if access else None,
-        refs=refs,
-        words=tuple(_clean(it, access) for it in words) if rule.quotes else (),
-    )
-
-
-def _clean(quote: str, access: RemoteAccess | None) -> str:
-    """Return a quoted text without control characters and secrets."""
-    text = _CONTROL.sub(" ", quote).strip()
-    return access.redact(text) if access else text
+    return build_error(_BROKEN, error.problem, access)
 
 
 def _main_line(text: str) -> str:

@@ -15,13 +15,13 @@ from typing import TypeVar
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
-from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import DISK_FULL, MIRRORS_REMEDY, DamagedMirrorError, broken_remote
 from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter
 from fanout.git.push import apply_change, check_change
+from fanout.git.remote_access import RemoteAccess, remove_stale_keys
 from fanout.git.remote_listing import ListingMemo, list_remote, read_head_branch
 from fanout.git.remote_workers import RemoteTimeout, RemoteWorkers
 from fanout.git.repack import repack_if_due

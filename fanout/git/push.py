@@ -11,9 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
-from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitOutput, GitProgram
-from fanout.git.git_errors import CHANGED_REMEDY
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     KEEP_PREFIX,
@@ -24,6 +22,8 @@ from fanout.git.mirror_refs import (
     write_refs,
 )
 from fanout.git.object_writer import BRANCH_REMEDY, ObjectWriter
+from fanout.git.push_errors import CHANGED_REMEDY
+from fanout.git.remote_access import RemoteAccess
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
 _PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")

@@ -15,7 +15,6 @@ from pathlib import Path
 from fanout.api.reasons import Reason
 from fanout.api.urls import GitProtocol
 from fanout.errors import FanoutError, InvalidInput
-from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED, DamagedMirrorError
 from fanout.git.local_listing import list_local
@@ -28,6 +27,7 @@ from fanout.git.mirror_refs import (
     read_listed_refs,
     write_refs,
 )
+from fanout.git.remote_access import RemoteAccess
 from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing

@@ -19,7 +19,8 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.rollback.earlier_publication import RevertedPublication, reverted_hold
+from fanout.plan.rollback.earlier_publication import RevertedPublication
+from fanout.plan.rollback.rollback_holds import reverted_hold
 from fanout.selection.ref_names import install_of, vendor_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value

@@ -5,8 +5,8 @@ Pure: the same steps give the same plan, byte for byte.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
+from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.actions import ActionKind, Plan, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.drafts.draft_messages import find_release_draft

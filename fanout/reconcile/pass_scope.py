@@ -18,7 +18,7 @@ from fanout.plan.drafts.drafts_per_round import DraftLimit
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.observation.repository_listing import build_listing_requests
+from fanout.reconcile.observation.listing_requests import build_listing_requests
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnershipIndex,
     PolicyPaths,

@@ -11,7 +11,7 @@ from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_susp
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.drafts.draft_changes import hold_back_stage_drafts
 from fanout.plan.drafts.drafts_per_round import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
@@ -66,6 +66,7 @@ from fanout.plan.removal.move_cleanup import (
 )
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.rendered_variant import without_candidate
+from fanout.plan.step_choice import plan_step
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -73,7 +74,6 @@ from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
-from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
 from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
@@ -114,6 +114,7 @@ from fanout.reconcile.removal.orphaned_variants import (
     read_confirmations,
 )
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
+from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup

@@ -29,8 +29,9 @@ from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
+from fanout.reconcile.observation.listing_requests import build_listing_requests
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_listing import build_listing_requests, build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses

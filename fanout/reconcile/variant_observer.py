@@ -40,11 +40,6 @@ from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
-from fanout.reconcile.observation.repository_listing import (
-    adopts_existing,
-    get_draft_per,
-    orphans_packages,
-)
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,
     find_emptied_repositories,
@@ -65,6 +60,11 @@ from fanout.reconcile.records.rewound_records import (
 )
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
+from fanout.reconcile.selection.policy_settings import (
+    adopts_existing,
+    get_draft_per,
+    orphans_packages,
+)
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec

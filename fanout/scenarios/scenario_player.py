@@ -14,8 +14,9 @@ from fanout.api.scenario import Scenario
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
+from fanout.gates.revision_history import RevisionHistory
 from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline, TimedChange
 from fanout.scenarios.scenario_settings import ScenarioPolicy, build_setting
 from fanout.scenarios.scenario_world import ScenarioWorld

@@ -22,10 +22,10 @@ from fanout.gates.gate_facts import (
     Grant,
     PolicyFacts,
     Publication,
-    RevisionHistory,
     VariantFacts,
 )
 from fanout.gates.record_facts import RecordFacts
+from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.evidence.record_times import effective_records, records_ahead
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.records.policy_records import RecordEntry, active_records

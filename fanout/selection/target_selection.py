@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fanout.api.git_repository import Repository
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import ObjectSelector, TargetEntry, UpstreamPolicy
-from fanout.api.validators.cross_references import is_visible
+from fanout.api.validators.object_references import is_visible
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.label_index import read_labels
 from fanout.selection.label_selector import match_raw_labels, matches

@@ -12,20 +12,13 @@ from typing import Any, ClassVar
 
 from fanout.api.upstream_policy import MapExpression, TargetEntry, UpstreamPolicy
 from fanout.pending_inputs import Responses, get_responses
+from fanout.selection.expression_failures import describe_unusable
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, Object, TargetFailure
 from fanout.values import KeyedValue, Value
 
 Values = Mapping[str, Any]  # result of an expression by target key, maybe an ExpressionFailure
 _NO_VALUES: Values = {}
-_KINDS = {
-    bool: "a boolean",
-    str: "text",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "a map",
-}
 
 
 class TemplateFailure(Exception):
@@ -78,12 +71,9 @@ class TemplateField(Value):
         raise self._type_failure(value, "a whole number is needed; use int(...)")
 
     def _type_failure(self, value: Any, requirement: str) -> TemplateFailure:
-        if isinstance(value, ExpressionFailure):
-            return TemplateFailure(
-                value.reason, f"{self.expression}: {format_failure(value)}", self.field
-            )
-        sentence = f"{self.expression}: yields {describe_type(value)} where {requirement}"
-        return TemplateFailure("ExpressionError", sentence, self.field)
+        reason = value.reason if isinstance(value, ExpressionFailure) else "ExpressionError"
+        sentence = describe_unusable(self.expression, value, requirement)
+        return TemplateFailure(reason, sentence, self.field)
 
 
 class TemplateMap(Value):
@@ -130,16 +120,6 @@ class TemplateFields(Value):
                 for index, pair in enumerate(pairs)
             ),
         )
-
-
-def format_failure(failure: ExpressionFailure) -> str:
-    """Format what is wrong with an expression, and what to do."""
-    return f"{failure.problem}; {failure.remedy or 'correct the expression, or the target'}"
-
-
-def describe_type(value: Any) -> str:
-    """Describe the type of a value for messages."""
-    return "nothing" if value is None else _KINDS.get(type(value), "another type")
 
 
 FIRST_VARIABLES = ("packageDefault", "repoDefault", "target", "upstream")

@@ -12,18 +12,16 @@ from fanout.api.git_repository import Repository
 from fanout.api.package_variant import RESERVED_KEYS, Function, PackageVariant
 from fanout.api.upstream_policy import FunctionTemplate, TargetEntry, UpstreamPolicy
 from fanout.package.package_limits import find_package_path_problem
+from fanout.selection.expression_failures import describe_unusable
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.template_fields import (
     ExpressionValues,
     TemplateFailure,
     TemplateFields,
     Values,
-    describe_type,
-    format_failure,
 )
 from fanout.selection.variant_naming import build_variant_name
 from fanout.selection.variant_spec import (
-    ExpressionFailure,
     FunctionSpec,
     InjectorSpec,
     TargetFailure,
@@ -96,12 +94,10 @@ class _TemplateReader:
         if not expression:
             return False, ""
         value = self._offline.get(key)
-        if isinstance(value, ExpressionFailure):
-            return False, f"{expression}: {format_failure(value)}"
-        if not isinstance(value, bool):
-            problem = f"yields {describe_type(value)} where true or false is needed"
-            return False, f"{expression}: {problem}; compare it with a value"
-        return value, ""
+        if isinstance(value, bool):
+            return value, ""
+        requirement = "true or false is needed; compare it with a value"
+        return False, describe_unusable(expression, value, requirement)
 
     def path(self, directory: str, package: str) -> str:
         """Return the package's path from the root of the repository.

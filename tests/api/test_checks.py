@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.object_validation import validate_object
 
 EXAMPLE = yaml.safe_load((Path(__file__).parent / "examples" / "upstream-policy.yaml").read_text())

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from api.written import EXAMPLES, faults_of, made, told
 
-from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.api.validators.object_references import InvalidObjects, cross_check
 
 
 def waiting(*entries):

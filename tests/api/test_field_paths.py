@@ -15,7 +15,7 @@ import yaml
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import KINDS, field_names_at
 from fanout.api.scenario import Scenario
-from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.object_validation import validate_object
 from fanout.api.validators.scenario_rules import check_scenario
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.field_errors import find_fields
-from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.object_validation import validate_object
 from fanout.migrate.field_mapping import ignore_field
 from fanout.migrate.kargo_fields import KARGO_KINDS, convert_elsewhere

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from fanout.api.promotion_policy import governs_policy
-from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.api.validators.object_references import InvalidObjects, cross_check
 from fanout.api.validators.object_validation import validate_object
 
 EXAMPLES = {

@@ -8,8 +8,8 @@ import yaml
 from api.written import EXAMPLES, faults_of, made, told
 
 from fanout.api.stages import Rollout
-from fanout.api.validators.field_rules import check_stage_graph
 from fanout.api.validators.object_validation import validate_object
+from fanout.api.validators.stage_references import check_stage_graph
 
 CHECKED = [{"name": "e2e", "report": {}}]
 JOIN = {"name": "join", "after": {"stages": ["dev"]}, "controlFlow": True}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.object_validation import validate_object
 
 EXAMPLES = {

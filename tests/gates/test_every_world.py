@@ -54,8 +54,9 @@ from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.record_facts import ReviewFacts
+from fanout.gates.revision_history import RevisionHistory
 from fanout.values import replace
 
 REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))

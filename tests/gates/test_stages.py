@@ -30,8 +30,8 @@ from fanout.api.gate_vocabulary import Action, OverridableGate, Require, Variant
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import ApprovalRule
+from fanout.gates.revision_history import RevisionHistory
 from fanout.values import replace
 
 DEV = stage("dev")

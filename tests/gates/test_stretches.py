@@ -28,8 +28,9 @@ from fanout.api.gate_vocabulary import Action, Require
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
-from fanout.gates.soak import NO_HISTORY, compute_soak
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.revision_history import NO_HISTORY, RevisionHistory
+from fanout.gates.soak import compute_soak
 from fanout.values import replace
 
 LAST = 24

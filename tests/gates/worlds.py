@@ -8,14 +8,7 @@ from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.api.stages import After, Check
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import (
-    DraftFacts,
-    Grant,
-    PolicyFacts,
-    Publication,
-    RevisionHistory,
-    VariantFacts,
-)
+from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import (
     ApprovalRule,
     CheckRule,
@@ -23,6 +16,7 @@ from fanout.gates.gate_rules import (
 )
 from fanout.gates.percentages import Amount
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
+from fanout.gates.revision_history import RevisionHistory
 from fanout.values import replace
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,8 +15,8 @@ from http_git import serving
 from fanout.api.urls import GitProtocol
 from fanout.cluster.records_repository import RECORDS_ACCESS_REMEDY, RecordsRepository
 from fanout.errors import Denied, InvalidInput, Unavailable
-from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_command import build_fixed_environment, select_inherited
+from fanout.git.remote_access import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.repository_url import parse_address
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
 from fanout.ports import Credentials

@@ -11,7 +11,7 @@ import pytest
 from diagonal import choose
 
 from fanout.errors import Unavailable
-from fanout.git.credentials import RemoteAccess, provide_credentials
+from fanout.git.remote_access import RemoteAccess, provide_credentials
 from fanout.git.repository_url import parse_address
 from fanout.ports import Credentials
 
@@ -121,7 +121,7 @@ def test_keys_of_a_killed_process_go_and_those_in_use_stay(make_store, tmp_path)
         import os, signal
         from pathlib import Path
         from fanout.git.repository_url import parse_address
-        from fanout.git.credentials import RemoteAccess, provide_credentials
+        from fanout.git.remote_access import RemoteAccess, provide_credentials
         from fanout.ports import Credentials
         key = Credentials(private_key="-----BEGIN KEY")
         access = RemoteAccess(parse_address("git@host:x.git", {{"ssh"}}), key)

@@ -19,7 +19,7 @@ from fanout.api.crd_schemas import build_crds
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS
 from fanout.declared.declared_objects import DeclaredObjects

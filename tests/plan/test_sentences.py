@@ -13,8 +13,8 @@ from fanout.api.results import CheckAnswer, Hold, VariantResult
 from fanout.api.stages import Check
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import DecisionFacts, RecordPosition
+from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
@@ -68,7 +68,8 @@ from fanout.plan.removal.move_cleanup import (
     remaining_holds,
 )
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
-from fanout.plan.rollback.earlier_publication import RevertedPublication, moved_away_hold
+from fanout.plan.rollback.earlier_publication import RevertedPublication
+from fanout.plan.rollback.rollback_holds import moved_away_hold
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.selection.variant_spec import ExpressionFailure

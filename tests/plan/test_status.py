@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.results import CheckAnswer
-from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.plan.records.policy_status import (
     DraftLine,

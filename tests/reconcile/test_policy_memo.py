@@ -14,7 +14,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, parse_status
 from fanout.reconcile.memo.policy_memo import PolicyMemo
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnershipIndex,
     PolicyPaths,

@@ -165,7 +165,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
     (
         "what is to be listed",
-        "reconcile.observation.repository_listing:adopts_existing",
+        "reconcile.observation.listing_requests:adopts_existing",
         named("bad"),
         BAD,
     ),

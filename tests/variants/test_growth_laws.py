@@ -14,7 +14,7 @@ from variants.running import configured_by, kptfile, run
 
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.stages import After
-from fanout.api.validators.field_rules import find_cycles
+from fanout.api.validators.stage_references import find_cycles
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import compute_levels

@@ -1,156 +1,33 @@
 """Rules about several fields of one object or stage, as tables and error generators.
 
-They are checked on the data as written: see `fanout.api.field_errors`.
-
-Linear in the number of stages and references: a generated policy may have thousands.
+They are checked on the data as written: see `fanout.api.field_errors`. The rules of records are in
+`record_rules`, those of references between stages in `stage_references`.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from fanout.api.approver_names import check_subject
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import (
-    VERY_SIMILAR,
     FieldError,
     FieldPath,
     InvalidValue,
+    Rule,
     as_list,
     as_mapping,
+    check_unique,
     find_fields,
-    find_similar_name,
-    suggest_name,
 )
 from fanout.api.function_catalog import check_functions
 from fanout.api.object_meta import is_secret
 from fanout.api.package_variant import RESERVED_KEYS
-from fanout.api.text_fields import NAME, join_words, list_first
+from fanout.api.text_fields import join_words
+from fanout.api.validators.record_rules import RECORD_RULES
+from fanout.api.validators.stage_references import check_stage_graph, find_target_stages
 from fanout.api.validators.unsupported_fields import is_unsupported
 from fanout.values import Value
-
-_STAGE_NAME = re.compile(NAME)
-_TEXT_LITERAL = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*""")
-_MAX_REPORTED = 20  # cycles; and unknown names that get a suggestion, which is searched for
-_MAX_LISTED = 10  # names in a sentence
-
-
-def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield errors for repeated names, unknown stages and cycles of an UpstreamPolicy."""
-    yield from check_unique(data, "spec.stages[*].name", "stage")
-    stages = as_list(as_mapping(data.get("spec")).get("stages"))
-    names = [as_mapping(stage).get("name") for stage in stages]
-    declared = dict.fromkeys(name for name in names if isinstance(name, str))
-    references_by_stage = [
-        [
-            (("spec", "stages", index, *path), value)
-            for path, value in find_fields(stage, "after.stages[*]")
-            if isinstance(value, str)
-        ]
-        for index, stage in enumerate(stages)
-    ]
-    # a name of another type may be the missing one
-    if names and all(isinstance(name, str) for name in names):
-        references = [
-            item
-            for stage_references in references_by_stage
-            for item in stage_references
-            if _STAGE_NAME.match(item[1])
-        ]
-        references += [item for item in find_target_stages(data) if _is_reportable(*item)]
-        yield from _check_stage_references(references, declared)
-    edges: dict[str, dict[str, FieldPath]] = {}  # by stage and upstream stage: path of the field
-    for name, stage_references in zip(names, references_by_stage, strict=True):
-        if isinstance(name, str):
-            edges.setdefault(
-                name, {value: path for path, value in stage_references if value in declared}
-            )
-    yield from find_cycles(edges, "stages form a cycle", "remove one of these dependencies")
-
-
-def find_target_stages(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
-    """Yield (path, stage) for each stage that a template names, also by a literal."""
-    for path, value in find_fields(data, "spec.targets[*].template.stage"):
-        if isinstance(value, str):
-            yield path, value
-    for path, value in find_fields(data, "spec.targets[*].template.stageExpr"):
-        match = _TEXT_LITERAL.fullmatch(value) if isinstance(value, str) else None
-        if match:
-            yield path, match[1] or match[2] or ""
-
-
-def check_unique(data: Mapping[str, Any], pattern: str, noun: str) -> Iterator[FieldError]:
-    """Yield an error for each value that occurred before at a path of the same pattern."""
-    first_paths: dict[str, FieldPath] = {}
-    for path, value in find_fields(data, pattern):
-        if not isinstance(value, str):
-            continue
-        if value in first_paths:
-            yield FieldError(path, f"duplicate name {value}", f"rename one {noun}")
-        first_paths.setdefault(value, path)
-
-
-def _is_reportable(path: FieldPath, name: str) -> bool:
-    """Return whether an unknown name is reported here. Invalid names get an error of their own."""
-    return path[-1] == "stageExpr" or _STAGE_NAME.match(name) is not None
-
-
-def _check_stage_references(
-    references: Sequence[tuple[FieldPath, str]], names: Mapping[str, None]
-) -> Iterator[FieldError]:
-    """Yield errors for references to stages that do not exist.
-
-    A misspelled reference to a stage with an invalid name is not reported. Similar names
-    are searched for the first references only: one search costs as much as there are
-    stages.
-    """
-    unresolved = [(path, name) for path, name in references if name not in names]
-    if not unresolved:
-        return
-    usable = [name for name in names if _STAGE_NAME.match(name)]
-    invalid_names = [name for name in names if not _STAGE_NAME.match(name)]
-    allowed_names = f"use one of {list_first(usable, _MAX_LISTED)}"
-    fallback = allowed_names if usable else "declare it in spec.stages"
-    for number, (path, name) in enumerate(unresolved):
-        if invalid_names and find_similar_name(name, invalid_names[:_MAX_REPORTED], VERY_SIMILAR):
-            continue
-        remedy = suggest_name(name, usable, fallback) if number < _MAX_REPORTED else fallback
-        yield FieldError(path, f"there is no stage {name}", remedy)
-
-
-def find_cycles(
-    edges: Mapping[str, dict[str, FieldPath]], problem: str, remedy: str
-) -> Iterator[FieldError]:
-    """Yield one error per cycle, at the edge of the stage that is written first.
-
-    `edges` is changed.
-
-    `edges`: for each name the names before it, with the path where each is written. The
-    edge is removed to find further cycles; the number of reported cycles is limited.
-    """
-    order = {name: number for number, name in enumerate(edges)}
-    for _ in range(_MAX_REPORTED):
-        try:
-            TopologicalSorter(edges).prepare()
-            return
-        except CycleError as error:
-            cycle = list(error.args[1])[:-1]  # each is upstream of the next
-            start = min(cycle, key=order.__getitem__)
-            # graphlib may report a cycle from any of its members; rotated, the message is the same
-            # each time.
-            start_index = cycle.index(start)
-            rotated = [*cycle[start_index:], *cycle[:start_index], start]
-            printed = (
-                rotated
-                if len(rotated) <= _MAX_LISTED
-                else [*rotated[: _MAX_LISTED - 1], "…", start]
-            )
-            yield FieldError(
-                edges[start].pop(rotated[-2]), f"{problem}: {' → '.join(printed)}", remedy
-            )
-
 
 NOT_FOR_CONTROL_FLOW = ("verification", "requires", "rollout", "propagateWhen", "suspend", "pin")
 STRATEGY_BY_FIELD = {"step": "Linear", "factor": "Exponential"}
@@ -439,9 +316,6 @@ def _is_absent_duration(value: object) -> bool:
         return False
 
 
-Rule = Callable[[Mapping[str, Any]], Iterator[FieldError]]
-
-
 def check_rules(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield the errors of an object of this kind that concern several fields."""
     yield from check_exclusive_fields(kind, data)
@@ -589,124 +463,6 @@ def _check_schedule_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("spec", "atClose"), problem, "add spec.windows")
 
 
-def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Check that a record names a policy, or else variants written by hand (design §2)."""
-    spec = as_mapping(data.get("spec"))
-    if spec.get("policy"):
-        return
-    if not spec.get("variants"):
-        yield FieldError(
-            ("spec", "policy"), "policy and variants are both empty", "set one of them"
-        )
-    if spec.get("stage"):
-        problem = "a stage needs a policy"
-        yield FieldError(("spec", "stage"), problem, "add the policy, or remove the stage")
-
-
-def _check_stage_present(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
-    if spec.get("policy") and not spec.get("stage"):
-        yield FieldError(("spec", "stage"), "the stage is missing", "name the stage of the policy")
-
-
-def _check_approved_trees(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
-    if not spec.get("trees") and not spec.get("revokes"):
-        problem = "trees is empty, so nothing is approved"
-        yield FieldError(("spec", "trees"), problem, "list the trees of the drafts")
-
-
-def _check_confirmed_removal(spec: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Require the names of the variants: a confirmation covers nothing that nobody named."""
-    if not spec.get("variants"):
-        yield FieldError(("spec", "variants"), "variants is empty", "list the variants to remove")
-
-
-REASONED_ACTIONS = {
-    "Publish": "a decision to publish",
-    "Rollback": "a rollback",
-    "Skip": "a skip",
-    "Retry": "a retry",
-}
-
-
-def _check_reasoned_action(data: Mapping[str, Any], action: str) -> Iterator[FieldError]:
-    """Check reason, stage, revision and variants of a Publish, Rollback, Skip or Retry.
-
-    The revision of a Publish is checked by `check_effect`.
-    """
-    spec = as_mapping(data.get("spec"))
-    if not str(spec.get("reason") or "").strip():
-        problem = f"{REASONED_ACTIONS[action]} needs a reason"
-        yield FieldError(("spec", "reason"), problem, "add a reason, for later readers")
-    yield from _check_stage_present(data)
-    if action != "Publish" and not spec.get("revision"):
-        yield missing_revision(action, ("spec",))
-    if action == "Skip" and not spec.get("variants"):
-        yield FieldError(("spec", "variants"), "variants is empty", "list the variants to skip")
-
-
-def missing_revision(action: str, path: FieldPath) -> FieldError:
-    """Return the error of a Publish, Rollback, Skip or Retry at this path without a revision."""
-    problem = f"{REASONED_ACTIONS[action]} needs a revision"
-    return FieldError((*path, "revision"), problem, "add it")
-
-
-def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield why a record can never have an effect by its own content.
-
-    Kept apart from `check_rules`, because records never change: one that was recorded before there
-    was such a rule stays readable.
-    """
-    spec = as_mapping(data.get("spec"))
-    is_publish = data.get("kind") == "Decision" and spec.get("action") == "Publish"
-    if is_publish and not spec.get("revision"):
-        yield missing_revision("Publish", ("spec",))
-
-
-def _check_overrides(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
-    overrides = spec.get("overrides")
-    if action == "Rollback" and isinstance(overrides, list):
-        if set(map(str, overrides)) - {"window"}:
-            problem = "a Rollback can override window only"
-            yield FieldError(("spec", "overrides"), problem, "remove the others")
-    elif action != "Publish" and overrides:
-        yield FieldError(
-            ("spec", "overrides"), "only Publish and Rollback can override gates", "remove them"
-        )
-
-
-def _check_accepted_conflicts(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
-    """Check that only a Publish accepts conflicts, for named variants and trees."""
-    if not spec.get("acceptConflicts"):
-        return
-    path = ("spec", "acceptConflicts")
-    if action != "Publish":
-        yield FieldError(path, "only Publish accepts merge conflicts", "remove it")
-    elif not (spec.get("variants") and spec.get("trees")):
-        problem = "acceptConflicts needs variants and trees"
-        yield FieldError(path, problem, "list the variants, and the trees of their drafts")
-
-
-def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
-    action = spec.get("action")
-    if isinstance(action, str) and action in REASONED_ACTIONS:
-        yield from _check_reasoned_action(data, action)
-    if action == "ConfirmRemoval":
-        yield from _check_confirmed_removal(spec)
-    yield from _check_overrides(spec, action)
-    if action not in ("Publish", "ConfirmRemoval") and spec.get("trees"):
-        problem = "only Publish and ConfirmRemoval can have trees"
-        yield FieldError(("spec", "trees"), problem, "remove them")
-    if action != "Resolve" and spec.get("choices"):
-        yield FieldError(("spec", "choices"), "only Resolve can have choices", "remove them")
-    yield from _check_accepted_conflicts(spec, action)
-    if (action == "Withdraw") != bool(spec.get("withdraws")):
-        problem = "withdraws is for Withdraw, which requires it"
-        yield FieldError(("spec", "withdraws"), problem, "add it, or remove the field")
-
-
 _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
     "UpstreamPolicy": (
         check_stage_graph,
@@ -730,8 +486,6 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
     ),
     "PromotionPolicy": (_check_promotion_subjects, _check_approver_groups, _check_schedule_fields),
     "FanoutConfiguration": (_check_configuration_names, _check_injectable_kinds),
-    "Evidence": (_check_record_subject, _check_stage_present),
-    "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
-    "Decision": (_check_record_subject, _check_decision),
+    **RECORD_RULES,
     "Scenario": (_check_scenario_approvers,),
 }

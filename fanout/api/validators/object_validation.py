@@ -27,8 +27,9 @@ from fanout.api.text_fields import (
     join_words,
     pluralize,
 )
-from fanout.api.validators.cross_references import cross_check
-from fanout.api.validators.field_rules import check_effect, check_rules
+from fanout.api.validators.field_rules import check_rules
+from fanout.api.validators.object_references import cross_check
+from fanout.api.validators.record_rules import check_effect
 from fanout.api.validators.unsupported_fields import check_unsupported, is_unsupported
 
 ProblemAndRemedy = tuple[str, str]

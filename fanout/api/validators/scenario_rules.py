@@ -23,7 +23,7 @@ from fanout.api.scenario import (
     expand_variant_names,
 )
 from fanout.api.stages import Check, Stage
-from fanout.api.validators.field_rules import REASONED_ACTIONS, missing_revision
+from fanout.api.validators.record_rules import REASONED_ACTIONS, missing_revision
 
 _SPEC: FieldPath = ("spec",)
 ANSWERABLE_CHECK_TYPES = ("report", "commitStatus", "object", "prometheus", "http")

@@ -1,4 +1,4 @@
-"""Three-way view of packages, and printing of differences.
+"""Three-way view of packages, printing of differences, and conflicts of a merge as data.
 
 In the three-way view every line has two marks: the change of upstream, and the local
 change. `-` is a removed line, `+` an added one. So `- ` was removed by upstream, ` +`
@@ -9,7 +9,8 @@ conflict in the lines below it.
 import sys
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.terminal import escape_control
@@ -19,6 +20,7 @@ from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import FileContent, Files, merge_packages
 from fanout.package.package_patch import NO_NEWLINE, split_lines
 from fanout.package.secret_redaction import mask_secrets
+from fanout.values import asdict
 
 
 def print_patch(lines: Sequence[str]) -> None:
@@ -177,3 +179,26 @@ def _format_hunks(
         yield rows[n].marks + text.removesuffix("\n")
         if not text.endswith("\n"):
             yield NO_NEWLINE
+
+
+def serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:
+    """Return a conflict as data.
+
+    A side without a value has no field, since null is a value too. Values of a Secret are
+    left out.
+    """
+    values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
+    shown = {} if conflict.is_secret else values
+    return {
+        **asdict(conflict.where),
+        "cause": str(conflict.cause),
+        "winner": str(conflict.winner),
+        **{name: _serialize_value(it) for name, it in shown.items() if it is not MISSING},
+    }
+
+
+def _serialize_value(value: Any) -> Any:
+    """Return the value; for a complete file its size and digest."""
+    if isinstance(value, bytes):
+        return {"bytes": len(value), "sha256": sha256(value).hexdigest()}
+    return value

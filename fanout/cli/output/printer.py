@@ -1,27 +1,26 @@
 """Printer of data on stdout: columns that awk can read, JSON or YAML."""
 
-import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 import click
 
 from fanout.api.table_column import Object, TableColumn
-from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.command_errors import invalid_setting
+from fanout.cli.output.json_yaml import format_json, format_yaml
 from fanout.cli.output.object_path import (
     JsonPathTemplate,
     ObjectPath,
     format_selected,
     parse_relaxed,
 )
+from fanout.cli.output.object_sorting import sort_objects
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
-from fanout.package.yaml_scalars import dump
 
 
 def print_objects(
@@ -109,69 +108,12 @@ def _join_selected(path: ObjectPath, item: Object) -> str:
     return ",".join(format_selected(it) for it in path.select(item))
 
 
-def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
-    """Return the objects sorted by the field at a path; those without it come first.
-
-    Raises InvalidInput if none of them has the field.
-    """
-    if not sort_by:
-        return items
-    path = parse_relaxed(sort_by, "--sort-by")
-    keys = [_sort_key(path.select(item)) for item in items]
-    if items and not any(rank for rank, *_ in keys):
-        raise not_found(
-            f"no object has the field {sort_by}",
-            "see the fields with -o yaml; a path looks like .metadata.name",
-        )
-    indexes = sorted(range(len(items)), key=keys.__getitem__)
-    return [items[index] for index in indexes]
-
-
-def _sort_key(selected: Sequence[Any]) -> tuple[int, float, str]:
-    if not selected:
-        return 0, 0, ""
-    value = selected[0]
-    return (1, value, "") if isinstance(value, int | float) else (2, 0, format_selected(value))
-
-
 def print_value(value: Any, output: OutputFormat) -> None:
     """Print plain data as JSON, or as YAML for `-o yaml`, with sorted keys."""
     if output is OutputFormat.YAML:
         write_stdout(format_yaml(value))
     else:
         write_stdout(format_json(value) + "\n")
-
-
-def format_json(value: Any, line_start: str = "\n") -> str:
-    """Format plain data as JSON with sorted keys, two spaces of indentation for each level.
-
-    `line_start`: line break and indentation of the value. The standard library indents in Python,
-    token by token, and takes twice the time for ten thousand objects.
-    """
-    if isinstance(value, str):
-        return _format_json_string(value)
-    inner = f"{line_start}  "
-    if isinstance(value, (list, tuple)):
-        texts = [format_json(it, inner) for it in value]
-        return f"[{inner}{f',{inner}'.join(texts)}{line_start}]" if texts else "[]"
-    if isinstance(value, (dict, Mapping)):
-        pairs = sorted(value.items())
-        texts = [f"{_format_json_string(key)}: {format_json(it, inner)}" for key, it in pairs]
-        return f"{{{inner}{f',{inner}'.join(texts)}{line_start}}}" if texts else "{}"
-    return json.dumps(value)
-
-
-def _format_json_string(value: str) -> str:
-    text = encode_basestring(value)
-    # What JSON leaves as it is may still command a terminal, or turn the direction of its text.
-    if text.isprintable():
-        return text
-    return "".join(it if it.isprintable() else encode_basestring_ascii(it)[1:-1] for it in text)
-
-
-def format_yaml(value: Any) -> str:
-    """Format plain data as one YAML document with sorted keys, like kubectl."""
-    return dump(_sort_keys(value))
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -218,18 +160,6 @@ def format_table(
         return format_full([heads, *rows])
     cut_widths = [*(0 for _ in heads[1:]), 0 if priorities else 12]
     return format_fitted(heads, rows, width, priorities or range(len(heads)), cut_widths)
-
-
-def _sort_keys(value: Any) -> Any:
-    match value:
-        case Mapping():
-            return {key: _sort_keys(value[key]) for key in sorted(value)}
-        case str():
-            return str(value)  # a StrEnum becomes plain text
-        case list() | tuple():
-            return [_sort_keys(item) for item in value]
-        case _:
-            return value
 
 
 def _format_cell(value: object) -> str:

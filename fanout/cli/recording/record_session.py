@@ -29,8 +29,9 @@ from fanout.cli.input.completion import (
 )
 from fanout.cli.input.name_lookup import find_evaluated_policy, find_variant_of
 from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
+from fanout.cli.output.json_yaml import format_yaml
 from fanout.cli.output.pass_output import print_planned_actions, print_report
-from fanout.cli.output.printer import format_yaml, write_stdout
+from fanout.cli.output.printer import write_stdout
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import escape_control, print_message

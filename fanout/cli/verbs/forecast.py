@@ -7,14 +7,11 @@ import click
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.api.output_views import ForecastView, ForecastViewSpec
-from fanout.api.results import ForecastResult
-from fanout.api.table_column import Object, TableColumn
-from fanout.api.view_base import ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.output.forecast_table import FORECAST_COLUMNS, serialize_forecast
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
@@ -26,19 +23,8 @@ from fanout.gates.forecast import NextSweep, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
-from fanout.values import replace
 
 _SECOND = timedelta(seconds=1)
-_COLUMNS = (
-    TableColumn("STAGE", "spec.stage"),
-    TableColumn("REVISION", "spec.revision"),
-    TableColumn("BEGINS", "status.begins"),
-    TableColumn("PASSES", "status.passes"),
-    TableColumn(
-        "WAITS FOR", lambda view: "; ".join(it["message"] for it in view["status"]["holds"])
-    ),
-    TableColumn("IF", lambda view: "; ".join(view["status"]["assumptions"])),
-)
 
 
 @click.command(cls=VerbCommand)
@@ -80,8 +66,8 @@ def command(
         durations = _parse_durations(takes, facts)
         next_sweep = _find_next_sweep(program.read_declared(), subject)
         forecasts = forecast_stages(facts, revision, next_sweep, durations)
-    views = [_serialize_forecast(item, stage, revision, it) for stage, it in forecasts.items()]
-    print_objects(views, _COLUMNS, settings)
+    views = [serialize_forecast(item, stage, revision, it) for stage, it in forecasts.items()]
+    print_objects(views, FORECAST_COLUMNS, settings)
     if faults:
         return ExitCode.SOME_FAILED
     reached = all(it.passes is not None for it in forecasts.values())
@@ -132,18 +118,3 @@ def _find_next_sweep(declared: DeclaredObjects, subject: PassSubject) -> NextSwe
     # Schedules answer with a time after the given one; a sweep at that very instant counts as
     # well.
     return lambda at: min(timed.next_start(at - _SECOND) for timed in schedules)
-
-
-def _serialize_forecast(
-    item: PolicyResult, stage: str, revision: str, forecast: ForecastResult
-) -> Object:
-    name = item.resolved_policy.name
-    holds = tuple(replace(hold, since=None, until=None) for hold in forecast.holds)
-    view = ForecastView(
-        metadata=ViewMeta(f"{name}/{stage}" if stage else name, item.resolved_policy.namespace),
-        spec=ForecastViewSpec(
-            name if item.resolved_policy.upstream_policy is not None else "", stage, revision
-        ),
-        status=replace(forecast, holds=holds),
-    )
-    return dump_view(view)

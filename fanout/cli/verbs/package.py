@@ -4,9 +4,7 @@ It needs no policy, no repository and no cluster, so that people and other progr
 merge, render, compare and validate packages of their own.
 """
 
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -27,15 +25,13 @@ from fanout.cli.input.package_validation import (
     run_pipeline,
     validate_package,
 )
-from fanout.cli.output.merge_view import format_masked_three_way, print_patch
+from fanout.cli.output.merge_view import format_masked_three_way, print_patch, serialize_conflict
 from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.control_characters import escape_unprintable
 from fanout.declared.finding import Finding, serialize_finding
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import MISSING
-from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 from fanout.package.package_patch import format_masked_patch
 from fanout.values import asdict, replace
@@ -104,7 +100,7 @@ def merge(
         report = {
             "apiVersion": "fanout.dev/v1alpha1",
             "kind": "MergeReport",
-            "conflicts": [_serialize_conflict(conflict) for conflict in result.conflicts],
+            "conflicts": [serialize_conflict(conflict) for conflict in result.conflicts],
             "dropped": list(result.dropped),
             "notes": list(result.notes),
         }
@@ -123,29 +119,6 @@ def _require_target(local: Path, to: Path | None, in_place: bool) -> Path:
             "--to",
         )
     return require_new_directory(to)
-
-
-def _serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:
-    """Return a conflict as data.
-
-    A side without a value has no field, since null is a value too. Values of a Secret are
-    left out.
-    """
-    values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
-    shown = {} if conflict.is_secret else values
-    return {
-        **asdict(conflict.where),
-        "cause": str(conflict.cause),
-        "winner": str(conflict.winner),
-        **{name: _serialize_value(it) for name, it in shown.items() if it is not MISSING},
-    }
-
-
-def _serialize_value(value: Any) -> Any:
-    """Return the value; for a complete file its size and digest."""
-    if isinstance(value, bytes):
-        return {"bytes": len(value), "sha256": sha256(value).hexdigest()}
-    return value
 
 
 @command.command("render", cls=VerbCommand)

@@ -7,6 +7,7 @@ import click
 
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
+from fanout.api.record_objects import is_expired
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
@@ -169,7 +170,7 @@ def _parse_expiry(text: str, settings: Settings) -> str:
     if not text:
         return ""
     until = parse_instant_option(text, "--expires")
-    if until <= settings.now():
+    if is_expired(until, settings.now()):
         raise InvalidInput(
             f"{text} is in the past",
             reason="InvalidTime",

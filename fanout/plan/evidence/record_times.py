@@ -19,8 +19,8 @@ from typing import TypeVar
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.api.record_objects import ApprovalSpec
-from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import CheckRule, StageRule
+from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.results import CheckAnswer
-from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.records.policy_status import (
     GrantLine,
     PublishedLine,

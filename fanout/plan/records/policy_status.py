@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from fanout.api.durations import format_instant
 from fanout.api.results import CheckAnswer
-from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace

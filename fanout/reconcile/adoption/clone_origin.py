@@ -12,7 +12,7 @@ from fanout.plan.adoption.adoption_base import (
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import format_maintainers
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace

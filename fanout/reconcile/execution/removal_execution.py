@@ -21,11 +21,8 @@ from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import StatusChange
 from fanout.plan.records.policy_status import RecordedStatus, changed_lines
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
-from fanout.reconcile.observation.repository_listing import (
-    build_remote,
-    list_downstream_refs,
-    orphans_packages,
-)
+from fanout.reconcile.observation.listing_requests import list_downstream_refs
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
 from fanout.reconcile.pass_results import PolicyResult
@@ -42,6 +39,7 @@ from fanout.reconcile.selection.policy_resolution import (
     full_branch_name,
     repository_place,
 )
+from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.reconcile.world import World
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories

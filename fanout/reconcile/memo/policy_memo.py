@@ -16,7 +16,7 @@ from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs

@@ -11,7 +11,7 @@ from fanout.errors import FanoutError
 from fanout.package.revision import select_tag
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path, list_tags
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace

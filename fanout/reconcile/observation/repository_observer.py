@@ -26,6 +26,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.listing_requests import list_read_refs
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.other_installations import (
     DraftedPaths,
@@ -33,7 +34,6 @@ from fanout.reconcile.observation.other_installations import (
     read_drafted_paths,
 )
 from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
-from fanout.reconcile.observation.repository_listing import list_read_refs
 from fanout.reconcile.observation.set_reader import read_set
 from fanout.selection.ref_names import (
     draft_path,

@@ -16,8 +16,9 @@ from fanout.package.revision import (
 from fanout.plan.observation.repository_state import Commit, RefListing, RefListingRequest
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.listing_requests import join_upstream_path, list_upstream_refs
 from fanout.reconcile.observation.mirror_access import read_with_recovery
-from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.variants.package_preparation import PreparedPackage, prepare_package
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
@@ -175,9 +176,7 @@ class UpstreamPackages:
         if prepared is None or set(prepared.declared_scopes) != {
             (*kind, scopes[kind]) for kind in prepared.undefined_kinds & scopes.keys()
         }:
-            listing_request = RefListingRequest(
-                build_remote(repository), ("refs/heads/*", f"refs/tags/{path}/*")
-            )
+            listing_request = RefListingRequest(build_remote(repository), list_upstream_refs(path))
             upstream = read_with_recovery(
                 self.git, listing_request, lambda: self._read(repository, path, name, commit)
             )

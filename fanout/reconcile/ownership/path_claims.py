@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.reconcile.observation.repository_listing import build_remote, find_branch_conflicts
+from fanout.reconcile.observation.repository_access import build_remote, find_branch_conflicts
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.path_collisions import (
     PackagePlace,

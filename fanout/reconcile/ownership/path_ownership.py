@@ -18,7 +18,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,

@@ -23,7 +23,7 @@ from fanout.plan.observation.repository_state import RepositoryAccess, Repositor
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
-from fanout.reconcile.observation.repository_listing import build_remote, get_draft_per
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import RecordedPaths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
@@ -37,6 +37,7 @@ from fanout.reconcile.pull_requests.request_memo import (
     HostMemo,
     RequestMemos,
 )
+from fanout.reconcile.selection.policy_settings import get_draft_per
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import replace
 

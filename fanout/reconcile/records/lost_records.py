@@ -14,7 +14,7 @@ from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.ports import GitStore
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy

@@ -15,7 +15,7 @@ from fanout.api.approver_names import format_user
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.api.record_objects import Decision
+from fanout.api.record_objects import Decision, is_expired
 from fanout.api.validators.object_validation import validate_object
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -252,14 +252,12 @@ def _find_errors(item: RecordObject) -> Iterable[str]:
         yield f"user {item.by!r} (annotation fanout.dev/by) cannot be the author of a commit"
     parsed, errors = validate_object(item.manifest)
     yield from (f"{it.field}: {it.problem}" for it in errors if it.severity == "error")
-    if isinstance(parsed, Decision):
-        expires = parsed.spec.expires
-        # Compared with the creation: one that waited for longer than it was to hold was valid.
-        if expires is not None and expires <= item.created_at:
-            yield (
-                "spec.expires: is not after the creation of the object at"
-                f" {format_instant(item.created_at)}"
-            )
+    # Compared with the creation: one that waited for longer than it was to hold was valid.
+    if isinstance(parsed, Decision) and is_expired(parsed.spec.expires, item.created_at):
+        yield (
+            "spec.expires: is not after the creation of the object at"
+            f" {format_instant(item.created_at)}"
+        )
 
 
 def _build_state(error: FanoutError, at: datetime) -> RecordState:

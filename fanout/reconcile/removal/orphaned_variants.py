@@ -44,10 +44,10 @@ from fanout.plan.removal.removal_plan import (
     draft_removal,
     removal_due_since,
 )
-from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest

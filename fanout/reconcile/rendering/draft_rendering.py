@@ -17,7 +17,7 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream_path
 from fanout.reconcile.policy_phases import ObservedPolicy
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector

@@ -1,68 +1,22 @@
-"""Validation of expressions, templates and version ranges in declared objects.
+"""Validation of expressions and templates in declared objects, and of their revisions.
 
 `fanout validate` reports all that cannot be parsed or compiled.
 """
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
-from fanout.api.text_fields import join_words
 from fanout.declared.declared_objects import DeclaredObjects, locate_broken
 from fanout.declared.finding import Finding
-from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.revision import parse_range, parse_tag
-from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
-from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
+from fanout.errors import ErrorLocation
 from fanout.ports import Sandbox
-from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
-from fanout.reconcile.selection.policy_resolution import list_declarations
-from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
-from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
-
-_LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
-_CONDITION_PATTERN = re.compile(r"\.propagateWhen\[\d+\]")
-_CHECK_PATTERN = re.compile(r"\.stages\[\d+\]\.(?:verification|requires)\[\d+\]\.(\w+)\.(\w+)")
-_TEMPLATE_VARIABLES = {"titleTemplate": TITLE_VARIABLES, "bodyTemplate": TEXT_VARIABLES}
-_ANSWER_FIELDS = frozenset({"cel", "observedRevision"})
-_CHECK_VARIABLES = ("target", "upstream", "variant")
-_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-_FIELD_PATTERN = re.compile(r"(?<![\w.\])])(stage|upstream|variant)\s*\.\s*([A-Za-z_]\w*)")
-_COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
-_PLAIN_TEXT_PATTERN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
-
-
-class DeclaredCode(NamedTuple):
-    """Expression or template, and the path of its field."""
-
-    field: str
-    text: str
-    is_template: bool = False
-
-    @property
-    def is_condition(self) -> bool:
-        """True if it is an entry of `propagateWhen`."""
-        return _CONDITION_PATTERN.search(self.field) is not None
-
-    @property
-    def is_of_check(self) -> bool:
-        """True if it is part of a check."""
-        return _CHECK_PATTERN.search(self.field) is not None
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """Variables that it may read."""
-        if self.is_template:
-            return _TEMPLATE_VARIABLES.get(self.field.rpartition(".")[2], TEMPLATE_VARIABLES)
-        if self.is_condition:
-            return tuple(ROLLOUT_VARIABLES)
-        if check_match := _CHECK_PATTERN.search(self.field):
-            answer = (ANSWERS[check_match[1]],) if check_match[2] in _ANSWER_FIELDS else ()
-            return (*answer, *_CHECK_VARIABLES)
-        first = self.field.endswith(".downstream.repositoryExpr")
-        return FIRST_VARIABLES if first else VARIABLES
+from fanout.reconcile.validation.revision_validation import validate_revisions
+from fanout.reconcile.validation.unknown_variables import (
+    ANSWER_FIELDS,
+    CHECK_PATTERN,
+    DeclaredCode,
+    find_unknown,
+)
 
 
 def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[Finding, ...]:
@@ -74,7 +28,7 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
         for (where, _), fault in zip(located_code, faults, strict=True)
         if fault
     ]
-    return (*broken, *_find_invalid_ranges(declared), *_find_impossible_revisions(declared))
+    return (*broken, *validate_revisions(declared))
 
 
 def _find_code(declared: DeclaredObjects) -> Iterator[tuple[ErrorLocation, DeclaredCode]]:
@@ -110,77 +64,8 @@ def find_code_faults(
             problem = f"{code.text}: {refusal.problem}"
             faults.append((problem, refusal.remedy or "correct it"))
         else:
-            unknown = sorted(names - set(code.variables))
-            faults.append(
-                _unknown_variable_fault(code, unknown) if unknown else _find_unknown_field(code)
-            )
+            faults.append(find_unknown(code, names))
     return faults
-
-
-def _find_unknown_field(code: DeclaredCode) -> tuple[str, str] | None:
-    """Return the fault of a condition that reads a field which does not exist.
-
-    Such a condition would hold its variants forever.
-    """
-    if not code.is_condition and not code.is_of_check:
-        return None
-    # String literals are blanked first: a text such as 'stage.dev' is no field access.
-    for name, field in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
-        known_fields = ROLLOUT_VARIABLES[name]
-        if field not in known_fields:
-            available = f"there are {join_words(sorted(known_fields), 'and')}"
-            remedy = f"{suggest_name(field, sorted(known_fields), '')} {available}".strip()
-            return f"{code.text}: {name} has no field {field}", remedy
-    return None
-
-
-def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[str, str]:
-    """Return the fault of unknown variables; most often the code is text without quotes."""
-    available = f"there are {join_words(code.variables, 'and')}"
-    verb_phrase = "is not a variable" if len(names) == 1 else "are not variables"
-    problem = f"{code.text}: {join_words(names, 'and')} {verb_phrase} here"
-    if names == ["repository"] and not code.is_condition:
-        return f"{problem}: this expression chooses the repository", available
-    if _LABEL_PATTERN.search(code.text):
-        return problem, f"write such keys in brackets, as labels['a/b']; {available}"
-    if not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
-        return problem, f"if it is a string, write \"'{code.text}'\", with both quotes; {available}"
-    return problem, f"{suggest_name(names[0], code.variables, '')} {available}".strip()
-
-
-def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
-    for declaration in list_declarations(declared):
-        try:
-            if semver := declaration.spec.upstream.revision.semver:
-                parse_range(semver)
-        except InvalidInput as error:
-            where = declared.where(declaration, "spec.upstream.revision.semver")
-            yield Finding(where, error.problem, error.remedy)
-
-
-def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
-    """Yield findings about tags and pins that no revision of a package can have."""
-    for declaration in list_declarations(declared):
-        upstream = declaration.spec.upstream
-        if (tag := upstream.revision.tag) and not (
-            parse_tag(tag, "") or parse_tag(tag, upstream.package)
-        ):
-            yield _impossible_revision(declared, declaration, "spec.upstream.revision.tag", tag)
-    for policy in declared.policies:
-        for index, stage in enumerate(policy.spec.stages):
-            if (pin := stage.pin) and not (parse_tag(pin, "") or _COMMIT_PATTERN.fullmatch(pin)):
-                yield _impossible_revision(declared, policy, f"spec.stages[{index}].pin", pin)
-
-
-def _impossible_revision(
-    declared: DeclaredObjects, declaration: KRMObject, field: str, name: str
-) -> Finding:
-    by_commit = ", or the 40 digits of a commit" if field.endswith("pin") else ""
-    return Finding(
-        declared.where(declaration, field),
-        f"{name} is not a revision",
-        f"write a version such as v3 or v1.2.3{by_commit}",
-    )
 
 
 def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
@@ -189,7 +74,7 @@ def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
 
 
 def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
-    check_match = _CHECK_PATTERN.search(path)
+    check_match = CHECK_PATTERN.search(path)
     if check_match and check_match[2] in ("headers", "body"):
         return  # sent as written, never evaluated
     if isinstance(value, dict):
@@ -200,7 +85,7 @@ def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
             yield from _walk_fields(child, f"{path}[{index}]")
     elif isinstance(value, str):
         field = path.rpartition(".")[2].partition("[")[0]
-        if field.endswith(("Expr", "Exprs", "When")) or (check_match and field in _ANSWER_FIELDS):
+        if field.endswith(("Expr", "Exprs", "When")) or (check_match and field in ANSWER_FIELDS):
             yield DeclaredCode(path, value)
         elif field.endswith("Template"):
             yield DeclaredCode(path, value, is_template=True)

@@ -22,8 +22,8 @@ from fanout.api.scenario import Scenario
 from fanout.api.stages import Stage
 from fanout.api.text_fields import list_first
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.field_rules import find_cycles
 from fanout.api.validators.scenario_rules import check_scenario
+from fanout.api.validators.stage_references import find_cycles
 from fanout.values import Value
 
 

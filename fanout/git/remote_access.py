@@ -1,4 +1,4 @@
-"""Passing of secrets to git by the child's environment or a private file.
+"""Access of git to a remote: its secret is passed by the child's environment or a private file.
 
 Arguments are visible to every user of the machine, and configuration files outlive the
 process; neither ever has a secret.

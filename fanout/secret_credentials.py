@@ -1,4 +1,4 @@
-"""Keys of a Secret, and the credentials that they make."""
+"""Credentials of a Secret, by the keys of its texts."""
 
 from collections.abc import Mapping
 

@@ -1,0 +1,75 @@
+"""Choice of the step of a variant, which follows from what the gates decided."""
+
+from fanout.api.gate_vocabulary import VariantState
+from fanout.api.results import VariantResult
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.plan.decided_variant import RELEASED_STATES, DecidedVariant, VariantStep
+from fanout.plan.rendered_variant import RenderedVariant
+
+_StepRelease = tuple[VariantStep, bool]  # step of a variant, and whether it is released
+
+
+def plan_step(
+    variant: RenderedVariant, decision: VariantResult, facts: PolicyFacts, *, publish: bool
+) -> DecidedVariant:
+    """Choose the step of one variant; without `publish`, only its draft is updated.
+
+    A variant that is suspended by itself leaves the draft that it shares with others. Of a
+    suspended policy everything stays.
+    """
+    # Suspension stops changes, not the record of a publication that has taken place.
+    if decision.state is VariantState.SUSPENDED and (
+        facts.suspended or not variant.observed.shares_draft
+    ):
+        step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
+        is_released = False
+    else:
+        step, is_released = _choose_step(variant, decision, publish=publish)
+    return DecidedVariant(variant, step, is_released, decision.answers, decision)
+
+
+def _choose_step(
+    variant: RenderedVariant, decision: VariantResult, *, publish: bool
+) -> _StepRelease:
+    """Choose the step, and whether it releases the variant."""
+    observed = variant.observed
+    if variant.changes_nothing:
+        # What is found in Git gets its tag first, and the digest of its inputs in the next pass.
+        return VariantStep.SETTLE if observed.is_unrecorded else VariantStep.ADOPT, False
+    if variant.is_declined:
+        return VariantStep.KEEP, False
+    if observed.shares_draft:
+        shared_step = _choose_shared_step(variant, decision, publish=publish)
+        if shared_step is not None:
+            return shared_step
+    elif variant.draft_content is not None:
+        return VariantStep.WRITE, False
+    if publish and decision.publish:
+        has_forge = observed.repository_state.forge is not None
+        how = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
+        return how, decision.release
+    if observed.is_unrecorded:
+        return VariantStep.SETTLE, False
+    # A draft with edits is kept: its branch is the only place that has them.
+    if observed.draft is not None and variant.selected.is_in_force and not observed.draft.has_edits:
+        return VariantStep.REMOVE, False
+    return VariantStep.KEEP, publish and decision.release
+
+
+def _choose_shared_step(
+    variant: RenderedVariant, decision: VariantResult, *, publish: bool
+) -> _StepRelease | None:
+    """Choose whether the variant joins or leaves the draft of its stage; None: neither.
+
+    Only what is released is in a draft of a stage. A package with edits does not leave: its
+    branch is the only place that has them. Nor does one leave a draft that edits have broken.
+    """
+    draft, is_released = variant.observed.draft, decision.state in RELEASED_STATES
+    is_due = variant.draft_content is not None
+    if is_due and is_released and (publish or not decision.release):
+        return VariantStep.WRITE, decision.release
+    is_kept = draft is None or draft.has_edits
+    may_leave = not is_kept and not variant.observed.is_unrecorded
+    if may_leave and (is_due or not is_released):
+        return VariantStep.REMOVE, False
+    return None
