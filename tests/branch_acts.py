@@ -1,4 +1,4 @@
-"""What people do to the branch of a draft, with plain Git in a clone of theirs."""
+"""Acts of people on the branch of a draft, with plain Git in a clone of theirs."""
 
 import os
 import re

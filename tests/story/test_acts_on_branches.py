@@ -1,4 +1,4 @@
-"""What people do to the branch of a draft: it is carried on or held, and no commit is lost.
+"""Acts of people on the branch of a draft: it is carried on or held, and no commit is lost.
 
 Each act is played on the branch of one variant and on that of a stage, with plain Git. What is
 checked is what Git shows: whether the commits of people are reachable, and what the branch has.

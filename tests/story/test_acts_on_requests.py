@@ -1,4 +1,4 @@
-"""What people do to the branch of a pull request, in each style in which it is merged, on a Gitea.
+"""Acts of people on the branch of a pull request, in each style of merging, on a real Gitea.
 
 The commits of people are on the branch or on the target branch afterwards, with their content, and
 nothing is merged that has not been approved as it is.

@@ -52,7 +52,7 @@ def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     change, done = MirrorStore.change, []
 
     def late(self, changes):
-        if not done and any(one.merges or one.drafts for one in changes):
+        if not done and any(one.merges or one.branches for one in changes):
             done.append(act())
         return change(self, changes)
 
