@@ -320,24 +320,16 @@ class Forge(Protocol):
     def close_request(self, repository: RepositoryName, number: int) -> None:
         """Close a pull request without merging it."""
 
-    def reopen_request(self, repository: RepositoryName, number: int) -> None:
-        """Open a closed pull request again."""
-
     def create_label(self, repository: RepositoryName, name: str) -> None:
         """Create a label unless the repository has it.
 
         Beside another call about labels of the repository it may be created twice, for ever.
         """
 
-    def set_labels(
-        self,
-        repository: RepositoryName,
-        request: ObservedRequest,
-        *,
-        add: Collection[str],
-        remove: Collection[str] = (),
+    def add_labels(
+        self, repository: RepositoryName, request: ObservedRequest, labels: Collection[str]
     ) -> None:
-        """Add and remove labels of a pull request; those of other names stay.
+        """Add labels to a pull request, which keeps its others.
 
         A label that the repository does not have is created.
         """

@@ -241,38 +241,24 @@ class GiteaForge:
         """Close a pull request without merging it. Raises Conflict if it was merged."""
         self._edit(repository, number, {"state": "closed"})
 
-    def reopen_request(self, repository: RepositoryName, number: int) -> None:
-        """Open a closed pull request again. Raises Conflict if it was merged."""
-        self._edit(repository, number, {"state": "open"})
-
     def create_label(self, repository: RepositoryName, name: str) -> None:
         """Create a label unless the repository has it."""
         # Gitea takes a second label of one name.
         if name not in dict(self._all((*_path(repository), "labels"), _read_label)):
             self._create_label(repository, name)
 
-    def set_labels(
-        self,
-        repository: RepositoryName,
-        request: ObservedRequest,
-        *,
-        add: Collection[str],
-        remove: Collection[str] = (),
+    def add_labels(
+        self, repository: RepositoryName, request: ObservedRequest, labels: Collection[str]
     ) -> None:
-        """Add and remove labels of a pull request; those of other names stay."""
+        """Add labels to a pull request, which keeps its others."""
         path = (*_path(repository), "issues", str(request.number), "labels")
-        missing = sorted(set(add) - request.labels)
+        missing = sorted(set(labels) - request.labels)
         if missing and not set(missing) <= self._add_labels(path, missing).keys():
             # Gitea leaves out names that the repository does not have.
             present = self._add_labels(path, missing)
             for name in sorted(set(missing) - present.keys()):
                 self._create_label(repository, name)
             self._add_labels(path, missing)
-        unwanted = set(remove) & request.labels
-        if unwanted:
-            labels = dict(self._all(path, _read_label))
-            for name in sorted(unwanted & labels.keys()):
-                self._write("DELETE", (*path, str(labels[name])), expected=(404,))
 
     def request_reviews(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]

@@ -444,7 +444,7 @@ def _explain_missing(
     publication = subject.publication
     revision, commit = statement.spec.revision or "", statement.spec.commit or ""
     if not revision and not commit:
-        problem = gate_wording.EVIDENCE_WITHOUT_SUBJECT
+        problem = "names no revision and no commit"
     elif not _is_about(statement, publication):
         # It answered for an earlier publication; naming it would only distract.
         if statement.at < publication.at:

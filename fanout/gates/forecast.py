@@ -258,7 +258,9 @@ def _note_unpublished(stage: _ForecastState) -> None:
     if not unpublished:
         return
     if not stage_rule.automatic and (stage.pin is None or stage.pin.decision is None):
-        stage.assumptions.append(gate_wording.ASSUMED_PROMOTION)
+        stage.assumptions.append(
+            "a promoter promotes as soon as the gate opens (automatic promotion is off)"
+        )
     missing = [
         check.name
         for check in stage_rule.requires

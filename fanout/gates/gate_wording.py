@@ -44,8 +44,6 @@ WINDOW_ADMINISTRATOR = "an administrator (PromotionPolicy.windows)"
 REMOVAL_ACTOR = f"{TIME_ALONE} or {WINDOW_ADMINISTRATOR}"
 
 # Sentences without data.
-ASSUMED_PROMOTION = "a promoter promotes as soon as the gate opens (automatic promotion is off)"
-EVIDENCE_WITHOUT_SUBJECT = "names no revision and no commit"
 LIMIT_IS_ZERO = "in-flight limit is 0 (rollout.maxInFlight); nothing is released"
 NO_REVISION = "no upstream revision is allowed by spec.upstream"
 REMOVAL_SWEEP_AWAITED = "automation removes packages only in sweeps"

@@ -92,7 +92,7 @@ ROWS = [
         [said("dev", PASSED, "")],
         PENDING,
         "VerificationPending",
-        gate_wording.EVIDENCE_WITHOUT_SUBJECT,
+        "names no revision and no commit",
     ),
     (
         "evidence from before the publication does not count",

@@ -25,7 +25,6 @@ from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.api.results import Hold
 from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates import gate_wording
 from fanout.gates.forecast import forecast_stages
 from fanout.values import replace
 
@@ -127,7 +126,7 @@ def test_what_people_do_is_taken_to_be_done_at_once():
     rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(check_rule("e2e"),))
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
     assert told(it)["prod"].assumptions == (
-        gate_wording.ASSUMED_PROMOTION,
+        "a promoter promotes as soon as the gate opens (automatic promotion is off)",
         "required checks pass immediately: signed-off",
         UNSEEN,
     )

@@ -195,7 +195,7 @@ class _RequestRun:
     def _open(self, forge: Forge, repository: RepositoryName) -> None:
         assert self.change.opening is not None, "it is to be opened"
         self._request = forge.open_request(repository, self.change.opening)
-        self._set_labels(forge, repository)
+        self._add_labels(forge, repository)
         if self.change.reviewers:
             unknown = forge.request_reviews(repository, self._request.number, self.change.reviewers)
             self.outcome.unknown_reviewers = tuple(sorted(unknown))
@@ -203,12 +203,12 @@ class _RequestRun:
     def _edit(self, forge: Forge, repository: RepositoryName) -> None:
         if self._request is not None and self.change.edit is not None:
             forge.edit_request(repository, self._request, self.change.edit)
-        self._set_labels(forge, repository)
+        self._add_labels(forge, repository)
 
-    def _set_labels(self, forge: Forge, repository: RepositoryName) -> None:
+    def _add_labels(self, forge: Forge, repository: RepositoryName) -> None:
         if self._request is not None and self.change.added_labels:
             with self.label_lock:
-                forge.set_labels(repository, self._request, add=self.change.added_labels)
+                forge.add_labels(repository, self._request, self.change.added_labels)
 
     def _set_status(self, forge: Forge, repository: RepositoryName) -> None:
         status = self.change.status
