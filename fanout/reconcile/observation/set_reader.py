@@ -354,25 +354,30 @@ def _judge_edits(
             settled = _find_settled_conflicts(reader, draft)
         # No walk in the common case: a draft that nobody edited.
         if draft.is_edited or draft.trailers.takes:
-            editors = _find_editors(reader, commits, draft.path)
+            editors = _find_editors(reader, commits, draft)
     except InvalidInput as error:  # content that no package may have; other drafts are still read
         faults = (add_package(error, draft.path), *outside)
     return replace(draft, faults=faults, settled_keys=settled, editors=editors)
 
 
-def _find_editors(reader: ObjectReader, commits: Sequence[SetCommit], path: str) -> frozenset[str]:
+def _find_editors(
+    reader: ObjectReader, commits: Sequence[SetCommit], draft: OpenDraft
+) -> frozenset[str]:
     """Return authors and committers of the commits by which people changed the package.
 
-    A commit of fanout that people amended keeps its message, but not the tree that it names. One
-    that takes over earlier drafts has their tips as further parents.
+    On the branch of one variant each commit of a person is about its package. A commit of fanout
+    that people amended keeps its message, but not the tree that it names. One that takes over
+    earlier drafts has their tips as further parents.
     """
     editors: set[str] = set()
+    path = draft.path
     for link in commits:
         before, after = (
             reader.paths(it, [path])[path].tree for it in (link.commit.parents[0], link.commit.oid)
         )
         stated = link.stated.packages.get(path) if link.stated is not None else None
-        if after not in (before, stated.tree if stated is not None else None):
+        is_own = link.stated is None and not draft.is_shared
+        if is_own or after not in (before, stated.tree if stated is not None else None):
             editors |= _list_people(link.commit)
         if stated is not None:
             if not stated.takes:
