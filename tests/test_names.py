@@ -21,7 +21,7 @@ FIELD = """
     delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft
     drafted drafts due duplicate duration event events exec executable expired expression
-    expressions field fields file files
+    expressions fetch field fields file files
     finalized finalizer finalizers
     forge
     freight function functions git group groups head heads health history hook hooks http
