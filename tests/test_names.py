@@ -17,7 +17,7 @@ FIELD = """
     admission check
     checking checks cli clone cluster commit completed condition conditions config configuration
     conflict conflicts container context controller crd crds credentials cron
-    declaration declarations declared declined
+    deadlines declaration declarations declared declined
     delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft
     drafted drafts due duplicate duration event events exec executable expired expression
