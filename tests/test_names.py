@@ -82,7 +82,7 @@ TECHNICAL = """
     hosted idempotency ids index input inputs instant intake interface inventory item layout layouts
     lazy limit limited limiter limits line listed listen listing location locations lock log logged
     logging lookup
-    mermaid
+    mermaid monitoring
     delivery metric notification notifications notifier notify outbox pause send sender thread
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation option options outcome output oversize parameter parameterized parameters
@@ -95,7 +95,7 @@ TECHNICAL = """
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
     series session set setting settings setup shape shared size span serve server signatures
-    sorting
+    routes sorting
     splice startup state statement statuses step steps
     store stored style subject submitted substring syntax table tables task
     telemetry terminal text texts
