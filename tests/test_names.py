@@ -17,11 +17,11 @@ FIELD = """
     admission check
     checking checks cli clone cluster commit completed condition conditions config configuration
     conflict conflicts container context controller crd crds credentials cron
-    declaration declarations declared declined
+    deadlines declaration declarations declared declined
     delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft
     drafted drafts due duplicate duration event events exec executable expired expression
-    expressions field fields file files
+    expressions fetch field fields file files
     finalized finalizer finalizers
     forge
     freight function functions git group groups head heads health history hook hooks http
@@ -82,7 +82,7 @@ TECHNICAL = """
     hosted idempotency ids index input inputs instant intake interface inventory item layout layouts
     lazy limit limited limiter limits line listed listen listing location locations lock log logged
     logging lookup
-    mermaid
+    mermaid monitoring
     delivery metric notification notifications notifier notify outbox pause send sender thread
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation option options outcome output oversize parameter parameterized parameters
@@ -95,7 +95,7 @@ TECHNICAL = """
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
     series session set setting settings setup shape shared size span serve server signatures
-    sorting
+    routes sorting
     splice startup state statement statuses step steps
     store stored style subject submitted substring syntax table tables task
     telemetry terminal text texts

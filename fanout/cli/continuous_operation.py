@@ -37,7 +37,7 @@ from fanout.telemetry.logging_setup import configure_logging
 from fanout.values import Value
 
 _HOOK_MODULES = ("http_server", "hook_receiver")
-_MONITORING_MODULES = ("http_server", "run_metrics")
+_MONITORING_MODULES = ("monitoring_routes", "run_metrics")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = structlog.get_logger()
 
@@ -181,7 +181,7 @@ def _serve(
     if hooks is not None:
         routes[hooks] = "--hooks", _build_hook_routes(program, loop, secret_names)
     if listen is not None:
-        server, module = (
+        monitoring, module = (
             load_extra(f"serve.{it}", "serve", "--listen") for it in _MONITORING_MODULES
         )
         world = program.world
@@ -194,7 +194,7 @@ def _serve(
         )
         observers.append(metrics)
         option, others = routes.get(listen, ("--listen", []))
-        routes[listen] = option, [*others, *server.route_monitoring(metrics, loop.health)]
+        routes[listen] = option, [*others, *monitoring.route_monitoring(metrics, loop.health)]
     with ExitStack() as stack:
         for address, (option, served) in routes.items():
             server = load_extra("serve.http_server", "serve", option)

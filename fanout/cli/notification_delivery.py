@@ -9,8 +9,8 @@ from fanout.cli.terminal import print_message
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import FanoutError
 from fanout.ports import BatchResult, Credentials, EventBatch, EventSender
-from fanout.present.notifications.notification_outbox import NotificationOutbox
 from fanout.present.notifications.notifier import Notifier
+from fanout.present.notifications.outbox_file import OutboxFile
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import list_subjects
 from fanout.telemetry.error_isolation import run_isolated
@@ -43,7 +43,7 @@ def build_notifier(program: Program) -> Notifier | None:
     return Notifier(
         configuration.notifications,
         configuration.install_id,
-        NotificationOutbox(state_dir / "notifications.json", configuration.install_id),
+        OutboxFile(state_dir / "notifications.json", configuration.install_id),
         LazyEventSender(secrets),
         program.redactor.redact_value,
         program.world.counters.events,

@@ -21,8 +21,8 @@ from fanout.declared.object_key import ObjectKey
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import ClusterLease, FinalizerWriter, Inventory, StatusWriter, WatchedCluster
-from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
+from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.reconciler import Reconciler

@@ -33,7 +33,7 @@ from fanout.gates.candidate_promotion import (
     CandidatePromotion,
     find_promoted,
 )
-from fanout.gates.control_flow import forward_verdicts
+from fanout.gates.control_flow_stages import forward_verdicts
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule

@@ -1,22 +1,22 @@
-"""Listing of a remote's refs (`git ls-remote`, or its files), and a fetch of missing commits.
+"""Listing of a remote's refs: `git ls-remote`, or its files.
 
-Afterwards the mirror has the commits of the listed refs and remembers their ids.
+Afterwards the mirror has the commits of the listed refs (`fanout.git.fetch`) and remembers their
+ids.
 """
 
 import hashlib
 import re
-import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
 
-from fanout.api.reasons import Reason
 from fanout.api.urls import GitProtocol
-from fanout.errors import FanoutError, InvalidInput
+from fanout.errors import InvalidInput
+from fanout.git.fetch import fetch_missing
 from fanout.git.git_command import GitProgram
-from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED, DamagedMirrorError
+from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED
 from fanout.git.local_listing import list_local
 from fanout.git.mirror import mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
@@ -29,7 +29,6 @@ from fanout.git.mirror_refs import (
 )
 from fanout.git.remote_access import RemoteAccess
 from fanout.git.remote_workers import waiting_for_remote
-from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing
 from fanout.telemetry.event_counters import SUCCESS, EventName
 from fanout.values import Value, replace
@@ -37,12 +36,6 @@ from fanout.values import Value, replace
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
-# Reasons of a failed fetch that may be due to single objects (RemoteFailed here: the server does
-# not send what it lists).
-_REASONS_OF_OBJECTS = frozenset(
-    {Reason.REMOTE_OBJECTS_REFUSED, Reason.REMOTE_MOVED, Reason.REMOTE_FAILED}
-)
-_MAX_FETCHES_APART = 64
 _HEAD_LINE = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
 
 
@@ -112,8 +105,7 @@ def list_remote(
     remote_refs = parse_ls_remote(output, access)
     kept_refs = RefPatterns(keep).select(remote_refs.ids)
     previous_refs = read_listed_refs(mirror)
-    fetch = partial(_fetch, git, mirror, access, allowed)
-    unfetched = _fetch_missing(mirror, kept_refs, fetch, partial(repack_if_due, git, mirror))
+    unfetched = fetch_missing(git, mirror, access, kept_refs, allowed)
     listed_refs = {
         ref: oid
         for ref, oid in (previous_refs | kept_refs).items()
@@ -187,96 +179,3 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
     ids = {name: oid for name, oid in refs.items() if name not in peeled}
     commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
     return RemoteRefs(ids, commits)
-
-
-def _fetch_missing(
-    mirror: Path,
-    refs: Mapping[str, str],
-    fetch: Callable[[Sequence[str]], None],
-    prepare: Callable[[], None],
-) -> Mapping[str, FanoutError]:
-    """Fetch the listed commits that the mirror lacks.
-
-    Return the tags that cannot be fetched, each with the reason. `prepare` is called before the
-    first fetch.
-    """
-    missing = _find_missing(mirror, refs)
-    if not missing:
-        return {}
-    prepare()
-    try:
-        fetch(missing)
-        failures: dict[str, FanoutError] = {}
-    except FanoutError as error:
-        of_branches = {oid for ref, oid in refs.items() if not ref.startswith("refs/tags/")}
-        tags = [oid for oid in missing if oid not in of_branches]
-        if error.reason not in _REASONS_OF_OBJECTS or not tags:
-            raise
-        # Without its branches nothing of a repository can be used.
-        if branches := [oid for oid in missing if oid in of_branches]:
-            fetch(branches)
-        failures = _fetch_apart(tags, error, fetch)
-    if still_missing := [it for it in _find_missing(mirror, refs) if it not in failures]:
-        raise DamagedMirrorError(
-            f"the remote lists {still_missing[0]} but did not send it", reason="MirrorDamaged"
-        )
-    return {ref: failures[oid] for ref, oid in refs.items() if oid in failures}
-
-
-def _fetch_apart(
-    ids: Sequence[str], error: FanoutError, fetch: Callable[[Sequence[str]], None]
-) -> dict[str, FanoutError]:
-    """Fetch all of these objects that can be fetched, by halves; return the errors of the others.
-
-    `error` is that of all together, and is raised if it would take too many fetches.
-    """
-    failures: dict[str, FanoutError] = {}
-    pending = [(ids, error)]
-    fetches = 0
-    while pending:
-        part, failure = pending.pop()
-        if len(part) == 1:
-            failures[part[0]] = failure
-            continue
-        middle = len(part) // 2
-        for half in (part[:middle], part[middle:]):
-            if (fetches := fetches + 1) > _MAX_FETCHES_APART:
-                raise error
-            try:
-                fetch(half)
-            except FanoutError as half_failure:
-                if half_failure.reason not in _REASONS_OF_OBJECTS:
-                    raise
-                pending.append((half, half_failure))
-    return failures
-
-
-def _fetch(
-    git: GitProgram,
-    mirror: Path,
-    access: RemoteAccess,
-    allowed: Collection[str],
-    ids: Sequence[str],
-) -> None:
-    """Fetch objects.
-
-    By id, not by name: so the remote is listed once, whatever moves meanwhile, and git writes no
-    file per ref.
-    """
-    git.counters.add("fetches")
-    options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
-    with (
-        tempfile.TemporaryFile(dir=mirror) as id_file,
-        tempfile.NamedTemporaryFile(dir=mirror, prefix="tmp_") as skip_file,
-    ):
-        id_file.write("".join(f"{oid}\n" for oid in ids).encode())
-        id_file.seek(0)
-        skip_file.write("".join(f"{oid}\n" for oid in sorted(allowed)).encode())
-        skip_file.flush()
-        settings = [f"fetch.fsck.skipList={skip_file.name}"] if allowed else []
-        git.run(mirror, ["fetch", *options, "origin"], access, id_file, settings=settings)
-
-
-def _find_missing(mirror: Path, refs: Mapping[str, str]) -> list[str]:
-    with open_mirror(mirror) as reader:
-        return [oid for oid in dict.fromkeys(refs.values()) if not reader.has(oid)]

@@ -9,7 +9,7 @@ from fanout.gates.record_facts import RecordPosition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.actions import ActionKind, Plan, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.draft_messages import find_release_draft
+from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observation.request_change import RequestChange

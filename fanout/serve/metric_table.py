@@ -1,4 +1,4 @@
-"""Table of all metrics of a continuous process: names, types, labels and meanings.
+"""Table of all metrics of a continuous process: names, types, labels, meanings and buckets.
 
 Names are those that dashboards of controllers know (controller-runtime) where a metric is the
 same. No label has values without a bound: they are words of closed lists, names of policies and
@@ -29,6 +29,8 @@ class Metric(Value):
     labels: tuple[str, ...] = ()
 
 
+# Upper bounds of the buckets of all histograms, in seconds.
+BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 _COUNTER, _GAUGE = MetricType.COUNTER, MetricType.GAUGE
 _POLICY = ("namespace", "policy")
 _STAGE = (*_POLICY, "stage")

@@ -34,7 +34,6 @@ from fanout.telemetry.metrics import PHASES, Counters
 # As `PolicyCounts` has them.
 _STATE_METRICS = (table.POLICIES, table.STAGES, table.VARIANTS, table.HOLDS, table.PROBLEMS)
 QUEUE = "fanout"  # name of the queue in the metrics
-_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 _RESULTS = ("success", "failed", "error")
 
 
@@ -180,7 +179,11 @@ class RunMetrics:
 
     def _histogram(self, metric: Metric) -> Histogram:
         return Histogram(
-            metric.name, metric.meaning, metric.labels, registry=self._registry, buckets=_BUCKETS
+            metric.name,
+            metric.meaning,
+            metric.labels,
+            registry=self._registry,
+            buckets=table.BUCKETS,
         )
 
 

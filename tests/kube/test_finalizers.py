@@ -17,8 +17,8 @@ from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import FINALIZER, RemovalFinalizers
 from fanout.kube.object_listing import ListedObjects
-from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import run_pass
+from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace

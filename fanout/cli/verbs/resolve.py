@@ -18,7 +18,7 @@ from fanout.cli.recording.record_session import (
 )
 from fanout.cli.settings import Settings
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
-from fanout.plan.drafts.draft_messages import find_release_draft
+from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult

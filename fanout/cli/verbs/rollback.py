@@ -7,7 +7,7 @@ import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting, nothing_to_do
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
@@ -28,82 +28,17 @@ from fanout.cli.recording.rollout_waiting import (
     wait_until_published,
 )
 from fanout.cli.settings import REPORT_FORMATS, Settings
-from fanout.cli.startup import Program
 from fanout.cli.terminal import escape_control
 from fanout.errors import InvalidInput
-from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.promotion_order import RevisionAges
-from fanout.gates.rollback_pins import Pin
+from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
-from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.rollback.rollback_selection import list_published_revisions
+from fanout.reconcile.rollback.rollback_revision import (
+    RollbackSubject,
+    find_active_rollback,
+    find_rollback_revision,
+)
 from fanout.values import replace
-
-
-def find_rollback_revision(
-    program: Program,
-    item: PolicyResult,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    requested: str,
-) -> str:
-    """Return the revision that a rollback goes back to.
-
-    `requested` if it is given; else the one of an active rollback; else the newest that was
-    published there before the newest present one. Raises InvalidInput if it was never published
-    there.
-    """
-    subject = _format_subject(item, stage)
-    if not variants:
-        raise nothing_to_do(f"{subject} has no variants", "run `fanout get variants`")
-    active = _active_rollbacks(item, stage, [variant.spec.name for variant in variants])
-    # Running the verb again continues an active rollback instead of going back one revision
-    # further.
-    if not requested and active:
-        return active[0].revision
-    published = list_published_revisions(program.world.git, [it.observed for it in variants])
-    ever_published = {revision for revisions in published.values() for revision in revisions}
-    ages = RevisionAges(tuple(item.revisions))
-    if requested in ever_published:
-        return requested
-    if requested:
-        problem, choices = f"{requested} was never published in {subject}", sorted(ever_published)
-        remedy = f"choose one of: {', '.join(choices)}" if choices else "no revision was published"
-        raise InvalidInput(problem, reason="NeverPublished", remedy=remedy)
-    published_now = {it.observed.published.revision for it in variants if it.observed.published}
-    present = _find_newest(published_now, ages)
-    earlier = {_last_before(revisions, present, ages) for revisions in published.values()} - {""}
-    if not earlier:
-        # A PackageVariant of its own has no stage that a command can name.
-        stage_name = stage if item.resolved_policy.upstream_policy is not None else ""
-        command = format_decision_command("suspend", item.resolved_policy.name, stage_name)
-        raise InvalidInput(
-            f"nothing was published in {subject} before {present or 'now'}",
-            reason="NeverPublished",
-            remedy=f"to stop later publications, run `{command}`",
-        )
-    return _find_newest(earlier, ages)
-
-
-def find_active_rollback(
-    item: PolicyResult, stage: str, variants: Sequence[str], revision: str, overrides: Sequence[str]
-) -> str:
-    """Return the name of the active decision that rolls all of it back to the revision.
-
-    Empty if none. The author does not matter: a second decision would change nothing.
-    """
-    scopes = variants or [""]
-    equal_pins = [
-        pin.decision
-        for pin in _active_rollbacks(item, stage, scopes)
-        if pin.decision is not None
-        and pin.revision == revision
-        and set(overrides).issubset(pin.decision.spec.overrides)
-    ]
-    return equal_pins[0].name if len(equal_pins) == len(scopes) else ""
 
 
 def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Iterator[str]:
@@ -125,52 +60,16 @@ def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Ite
 
 
 def format_preview(
-    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
+    subject: RollbackSubject, variants: Sequence[RenderedVariant], revision: str
 ) -> list[str]:
     """Return lines that show what a rollback changes: each variant, its revision and the next."""
-    lines = [f"{pluralize(len(variants), 'variant')} of {_format_subject(item, stage)}:"]
+    lines = [f"{pluralize(len(variants), 'variant')} of {subject.title}:"]
     for variant in variants:
         published = variant.observed.published
         present = published.revision if published is not None else "nothing"
         change = "stays" if present == revision else f"-> {revision}"
         lines.append(f"  {variant.spec.name}: {present} {change}")
     return lines
-
-
-def _active_rollbacks(item: PolicyResult, stage: str, variants: Iterable[str]) -> list[Pin]:
-    """Return the active rollbacks of the stage (variant "") or of variants in it."""
-    if item.facts is None:
-        return []
-    rollbacks = ActiveDecisions(
-        item.facts.records.decisions, item.facts.now, item.facts.variants
-    ).rollbacks
-    pins = (rollbacks.find_pin(stage, variant) for variant in variants)
-    return [pin for pin in pins if pin is not None]
-
-
-def _last_before(revisions: Sequence[str], present: str, ages: RevisionAges) -> str:
-    """Return the last revision older than the present one.
-
-    The last other one if ages do not compare.
-    """
-    for revision in revisions:
-        if ages.is_older(revision, present):
-            return revision
-        if revision != present and not ages.are_comparable(revision, present):
-            return revision
-    return ""
-
-
-def _find_newest(revisions: Iterable[str], ages: RevisionAges) -> str:
-    newest = ""
-    for revision in sorted(revisions):
-        if not newest or ages.is_older(newest, revision):
-            newest = revision
-    return newest
-
-
-def _format_subject(item: PolicyResult, stage: str) -> str:
-    return f"{label_stage(stage)} of {item.title}" if stage else item.title
 
 
 @click.command(cls=WaitCommand)
@@ -219,11 +118,13 @@ def command(
         spec = session.build_subject(needs_stage=True)
         names = spec.get("variants", ())
         variants = select_variants(item, stage, names)
-        revision = find_rollback_revision(session.program, item, stage, variants, revision)
-        earlier = find_active_rollback(item, stage, names, revision, overrides)
+        subject = RollbackSubject(item.resolved_policy, stage, item.facts, tuple(item.revisions))
+        git = session.program.world.git
+        revision = find_rollback_revision(git, subject, variants, revision)
+        earlier = find_active_rollback(subject, names, revision, overrides)
         lost_edits = list(report_lost_edits(variants, revision))
         if not earlier and not is_confirmed:
-            preview = format_preview(item, stage, variants, revision)
+            preview = format_preview(subject, variants, revision)
             confirm([*preview, *lost_edits], f"Roll back to {revision}?")
         spec |= {
             "action": "Rollback",
@@ -243,8 +144,8 @@ def command(
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    subject = f": back to {revision}{hint}"
-    recorded = describe_record(settings, name, subject, is_repeated=bool(earlier))
+    effect_text = f": back to {revision}{hint}"
+    recorded = describe_record(settings, name, effect_text, is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted

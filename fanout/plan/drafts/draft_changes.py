@@ -19,13 +19,13 @@ from fanout.plan.commit_statement import (
     state_packages,
 )
 from fanout.plan.decided_variant import RELEASED_STATES
-from fanout.plan.drafts.draft_messages import (
-    build_draft,
-    build_draft_trailers,
+from fanout.plan.drafts.draft_statement import (
+    build_draft_statement,
     draft_subject,
     new_conflict_lines,
     replaced_drafts,
 )
+from fanout.plan.drafts.next_draft import build_draft
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -123,12 +123,12 @@ def _build_draft(
     parents = [draft.commit for at, draft in replaced if at.identity == state.identity]
     # As a further parent: a reader takes the first one for the target branch.
     parents += filter(None, [state.refs.get(ref)]) if appends else ()
-    trailers = build_draft_trailers(variant, install_of(ref))
+    statement = build_draft_statement(variant, install_of(ref))
     commit = BranchCommit(
         trees_by_path={path: variant.draft_content.tree},
         message=format_message(
             draft_subject(variant),
-            state_packages(ref, state.head, {path: trailers}),
+            state_packages(ref, state.head, {path: statement}),
             conflict_paragraph(new_conflict_lines(variant)),
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the same commit

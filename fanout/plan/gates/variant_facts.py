@@ -21,7 +21,7 @@ from fanout.gates.gate_facts import (
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import DRAFTS_AWAITED
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.drafts.draft_messages import find_release_draft
+from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant

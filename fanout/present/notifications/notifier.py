@@ -1,15 +1,14 @@
 """Notifier: finds transitions between passes, and has their events delivered.
 
-An event waits until its address accepts it, for a day at most. An address that does not accept it
-is paused, first for ten seconds and then for twice as long each time, and the event goes behind the
-others: one that an address never accepts must not hold up those that it would.
+How long events wait, and when an address is tried again, is in
+`fanout.present.notifications.delivery_queue`.
 """
 
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from threading import Lock
 from typing import Any, Final
 
@@ -17,28 +16,25 @@ from fanout.api.durations import format_instant
 from fanout.api.notifications import NotificationTarget
 from fanout.message_commands import MessageCommands
 from fanout.ports import BatchResult, EventBatch, EventSender
+from fanout.present.notifications.delivery_queue import (
+    apply_result,
+    find_next_delivery,
+    limit_waiting,
+    select_due,
+    split_expired,
+)
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
     Transition,
     find_conditions,
     group_transitions,
 )
-from fanout.present.notifications.notification_outbox import (
-    DeliveryPause,
-    NotificationOutbox,
-    OutboxState,
-    WaitingEvent,
-)
+from fanout.present.notifications.outbox_file import OutboxFile, WaitingEvent
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.values import Value, replace
 
-MAX_AGE: Final = timedelta(days=1)
-MAX_WAITING: Final = 1000  # events of all addresses; the oldest are dropped first
-FIRST_PAUSE: Final = timedelta(seconds=10)
-MAX_PAUSE: Final = timedelta(minutes=10)
-MAX_BATCH: Final = 50  # events of one address in one delivery
 MAX_NAMES: Final = 20  # variants that one event names; it counts all
 TYPE_PREFIX: Final = "dev.fanout."
 
@@ -57,7 +53,7 @@ class Notifier:
         self,
         targets: Sequence[NotificationTarget],
         install: str,
-        outbox: NotificationOutbox,
+        outbox: OutboxFile,
         sender: EventSender,
         redact: Callable[[Any], Any],
         events: EventCounters,
@@ -113,14 +109,15 @@ class Notifier:
                 # A policy that is stopped has all that it had before: nothing else is known.
                 carried = earlier if item.error is not None else frozenset()
                 conditions[key] = frozenset(current) | carried
-            self._drop(waiting[:-MAX_WAITING])
+            kept, dropped = limit_waiting(waiting)
+            self._drop(dropped)
             titles = {f"{namespace}/{name}" for namespace, name in declared | covered}
             self._state = replace(
                 state,
                 conditions={
                     key: it for key, it in conditions.items() if key.partition(" ")[2] in titles
                 },
-                waiting=tuple(waiting[-MAX_WAITING:]),
+                waiting=kept,
                 is_complete=state.is_complete or declared <= covered,
                 had_failures=any(it.failed for it in report.pass_plan.problems),
             )
@@ -129,10 +126,10 @@ class Notifier:
     def deliver(self, now: datetime) -> Delivery:
         """Send what waits to addresses that are not paused. Takes seconds at most."""
         with self._lock:
-            self._drop(it for it in self._state.waiting if now - it.at > MAX_AGE)
-            kept = tuple(it for it in self._state.waiting if now - it.at <= MAX_AGE)
+            kept, dropped = split_expired(self._state.waiting, now)
+            self._drop(dropped)
             state = self._state = replace(self._state, waiting=kept)
-        batches = _select_due(state, now)
+        batches = select_due(state, now)
         results = self._sender.send(
             [
                 EventBatch(
@@ -145,11 +142,12 @@ class Notifier:
         outcomes = dict(zip(batches, results, strict=True))
         with self._lock:
             for name, result in outcomes.items():
-                self._settle(name, batches[name], result, now)
+                self._count_result(name, result)
+                self._state = apply_result(self._state, name, batches[name], result, now)
             if batches:
                 self._outbox.write(self._state)
             problems = {name: it.problem for name, it in outcomes.items() if it.problem}
-            return Delivery(problems, _find_next(self._state, now))
+            return Delivery(problems, find_next_delivery(self._state, now))
 
     def count_waiting(self) -> Mapping[str, int]:
         """Return the number of waiting events by name of the address."""
@@ -170,24 +168,11 @@ class Notifier:
                 if target.covers(transition.event, namespace, name):
                     yield WaitingEvent(target.name, now, body)
 
-    def _settle(
-        self, name: str, due: Sequence[WaitingEvent], result: BatchResult, now: datetime
-    ) -> None:
-        """Take over the result of one address."""
-        done = set(map(id, due[: result.delivered]))
-        if done:
-            self._events.add(EventName.NOTIFICATION, name, "delivered", number=len(done))
-        pauses = {key: it for key, it in self._state.pauses.items() if key != name}
-        waiting = [it for it in self._state.waiting if id(it) not in done]
+    def _count_result(self, name: str, result: BatchResult) -> None:
+        if result.delivered:
+            self._events.add(EventName.NOTIFICATION, name, "delivered", number=result.delivered)
         if result.problem:
             self._events.add(EventName.NOTIFICATION, name, "failed")
-            earlier = self._state.pauses.get(name)
-            failures = 0 if earlier is None or result.delivered else earlier.failures
-            pause = min(FIRST_PAUSE * 2 ** min(failures, 16), MAX_PAUSE)
-            pauses[name] = DeliveryPause(failures + 1, now + pause)
-            refused = due[result.delivered]
-            waiting = [it for it in waiting if it is not refused] + [refused]
-        self._state = replace(self._state, waiting=tuple(waiting), pauses=pauses)
 
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:
@@ -233,20 +218,3 @@ def build_event(
         "datacontenttype": "application/json",
         "data": {name: value for name, value in facts.items() if value},
     }
-
-
-def _select_due(state: OutboxState, now: datetime) -> dict[str, list[WaitingEvent]]:
-    """Return what may be sent now, by name of the address."""
-    due: dict[str, list[WaitingEvent]] = {}
-    for event in state.waiting:
-        pause = state.pauses.get(event.target)
-        if pause is None or pause.until <= now:
-            due.setdefault(event.target, []).append(event)
-    return {name: events[:MAX_BATCH] for name, events in due.items()}
-
-
-def _find_next(state: OutboxState, now: datetime) -> datetime | None:
-    instants = (
-        state.pauses[it.target].until if it.target in state.pauses else now for it in state.waiting
-    )
-    return min(instants, default=None)

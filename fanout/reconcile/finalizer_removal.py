@@ -1,4 +1,7 @@
-"""Deleted policies, and deleted variants written by hand, that have nothing downstream any more."""
+"""Removal of the finalizer: of deleted objects that have nothing downstream any more.
+
+The objects are policies, and variants written by hand.
+"""
 
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy

@@ -1,4 +1,4 @@
-"""State of notifications on disk: what was notified of, and events that wait for delivery.
+"""File of the outbox: what was notified of, and events that wait for delivery.
 
 The file may be deleted: then nothing is sent of what holds already, and events that were waiting
 are lost. It is written before events are sent and after, so that a process that is killed in
@@ -50,11 +50,11 @@ class OutboxState(Value, rename={"is_complete": "complete", "had_failures": "fai
 NO_STATE: Final = OutboxState({}, (), {}, is_complete=False, had_failures=False)
 
 
-class NotificationOutbox:
-    """File of one installation."""
+class OutboxFile:
+    """File of the outbox of one installation."""
 
     def __init__(self, path: Path, install: str) -> None:
-        """Create the outbox; nothing is read or written yet."""
+        """Create the object; nothing is read or written yet."""
         self._path = path
         self._version = f"{_VERSION}\0{install}"
 

@@ -1,14 +1,16 @@
-"""Content of the message of a draft's commit: trailers, subject and rejected values."""
+"""Content of the commit of a draft: what it states of the package, subject and rejected values.
+
+The grammar of statements is in `fanout.plan.commit_statement`.
+"""
 
 from fanout.plan.commit_statement import NO_VALUE, PackageStatement
 from fanout.plan.edits.merge_disputes import format_disputes, rejected_lines
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.ref_names import install_of
 
 
-def build_draft_trailers(variant: RenderedVariant, install: str) -> PackageStatement:
-    """Build the trailers of the draft that is written for a rendered variant."""
+def build_draft_statement(variant: RenderedVariant, install: str) -> PackageStatement:
+    """Build the statement about the package of the draft that is written for a variant."""
     assert variant.draft_content is not None, "a draft is rendered before it is written"
     assert variant.rendering is not None, "draft content is merged from a rendering"
     assert variant.selected.inputs is not None, "a rendered variant has inputs"
@@ -26,44 +28,6 @@ def build_draft_trailers(variant: RenderedVariant, install: str) -> PackageState
         conflicts=format_disputes(variant.disputes),
         takes=" ".join(sorted([draft.commit for _, draft in replaced_drafts(variant)])),
         rendered=variant.rendering.tree,
-    )
-
-
-def find_release_draft(variant: RenderedVariant) -> OpenDraft | None:
-    """Return the draft whose release is to be decided, or None.
-
-    In a stage draft that is the new content, which nothing has before its release. Else it is the
-    draft on the variant's branch.
-    """
-    return find_next_draft(variant) if variant.observed.shares_draft else variant.observed.draft
-
-
-def find_next_draft(variant: RenderedVariant) -> OpenDraft | None:
-    """Return the draft with the new content of the variant, else the one on its branch, or None.
-
-    The commit of new content is "" until it is written.
-    """
-    observed = variant.observed
-    if variant.draft_content is None or variant.changes_nothing:
-        return observed.draft
-    return build_draft(variant)
-
-
-def build_draft(variant: RenderedVariant) -> OpenDraft:
-    """Build the draft that is written for a rendered variant."""
-    assert variant.draft_content is not None, "a draft is rendered before it is written"
-    observed = variant.observed
-    taken = [draft for _, draft in replaced_drafts(variant)]
-    return OpenDraft(
-        ref=observed.draft_ref,
-        path=variant.spec.path,
-        commit="",
-        tree=variant.draft_content.tree,
-        trailers=build_draft_trailers(variant, install_of(observed.draft_ref)),
-        is_shared=observed.shares_draft,
-        is_edited=False,
-        editors=frozenset().union(*(draft.editors for draft in taken)),
-        rejected_lines=new_conflict_lines(variant),
     )
 
 

@@ -10,7 +10,7 @@ from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.execution.completed_deletions import find_completed_deletions
+from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations
 from fanout.values import replace

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanout.disk_cache import write_cache_file
-from fanout.present.notifications.notification_outbox import NO_STATE, NotificationOutbox
+from fanout.present.notifications.outbox_file import NO_STATE, OutboxFile
 
 CONTENTS = {
     "an event that is not known": {
@@ -25,4 +25,4 @@ CONTENTS = {
 def test_a_state_that_makes_no_sense_counts_as_none(content: object, tmp_path: Path):
     path = tmp_path / "notifications.json"
     write_cache_file(path, json.dumps(content).encode(), "1\0default")
-    assert NotificationOutbox(path, "default").read() == NO_STATE
+    assert OutboxFile(path, "default").read() == NO_STATE
