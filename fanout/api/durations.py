@@ -1,4 +1,4 @@
-"""Durations as people write them, `1h30m10s`, and RFC 3339 instants.
+"""Durations as people write them, `1h30m10s`, RFC 3339 instants, and dates of HTTP.
 
 Days and fractions are refused, and zero means absent (design §6, "What counts"): a day
 does not always have 24 hours where there is daylight saving, so nobody shall have to
@@ -7,6 +7,7 @@ guess.
 
 import re
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -113,3 +114,28 @@ Instant = Annotated[
     # the format alone allows a lower-case t and z, and any number of decimals
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN}),
 ]
+
+
+def parse_http_date(text: str | None) -> datetime | None:
+    """Return the instant of an HTTP date (RFC 9110), or None if it is none."""
+    try:
+        instant = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+
+
+def parse_retry_after(text: str | None, now: datetime, default: float, longest: float) -> float:
+    """Return the seconds of a Retry-After header, which has seconds or an HTTP date.
+
+    `default` is for a header with neither, `longest` for one that asks for more.
+    """
+    try:
+        seconds = float(text or default)
+    except ValueError:
+        instant = parse_http_date(text)
+        if instant is None:
+            return default
+        seconds = (instant - now).total_seconds()
+    # Written so that it is the maximum for "nan" and "inf" too.
+    return max(seconds, 0.0) if seconds < longest else longest

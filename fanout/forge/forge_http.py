@@ -15,7 +15,6 @@ import ssl
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import httpx2
 
+from fanout.api.durations import parse_http_date, parse_retry_after
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
 from fanout.forge.governor import CircuitBreaker, Governor
@@ -283,14 +283,16 @@ class ForgeHttp:
         retry_after = headers.get("retry-after")
         # GitHub answers 403 for some limits, and then only with this header.
         if status == 429 or (retry_after and status in (403, 503)):
-            seconds = _parse_retry_after(retry_after)
+            seconds = parse_retry_after(
+                retry_after, datetime.now(UTC), _DEFAULT_RETRY_AFTER, _MAX_RETRY_AFTER
+            )
             self._governor.hold_until(monotonic() + seconds)
             if status != 503:
                 problem = f"{self.access.host} takes no more calls ({status})"
                 raise RateLimited(problem, until=instant_after(seconds))
         if status in call.expected or 200 <= status < 300:
             has_next_page = 'rel="next"' in headers.get("link", "")
-            data, instant = self._parse(call, status, content), _parse_date(headers.get("date"))
+            data, instant = self._parse(call, status, content), parse_http_date(headers.get("date"))
             return ForgeResponse(status, data, has_next_page, instant)
         if 300 <= status < 400:
             raise self._redirect(call, headers)
@@ -421,25 +423,3 @@ def _create_tls_context(access: HostAccess) -> ssl.SSLContext:
             f"the certificate authority for {access.host} is no certificate in PEM",
             reason="InvalidObject",
         ) from None
-
-
-def _parse_retry_after(text: str | None) -> float:
-    """Return the seconds of a Retry-After header, which may have seconds or an HTTP date."""
-    try:
-        seconds = float(text or _DEFAULT_RETRY_AFTER)
-    except ValueError:
-        instant = _parse_date(text)
-        if instant is None:
-            return _DEFAULT_RETRY_AFTER
-        seconds = (instant - datetime.now(UTC)).total_seconds()
-    # Written so that it is the maximum for "nan" and "inf" too.
-    return max(seconds, 0.0) if seconds < _MAX_RETRY_AFTER else _MAX_RETRY_AFTER
-
-
-def _parse_date(text: str | None) -> datetime | None:
-    """Return the instant of an HTTP date, or None if it is none."""
-    try:
-        instant = parsedate_to_datetime(text or "")
-    except ValueError:
-        return None
-    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

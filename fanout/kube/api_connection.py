@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
@@ -20,6 +21,7 @@ from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
+from fanout.api.durations import parse_retry_after
 from fanout.api.object_meta import GROUP
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.plan.records.record_listing import ClusterUser
@@ -81,6 +83,7 @@ def _advise_role(role: str) -> str:
 CONNECT_TIMEOUT = 10.0  # seconds
 READ_TIMEOUT = 90.0  # seconds without a byte
 MAX_ATTEMPTS, MAX_WAIT = 5, 5.0  # where the server asks for another attempt; seconds
+_DEFAULT_WAIT = 1.0  # seconds, where it asks for it with neither seconds nor a date
 CONNECTIONS = 8  # over which many objects are written at once
 RETURN_PAUSE = 5.0  # seconds in which the end of an outage is announced once
 POOL_SIZE = 32  # connections that are kept: a watch takes one, and writes take others
@@ -182,7 +185,7 @@ class ApiConnection:
             wait = response.getheader("Retry-After") if response.status in (429, 503) else None
             if wait is None or attempt + 1 == MAX_ATTEMPTS:
                 break
-            sleep(min(float(wait) if wait.isdecimal() else 1.0, MAX_WAIT))
+            sleep(parse_retry_after(wait, datetime.now(UTC), _DEFAULT_WAIT, MAX_WAIT))
         if not 200 <= response.status < 300:
             raise _status_error(path, response.status, content)
         try:

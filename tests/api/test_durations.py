@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.durations import format_duration, parse_duration, parse_instant
+from fanout.api.durations import (
+    format_duration,
+    parse_duration,
+    parse_instant,
+    parse_retry_after,
+)
 from fanout.api.field_errors import InvalidValue
 from fanout.api.stages import parse_amount
 
@@ -83,3 +88,27 @@ def test_amounts(value, amount):
 def test_what_is_no_amount(value):
     with pytest.raises(InvalidValue):
         parse_amount(value)
+
+
+RETRY_AFTER = [
+    ("3", 3),
+    ("0", 0),
+    ("-5", 0),
+    (None, 1),
+    ("", 1),
+    ("soon", 1),
+    ("nan", 5),
+    ("inf", 5),
+    ("999999999", 5),
+    ("Mon, 02 Mar 2026 09:00:04 GMT", 4),
+    ("Mon, 02 Mar 2026 11:00:00 GMT", 5),
+    ("Mon, 02 Mar 2020 09:00:00 GMT", 0),
+    ("Mon, 02 Mar 2026 09:00:04 -0000", 4),
+    ("Mon, 99 Mar 2026 09:00:04 GMT", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "seconds"), RETRY_AFTER)
+def test_a_retry_after_header_has_seconds_or_a_date(text: str | None, seconds: float):
+    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    assert parse_retry_after(text, now, 1.0, 5.0) == seconds
