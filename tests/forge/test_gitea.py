@@ -331,11 +331,11 @@ def test_labels_are_created_and_those_of_people_stay(place):
     place.gitea.post(f"{place.path}/labels", {"name": "urgent", "color": "#ff0000"})
     theirs = {"labels": ["urgent"]}
     place.gitea.post(f"{place.path}/issues/{opened.number}/labels", theirs, by="ann")
-    place.forge.set_labels(place.name, opened, add={"fanout", "stage/prod"})
+    place.forge.add_labels(place.name, opened, {"fanout", "stage/prod"})
     labeled = place.seen(opened)
     assert labeled.labels == {"urgent", "fanout", "stage/prod"}
-    place.forge.set_labels(place.name, labeled, add={"fanout"}, remove={"stage/prod", "other"})
-    assert place.seen(opened).labels == {"urgent", "fanout"}
+    place.forge.add_labels(place.name, labeled, {"fanout"})
+    assert place.seen(opened).labels == {"urgent", "fanout", "stage/prod"}
     names = [it["name"] for it in place.gitea.get(f"{place.path}/labels")]
     assert sorted(names) == ["fanout", "stage/prod", "urgent"]
 
@@ -343,7 +343,7 @@ def test_labels_are_created_and_those_of_people_stay(place):
 def test_a_label_of_the_repository_is_not_created_again(place):
     place.gitea.post(f"{place.path}/labels", {"name": "fanout", "color": "#ff0000"})
     opened = place.open()
-    place.forge.set_labels(place.name, opened, add={"fanout"})
+    place.forge.add_labels(place.name, opened, {"fanout"})
     assert [it["color"] for it in place.gitea.get(f"{place.path}/labels")] == ["ff0000"]
     assert place.seen(opened).labels == {"fanout"}
 
@@ -373,7 +373,7 @@ def test_teams_are_asked_and_labels_of_an_organization_are_used(gitea, bot):
     opened = place.open()
     asked = {"team/sre", "team/nobody", "ann"}
     assert bot.request_reviews(place.name, opened.number, asked) == ["team/nobody"]
-    bot.set_labels(place.name, opened, add={"fanout"})
+    bot.add_labels(place.name, opened, {"fanout"})
     seen = place.seen(opened)
     assert seen.reviewers == {"team/sre", "ann"}
     assert seen.labels == {"fanout"}
