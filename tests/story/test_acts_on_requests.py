@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from branch_acts import ACTS, AMS, SETTINGS, Clone
+from branch_acts import ACTS, AMS, Clone
 from diagonal import IS_FULL
 from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
@@ -71,4 +71,3 @@ def test_what_people_committed_is_kept(
     assert request["state"] == ("open" if reason else "merged")
     branch = DEV if reason else "main"
     assert {path: edge.file(branch, path) for path in before} == before
-    assert reason or "mine: x" in edge.file("main", SETTINGS) or SETTINGS not in before
