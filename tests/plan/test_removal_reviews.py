@@ -30,8 +30,8 @@ REJECTED = "changes requested"
 COMMAND = "fanout resume monitoring --stage prod --reason WHY"
 LINK = request().request.url
 A = "to remove sites/a"
-# Of the reviewed commits: `c1` removes a, `c2` removes another package.
-TREES = {"c1": {"sites/b": "tree-b"}, "c2": {"sites/a": "tree-a"}}
+# Of the reviewed commits: `c1` removes a, `c2` removes another package, `c3` is older than a.
+TREES = {"c1": {"sites/b": "tree-b"}, "c2": {"sites/a": "tree-a"}, "c3": {"sites/b": "tree-b"}}
 
 
 def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
@@ -129,6 +129,8 @@ APPROVALS = [
     ("nobody approved", [], {}, "signed: 0 of 1 approval"),
     ("an approver approved the branch", [review("ann")], {}, ""),
     ("an approver approved a commit that had the package", [review("ann", head="c2")], {},
+     "signed: 0 of 1 approval"),
+    ("an approver approved a commit before the package was there", [review("ann", head="c3")], {},
      "signed: 0 of 1 approval"),
     ("an approver approved a commit that nobody has", [review("ann", head="c9")], {},
      "signed: 0 of 1 approval"),

@@ -112,8 +112,9 @@ def find_removal_approvals(
 ) -> Mapping[str, str]:
     """Return the people whose reviews approve that a package is removed, with their names.
 
-    A review approves it if the commit that it is about does not have the package. `draft` has the
-    people who committed to the branch, `now` decides which reviews have expired.
+    A review approves it if it is about the head of the branch, which does not have the package: an
+    older commit may lack a package because it was not there yet. `draft` has that head, and the
+    people who committed to the branch; `now` decides which reviews have expired.
     """
     approvers: dict[str, str] = {}
     for review in find_standing_approvals(facts.reviews, lambda it: _find_person(host, rule, it)):
@@ -124,6 +125,7 @@ def find_removal_approvals(
         )
         if (
             person in rule.subjects
+            and review.commit in draft.commits
             and trees is not None
             and path not in trees
             and is_due

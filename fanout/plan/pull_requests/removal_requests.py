@@ -199,7 +199,14 @@ class RemovalReviews(Value, kw_only=True):
         if branch is None or forge is None or removal.path not in branch.removed_trees:
             return None
         facts = forge.requests.get(ref)
-        draft = DraftFacts("", "", "", authors=branch.editors, has_commits=bool(branch.editors))
+        draft = DraftFacts(
+            "",
+            "",
+            "",
+            authors=branch.editors,
+            has_commits=bool(branch.editors),
+            commits=frozenset({branch.commit}),
+        )
         for stage_rule in self.stage_rules:
             for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
                 approvers = (
