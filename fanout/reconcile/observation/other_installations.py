@@ -61,10 +61,12 @@ def read_drafted_paths(
         for ref, commit in new_drafts:
             try:
                 # Without the target branch, which may be another one for another installation.
-                found = _read_paths(reader, ref, commit) if reader.has(commit) else frozenset()
+                draft_paths = (
+                    _read_paths(reader, ref, commit) if reader.has(commit) else frozenset()
+                )
             except InvalidInput:  # it is not for this installation to say what is wrong with it
-                found = frozenset()
-            paths[ref, commit] = found
+                draft_paths = frozenset()
+            paths[ref, commit] = draft_paths
     return paths
 
 

@@ -297,14 +297,14 @@ def _collect_contents(commits: Sequence[SetCommit]) -> _Contents:
     for link in commits:
         if link.stated is None:
             continue
-        known = written.keys() | removed | restored.keys()
+        stated_paths = written.keys() | removed | restored.keys()
         written |= {
             path: (link, package)
             for path, package in link.stated.packages.items()
-            if path not in known
+            if path not in stated_paths
         }
-        removed |= set(link.stated.removed) - known
-        restored |= {path: link for path in link.stated.restored if path not in known}
+        removed |= set(link.stated.removed) - stated_paths
+        restored |= {path: link for path in link.stated.restored if path not in stated_paths}
     return _Contents(written, frozenset(removed), restored)
 
 
@@ -376,8 +376,8 @@ def _find_editors(
             reader.paths(it, [path])[path].tree for it in (link.commit.parents[0], link.commit.oid)
         )
         stated = link.stated.packages.get(path) if link.stated is not None else None
-        is_own = link.stated is None and not draft.is_shared
-        if is_own or after not in (before, stated.tree if stated is not None else None):
+        is_by_person = link.stated is None and not draft.is_shared
+        if is_by_person or after not in (before, stated.tree if stated is not None else None):
             editors |= _list_people(link.commit)
         if stated is not None:
             if not stated.takes:
