@@ -45,6 +45,9 @@ class VariantState(StrEnum):
     SKIPPED = "Skipped"  # skipped for the candidate by a person
 
 
+RELEASED_STATES = (VariantState.RELEASED, VariantState.PROPOSED)
+
+
 class StageState(StrEnum):
     """State of a stage in one word; of those that apply, the first."""
 

@@ -7,6 +7,7 @@ returned history and evaluating again at the same instant changes nothing.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action, StageState, VariantState, Verdict
@@ -17,6 +18,7 @@ from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
+from fanout.gates.publication_sets import hold_sets
 from fanout.gates.stage_holds import (
     find_others,
     group_holds,
@@ -26,15 +28,15 @@ from fanout.gates.stage_holds import (
 )
 from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
-from fanout.pending_inputs import ExpressionRequest
 from fanout.values import Value
 
 
 class _EvaluatedStage(Value):
-    stage: StageResult
+    """A stage whose variants are evaluated before those of the stages after it."""
+
+    release_evaluator: StageReleaseEvaluator
     variants: list[VariantResult]
-    timers: frozenset[datetime]  # instants at which its variants must be evaluated again
-    unanswered: tuple[ExpressionRequest, ...]
+    holds: tuple[Hold, ...]
 
 
 def choose_candidates(policy_facts: PolicyFacts) -> dict[str, str]:
@@ -92,17 +94,22 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
     """
     evaluation = start_evaluation(policy_facts)
     evaluation.apply_candidates()
+    results: dict[str, VariantResult] = {}
     # Upstream stages first: the holds of a stage name who can unblock the stages before it.
-    results = {
-        stage_rule.name: _evaluate_stage(evaluation, stage_rule) for stage_rule in evaluation.stages
+    evaluated = {it.name: _evaluate_stage(evaluation, it, results) for it in evaluation.stages}
+    stages = {
+        it.name: _build_stage(evaluation, it, evaluated[it.name], results)
+        for it in policy_facts.stages
     }
-    stages = {stage_rule.name: results[stage_rule.name].stage for stage_rule in policy_facts.stages}
     staged = [
-        item for stage_rule in policy_facts.stages for item in results[stage_rule.name].variants
+        results[variant.name]
+        for it in policy_facts.stages
+        for variant in evaluated[it.name].variants
     ]
     unstaged = [_evaluate_unstaged(policy_facts, variant) for variant in evaluation.unstaged]
     instants = [stage.next for stage in stages.values()]
-    instants += [at for item in results.values() for at in item.timers]
+    for item in evaluated.values():
+        instants += item.release_evaluator.check_times | item.release_evaluator.expiry_times
     timer = find_next(
         [*instants, evaluation.active_decisions.next_change(policy_facts.now)], policy_facts.now
     )
@@ -119,17 +126,43 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
         },
         holds=_policy_holds(evaluation, stages, staged, unstaged, timer),
         next=next_change,
-        unanswered=tuple(it for item in results.values() for it in item.unanswered),
+        unanswered=tuple(
+            request
+            for item in evaluated.values()
+            for request in item.release_evaluator.propagation.unanswered
+        ),
     )
 
 
-def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _EvaluatedStage:
-    """Evaluate one stage after those before it."""
-    tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
+def _evaluate_stage(
+    evaluation: GateEvaluation, stage_rule: StageRule, results: dict[str, VariantResult]
+) -> _EvaluatedStage:
+    """Evaluate the variants of one stage after those before it, and add them to `results`."""
     release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
     variants = release_evaluator.evaluate_variants()
-    holds = list_stage_holds(evaluation, tally, release_evaluator, variants)
+    results |= {it.name: it for it in variants}
+    hold_sets(evaluation.policy_facts.memberships, results, evaluation.now)
+    variants = [results[it.name] for it in variants]
+    holds = list_stage_holds(
+        evaluation, evaluation.tallies[stage_rule.name], release_evaluator, variants
+    )
     evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
+    return _EvaluatedStage(release_evaluator, variants, holds)
+
+
+def _build_stage(
+    evaluation: GateEvaluation,
+    stage_rule: StageRule,
+    evaluated: _EvaluatedStage,
+    results: Mapping[str, VariantResult],
+) -> StageResult:
+    """Build the result of one stage after all variants of all stages are evaluated."""
+    tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
+    release_evaluator, holds = evaluated.release_evaluator, evaluated.holds
+    variants = [results[it.name] for it in evaluated.variants]
+    # A variant may exchange its place with one of a later stage.
+    if any(it is not before for it, before in zip(variants, evaluated.variants, strict=True)):
+        holds = list_stage_holds(evaluation, tally, release_evaluator, variants)
     others = find_others(evaluation, stage_rule)
     instants = (
         *(hold.until for other in others for hold in other.holds),
@@ -140,7 +173,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
     choice = evaluation.choices[stage_rule.name]
     verdict, halted = verdicts.verdict(choice.revision), release_evaluator.halted is not None
     aggregates, counter = release_evaluator.initial_aggregates, Counter(it.state for it in variants)
-    stage = StageResult(
+    return StageResult(
         name=stage_rule.name,
         candidate=choice.revision,
         state=_find_state(verdict, halted=halted, suspended=tally.suspended is not None),
@@ -158,12 +191,6 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Evalu
         in_flight=aggregates.in_flight,
         budget=release_evaluator.budget.limit,
         next=find_next(instants, evaluation.now),
-    )
-    return _EvaluatedStage(
-        stage,
-        variants,
-        frozenset(release_evaluator.check_times | release_evaluator.expiry_times),
-        tuple(release_evaluator.propagation.unanswered),
     )
 
 

@@ -109,6 +109,18 @@ class VariantFacts(Value):
         return grant
 
 
+class SetMembership(Value):
+    """What a variant is published together with, and what keeps its branch from publication."""
+
+    # The branch that is published as a whole, with all packages on it; "": none.
+    branch: str = ""
+    merges_whole: bool = False  # with those on it that are not released too: a forge merges it
+    # Variants with which it exchanges places; none while it stays where it is.
+    partners: frozenset[str] = frozenset()
+    location: str = ""  # its place, `repository:path`, for messages
+    hold: Hold | None = None  # why it cannot be published although all gates are open
+
+
 class PolicyFacts(Value):
     """All facts about one policy that the evaluator may read."""
 
@@ -128,3 +140,5 @@ class PolicyFacts(Value):
     # Fails closed: a calendar that cannot be read may forbid publication now.
     has_unreadable_calendar: bool = False
     sweep: bool = True  # False: only what a person decided is published in this pass
+    # By variant; one without a membership is published alone.
+    memberships: Mapping[str, SetMembership] = field(default_factory=dict)

@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-from fanout.api.gate_vocabulary import VariantState
 from fanout.api.results import CheckAnswer, VariantResult
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value
@@ -18,9 +17,6 @@ class VariantStep(StrEnum):
     SETTLE = "settle"  # record a publication found in Git and remove its draft
     ADOPT = "adopt"  # the published package equals the rendering; only the digest differs
     REMOVE = "remove"  # remove an obsolete draft
-
-
-RELEASED_STATES = (VariantState.RELEASED, VariantState.PROPOSED)
 
 
 class DecidedVariant(Value):

@@ -7,7 +7,7 @@ from fanout.plan.edits.merge_disputes import MergeDispute, build_disputes, parse
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value, replace
+from fanout.values import Value
 from fanout.variants.render_model import RenderedPackage
 
 
@@ -21,7 +21,6 @@ class RenderedVariant(Value):
     rendering: RenderedPackage | None = None  # without edits made by hand
     merged: MergedRendering | None = None  # the rendering with edits made by hand
     rendering_failure: FanoutError | None = None
-    publish_hold: Hold | None = None  # its stage's draft waits for another variant in it
     postponed: Hold | None = None  # its draft is due, and is written in a later round
 
     @property
@@ -91,9 +90,3 @@ class RenderedVariant(Value):
 def without_candidate(variant: ObservedVariant) -> RenderedVariant:
     """Return the variant without a candidate, as in a policy that an error stops."""
     return RenderedVariant(SelectedVariant(variant))
-
-
-def with_wait_hold(variant: RenderedVariant, hold: Hold) -> RenderedVariant:
-    """Return the variant waiting for another one, which only the gates' decision revealed."""
-    observed = replace(variant.observed, wait_hold=hold)
-    return replace(variant, selected=replace(variant.selected, observed=observed))

@@ -1,9 +1,9 @@
 """Choice of the step of a variant, which follows from what the gates decided."""
 
-from fanout.api.gate_vocabulary import VariantState
+from fanout.api.gate_vocabulary import RELEASED_STATES, VariantState
 from fanout.api.results import VariantResult
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.plan.decided_variant import RELEASED_STATES, DecidedVariant, VariantStep
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.rendered_variant import RenderedVariant
 
 _StepRelease = tuple[VariantStep, bool]  # step of a variant, and whether it is released

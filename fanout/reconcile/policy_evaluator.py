@@ -12,7 +12,6 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.draft_changes import hold_back_stage_drafts
 from fanout.plan.drafts.drafts_per_round import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
@@ -25,6 +24,7 @@ from fanout.plan.evidence.record_times import (
 )
 from fanout.plan.evidence.review_approvals import find_requested_changes, find_review_approvals
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
+from fanout.plan.gates.set_memberships import build_memberships
 from fanout.plan.gates.variant_facts import (
     build_policy_facts,
     build_preliminary_facts,
@@ -42,7 +42,6 @@ from fanout.plan.pull_requests.merged_drafts import (
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.pull_requests.request_holds import (
     RequestHoldInputs,
-    hold_back_requests,
     read_request_settings,
 )
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
@@ -61,7 +60,6 @@ from fanout.plan.removal.move_cleanup import (
     PolicyCleanup,
     cleanup_items,
     drafted_leftovers,
-    hold_back_moves,
     remaining_holds,
 )
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
@@ -230,10 +228,6 @@ class PolicyEvaluator(Value, kw_only=True):
         selected = self._select_candidates(observed)
         rendered = self._render_drafts(selected)
         decided = self._decide_gates(rendered)
-        # Variants that exchange paths publish together or not at all, and so do those of a stage's
-        # draft, which only the decision reveals. If one has to wait, the gates decide again with
-        # that hold among the facts.
-        decided = self._hold_back(decided)
         # A stage without verification passes when this pass publishes it. The gates are asked for
         # candidates once more, because drafts of the next stage follow in the same pass.
         decided = self._draft_next_candidates(decided)
@@ -342,6 +336,16 @@ class PolicyEvaluator(Value, kw_only=True):
             observed.evidence,
             observed.variant_memo.gate_facts,
         )
+        # Not of the memo: they last for this pass only.
+        memberships = build_memberships(
+            rendered.variants,
+            RequestHoldInputs(
+                settings=read_request_settings(observed.inputs.promotions),
+                lines=observed.status.requests,
+                now=self.now,
+            ),
+        )
+        facts = replace(facts, memberships=memberships)
         decision = self.conditions.decide(facts, observed.inputs.budget)
         decided = DecidedPolicy(rendered, facts, decision, rendered.variants)
         return self._judge_merges(decided)
@@ -357,32 +361,6 @@ class PolicyEvaluator(Value, kw_only=True):
         variants = judge_merges(variants, merges, decision)
         rendered = RenderedPolicy(decided.rendered.selected, variants)
         return replace(decided, rendered=rendered, drafted=variants)
-
-    def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
-        """Decide again with holds on variants that must wait, until no other one has to."""
-        # Each round holds back at least one variant that would be published, so it ends.
-        while any(it.publish for it in decided.decision.variants.values()) and (
-            variants := (
-                hold_back_moves(decided.rendered.variants, decided.decision)
-                or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
-                or hold_back_requests(
-                    decided.rendered.variants,
-                    decided.decision,
-                    RequestHoldInputs(
-                        settings=read_request_settings(decided.observed.inputs.promotions),
-                        lines=decided.observed.status.requests,
-                        now=self.now,
-                    ),
-                )
-            )
-        ):
-            rendered = RenderedPolicy(decided.rendered.selected, variants)
-            observed = rendered.selected.observed
-            # Without the memo: these holds last for this pass only.
-            facts = build_policy_facts(observed.gate_inputs, variants, observed.evidence)
-            decision = self.conditions.decide(facts, observed.inputs.budget)
-            decided = DecidedPolicy(rendered, facts, decision, variants)
-        return decided
 
     def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Render drafts of candidates that become due once this pass has published.

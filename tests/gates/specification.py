@@ -4,7 +4,7 @@ Written from the design's sentences and not from the evaluator, of which it shar
 words Verdict, Require and Override. Instants are minutes.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -154,6 +154,45 @@ def candidate(
     if passed:
         return max(passed)
     return present if can else max(reached)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A variant with what ties it to others."""
+
+    released: bool = True
+    open: bool = True  # all its gates are
+    held: bool = False  # its pull request cannot be merged
+    branch: str = ""
+    forge: bool = False  # a forge merges its branch, with all that is on it
+    partners: frozenset[str] = frozenset()  # exchange places with it
+
+
+def published_sets(members: Mapping[str, Member]) -> frozenset[str]:
+    """Return who is published: who may be, and is tied to nobody who may not, however remotely.
+
+    A variant is tied to those with which it exchanges places, and to those on its branch: with a
+    forge to all of them, else to the released ones, because the others leave the branch.
+    """
+
+    def ties(name: str) -> set[str]:
+        own = members[name]
+        mates = {
+            other
+            for other, it in members.items()
+            if own.branch and it.branch == own.branch and (it.released or it.forge)
+        }
+        return mates | own.partners
+
+    def reach(name: str) -> set[str]:
+        found, new = {name}, {name}
+        while new:
+            new = {tied for it in new for tied in ties(it)} - found
+            found |= new
+        return found
+
+    able = {name for name, it in members.items() if it.open and not it.held}
+    return frozenset(name for name in able if reach(name) <= able)
 
 
 # ---- a stated world ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import CheckAnswer, Hold, VariantResult
 from fanout.api.stages import Check
 from fanout.errors import InvalidInput
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.publication_sets import hold_sets
 from fanout.gates.record_facts import DecisionFacts, RecordPosition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
@@ -20,10 +20,10 @@ from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.adoption.adoption_base import find_clone_edits
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.draft_changes import hold_back_stage_drafts
 from fanout.plan.evidence.check_readings import build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeResponse
+from fanout.plan.gates.set_memberships import build_memberships
 from fanout.plan.moves.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
@@ -64,7 +64,6 @@ from fanout.plan.removal.move_cleanup import (
     PolicyCleanup,
     cleanup_actions,
     drafted_leftovers,
-    hold_back_moves,
     remaining_holds,
 )
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
@@ -218,11 +217,6 @@ MOVING = replace(A, previous=ObservedPath(A.repository_state, "edge", "old/a"))
 EDITED = replace(DRAFT, is_edited=True, ref="refs/heads/drafts/x")
 
 
-def evaluation(*results):
-    """An evaluation with these results of variants."""
-    return PolicyEvaluation(stages={}, variants={it.name: it for it in results}, history={})
-
-
 def publishable(name, *, publish=True):
     return VariantResult(name=name, state="Proposed", publish=publish)
 
@@ -230,9 +224,17 @@ def publishable(name, *, publish=True):
 def moves(variant, *, publish=True):
     """The hold of a variant that moves while another one has its new path."""
     other = without_candidate(replace(published("b", None), draft_ref="refs/heads/drafts/b"))
-    decision = evaluation(publishable("a"), publishable("b", publish=publish))
-    waiting, _ = hold_back_moves((without_candidate(variant), other), decision)
-    return waiting.observed.wait_hold
+    return last_hold(
+        (without_candidate(variant), other), publishable("a"), publishable("b", publish=publish)
+    )
+
+
+def last_hold(variants, *results):
+    """The last hold of the first variant after the sets of all are looked at."""
+    memberships = build_memberships(variants, RequestHoldInputs(RequestSettings(), {}, at(1)))
+    held = {it.name: it for it in results}
+    hold_sets(memberships, held, at(1))
+    return held["a"].holds[-1]
 
 
 EXCHANGING = replace(MOVING, exchange_partners=frozenset("b"))
@@ -306,8 +308,7 @@ SHARED = [
 @pytest.mark.parametrize(("other", "message", "who"), SHARED)
 def test_a_sentence_of_a_draft_that_variants_share(other, message, who):
     variants = tuple(without_candidate(drafted(name, forge())) for name in "ab")
-    held, _ = hold_back_stage_drafts(variants, evaluation(publishable("a"), other))
-    assert read(held.publish_hold) == (message, who)
+    assert read(last_hold(variants, publishable("a"), other)) == (message, who)
 
 
 def shown(**fields):

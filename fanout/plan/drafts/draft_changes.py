@@ -9,16 +9,12 @@ parent.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from fanout.api.reasons import Reason
-from fanout.api.results import Hold, VariantResult
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.commit_limits import split_by_commit
 from fanout.plan.commit_statement import (
     CommitStatement,
     format_message,
     state_packages,
 )
-from fanout.plan.decided_variant import RELEASED_STATES
 from fanout.plan.drafts.draft_statement import (
     build_draft_statement,
     draft_subject,
@@ -38,7 +34,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import draft_path, install_of
-from fanout.values import Value, field, replace
+from fanout.values import Value, field
 
 
 class DraftChanges(Value):
@@ -243,50 +239,3 @@ def _build_commits(
 
 def _source(package: _Package) -> tuple[str, str]:
     return package.draft.trailers.revision, package.draft.trailers.commit
-
-
-def hold_back_stage_drafts(
-    variants: Sequence[RenderedVariant], decision: PolicyEvaluation
-) -> tuple[RenderedVariant, ...]:
-    """Return all variants with holds on those that wait for their draft; empty without any.
-
-    A stage draft is published as a whole, when all in it may be. Who is not released any more
-    leaves it, and keeps nobody waiting, unless a forge merges the branch with all that is on it.
-    """
-    members: dict[tuple[str, str], list[VariantResult]] = {}
-    for variant in variants:
-        evaluation = decision.variants[variant.spec.name]
-        has_forge = variant.observed.repository_state.forge is not None
-        # The stage's draft has the variant as it is to be published.
-        is_written = (
-            variant.observed.shares_draft
-            and variant.observed.draft is not None
-            and variant.draft_content is None
-        )
-        if is_written and (evaluation.state in RELEASED_STATES or has_forge):
-            members.setdefault(_draft_key(variant), []).append(evaluation)
-    holds: dict[tuple[str, str], Hold] = {}
-    for key, evaluations in members.items():
-        # The first variant of the draft that cannot be published yet.
-        other = next((it for it in evaluations if not it.publish), None)
-        if other is not None and any(it.publish for it in evaluations):
-            first = other.holds[0] if other.holds else None
-            reason = f": {first.message}" if first is not None and first.message else ""
-            holds[key] = Hold(
-                Reason.STAGE_DRAFT_PENDING,
-                f"{other.name} in the same draft cannot be published yet{reason}",
-                who=first.who if first is not None else "",
-                until=first.until if first is not None else None,
-            )
-    if not holds:
-        return ()
-    return tuple(
-        replace(variant, publish_hold=holds[_draft_key(variant)])
-        if _draft_key(variant) in holds and decision.variants[variant.spec.name].publish
-        else variant
-        for variant in variants
-    )
-
-
-def _draft_key(variant: RenderedVariant) -> tuple[str, str]:
-    return variant.observed.repository_state.identity, variant.observed.draft_ref

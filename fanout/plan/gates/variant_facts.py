@@ -264,7 +264,7 @@ def _build_draft_facts(
     if upstream is not None and upstream.revision.name == draft.trailers.revision:
         authors |= {normalize_person(upstream.author)}
     # Why it cannot be published in this pass even if it is released.
-    publish_hold = rendered.publish_hold if rendered is not None else None
+    publish_hold = None
     if variant.declined is not None and variant.declined.revision == draft.trailers.revision:
         publish_hold = declined_hold(variant, variant.declined)
     elif not is_written:

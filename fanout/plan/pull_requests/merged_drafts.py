@@ -55,6 +55,8 @@ def facts_before_merges(facts: PolicyFacts, merged: Sequence[ObservedVariant]) -
             _before_merge(it, by_name[it.name]) if it.name in by_name else it
             for it in facts.variants
         ),
+        # What keeps the merge itself waiting does not matter any more.
+        memberships={},
     )
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fanout.api.gate_vocabulary import RELEASED_STATES
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.actions import RepositorySubject
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.decided_variant import RELEASED_STATES, DecidedVariant, VariantStep
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan import plan_wording
 from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.forge_state import RequestFacts
@@ -23,8 +22,7 @@ from fanout.plan.pull_requests.declined_requests import (
     is_closed_by_person,
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
-from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import Value, replace
+from fanout.values import Value
 
 HOLD_LABEL = "fanout/hold"
 _REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
@@ -57,32 +55,6 @@ class RequestHoldInputs(Value):
     lines: Mapping[RequestKey, RequestLine]
     now: datetime
     is_publishing: bool = True
-
-
-def hold_back_requests(
-    variants: Sequence[RenderedVariant], decision: PolicyEvaluation, inputs: RequestHoldInputs
-) -> tuple[RenderedVariant, ...]:
-    """Return all variants, with holds on those whose request cannot be merged; else empty.
-
-    Only variants that would be published otherwise get a hold.
-    """
-    holds: dict[str, Hold] = {}
-    for variant in variants:
-        if decision.variants[variant.spec.name].publish:
-            state, ref = variant.observed.repository_state, variant.observed.draft_ref
-            draft = variant.observed.draft
-            head = draft.commit if draft is not None else ""
-            hold = find_request_hold(state, ref, head, variant.spec.repository, inputs)
-            if hold is not None:
-                holds[variant.spec.name] = hold
-    if not holds:
-        return ()
-    return tuple(
-        replace(variant, publish_hold=holds[variant.spec.name])
-        if variant.spec.name in holds
-        else variant
-        for variant in variants
-    )
 
 
 def find_label_hold(facts: RequestFacts) -> Hold | None:

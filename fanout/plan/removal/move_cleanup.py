@@ -13,17 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
-from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, location_author
+from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import ObservedPath, OpenDraft, PublicationMerge
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
 from fanout.plan.removal.removal_plan import VariantRemoval
-from fanout.plan.rendered_variant import RenderedVariant, with_wait_hold
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
@@ -301,86 +299,3 @@ def vendor_drops(items: Sequence[CleanupItem]) -> list[str]:
         if it.drops_rendering and it.path in state.published_renderings:
             drop.append(f"published/{it.path}")
     return drop
-
-
-def hold_back_moves(
-    variants: Sequence[RenderedVariant], decision: PolicyEvaluation
-) -> tuple[RenderedVariant, ...]:
-    """Return all variants with wait holds on moves that must wait; empty without any."""
-    publishable = {
-        name for name, variant_decision in decision.variants.items() if variant_decision.publish
-    }
-    draft_refs = {variant.spec.name: variant.observed.draft_ref for variant in variants}
-    holds = {
-        variant.spec.name: hold
-        for variant in variants
-        if variant.spec.name in publishable
-        and (
-            hold := _remaining_draft_hold(variant)
-            or _exchange_hold(variant, publishable)
-            or _split_exchange_hold(variant, draft_refs)
-        )
-    }
-    if not holds:
-        return ()
-    return tuple(
-        with_wait_hold(variant, holds[variant.spec.name]) if variant.spec.name in holds else variant
-        for variant in variants
-    )
-
-
-def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
-    elsewhere = (
-        it
-        for it in variant.observed.misplaced_drafts
-        if it.draft.has_edits
-        and it.repository_state.identity != variant.observed.repository_state.identity
-    )
-    misplaced = next(elsewhere, None)
-    if misplaced is None:
-        return None
-    branch = misplaced.draft.ref.removeprefix("refs/heads/")
-    return Hold(
-        Reason.PATH_CHANGED,
-        f"branch {branch} in {misplaced.repository} is removed first; its commits are in the draft",
-        who=plan_wording.NEXT_RUN,
-    )
-
-
-def _split_exchange_hold(variant: RenderedVariant, draft_refs: Mapping[str, str]) -> Hold | None:
-    """Return the hold if variants that exchange places are in several pull requests.
-
-    Each of these would be merged by itself, and would remove the package of the other.
-    """
-    observed = variant.observed
-    if observed.repository_state.forge is None or not observed.is_moving:
-        return None
-    others = [
-        it for it in sorted(observed.exchange_partners) if draft_refs[it] != observed.draft_ref
-    ]
-    if not others:
-        return None
-    location = f"{variant.spec.repository}:{variant.spec.path}"
-    return Hold(
-        Reason.PATH_TAKEN,
-        f"{location} is the path of {others[0]}, which has another pull request; move one of them"
-        " to a third path first",
-        who=location_author(variant.spec),
-    )
-
-
-def _exchange_hold(variant: RenderedVariant, publishable: set[str]) -> Hold | None:
-    waiting_partners = (
-        sorted(variant.observed.exchange_partners - publishable)
-        if variant.observed.is_moving
-        else []
-    )
-    if not waiting_partners:
-        return None
-    location = f"{variant.spec.repository}:{variant.spec.path}"
-    return Hold(
-        Reason.PATH_TAKEN,
-        f"{location} is the path of {', '.join(waiting_partners)} until that moves; both move in"
-        " one push",
-        who=plan_wording.format_promoter(waiting_partners[0]),
-    )

@@ -1,0 +1,80 @@
+"""Memberships of variants in sets that are published as a whole, and what holds each set.
+
+A set is a branch with several packages, or the variants that exchange places.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
+from fanout.gates.gate_facts import SetMembership
+from fanout.plan import plan_wording
+from fanout.plan.moves.move_locations import location_author
+from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
+from fanout.plan.rendered_variant import RenderedVariant
+
+
+def build_memberships(
+    variants: Sequence[RenderedVariant], inputs: RequestHoldInputs
+) -> dict[str, SetMembership]:
+    """Return the memberships by variant, without those that are published alone."""
+    draft_refs = {variant.spec.name: variant.observed.draft_ref for variant in variants}
+    return {
+        variant.spec.name: membership
+        for variant in variants
+        if (membership := _build_membership(variant, draft_refs, inputs)) != SetMembership()
+    }
+
+
+def _build_membership(
+    variant: RenderedVariant, draft_refs: Mapping[str, str], inputs: RequestHoldInputs
+) -> SetMembership:
+    observed, spec = variant.observed, variant.spec
+    state, draft, ref = observed.repository_state, observed.draft, observed.draft_ref
+    hold = _find_move_hold(variant, draft_refs)
+    if hold is None and state.forge is not None and draft is not None:
+        hold = find_request_hold(state, ref, draft.commit, spec.repository, inputs)
+    # The stage's branch has the variant as it is to be published.
+    is_written = observed.shares_draft and draft is not None and variant.draft_content is None
+    return SetMembership(
+        branch=f"{state.identity} {ref}" if is_written else "",
+        merges_whole=is_written and state.forge is not None,
+        partners=observed.exchange_partners if observed.is_moving else frozenset(),
+        location=f"{spec.repository}:{spec.path}" if observed.is_moving else "",
+        hold=hold,
+    )
+
+
+def _find_move_hold(variant: RenderedVariant, draft_refs: Mapping[str, str]) -> Hold | None:
+    """Return why a variant cannot move in this pass although its gates are open, or None."""
+    observed = variant.observed
+    identity = observed.repository_state.identity
+    misplaced = next(
+        (
+            it
+            for it in observed.misplaced_drafts
+            if it.draft.has_edits and it.repository_state.identity != identity
+        ),
+        None,
+    )
+    if misplaced is not None:
+        branch = misplaced.draft.ref.removeprefix("refs/heads/")
+        return Hold(
+            Reason.PATH_CHANGED,
+            f"branch {branch} in {misplaced.repository} is removed first; its commits are in the"
+            " draft",
+            who=plan_wording.NEXT_RUN,
+        )
+    if observed.repository_state.forge is None or not observed.is_moving:
+        return None
+    # Requests are merged one by one, and each would remove the package of the other.
+    own_ref, partners = observed.draft_ref, sorted(observed.exchange_partners)
+    other = next((it for it in partners if draft_refs[it] != own_ref), None)
+    if other is None:
+        return None
+    return Hold(
+        Reason.PATH_TAKEN,
+        f"{variant.spec.repository}:{variant.spec.path} is the path of {other}, which has another"
+        " pull request; move one of them to a third path first",
+        who=location_author(variant.spec),
+    )
