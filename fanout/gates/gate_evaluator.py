@@ -141,7 +141,7 @@ def _evaluate_stage(
     release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
     variants = release_evaluator.evaluate_variants()
     results |= {it.name: it for it in variants}
-    hold_sets(evaluation.policy_facts.memberships, results, evaluation.now)
+    hold_sets(evaluation.policy_facts.sets, results, evaluation.now)
     variants = [results[it.name] for it in variants]
     holds = list_stage_holds(
         evaluation, evaluation.tallies[stage_rule.name], release_evaluator, variants

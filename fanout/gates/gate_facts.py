@@ -109,8 +109,8 @@ class VariantFacts(Value):
         return grant
 
 
-class SetMembership(Value):
-    """What a variant is published together with, and what keeps its branch from publication."""
+class SetFacts(Value):
+    """Membership of a variant in a set that is published as a whole, and the hold of its branch."""
 
     # The branch that is published as a whole, with all packages on it; "": none.
     branch: str = ""
@@ -140,5 +140,5 @@ class PolicyFacts(Value):
     # Fails closed: a calendar that cannot be read may forbid publication now.
     has_unreadable_calendar: bool = False
     sweep: bool = True  # False: only what a person decided is published in this pass
-    # By variant; one without a membership is published alone.
-    memberships: Mapping[str, SetMembership] = field(default_factory=dict)
+    # By variant; one without any is published alone.
+    sets: Mapping[str, SetFacts] = field(default_factory=dict)

@@ -11,13 +11,13 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import RELEASED_STATES
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, VariantResult
-from fanout.gates.gate_facts import SetMembership
+from fanout.gates.gate_facts import SetFacts
 from fanout.gates.timestamps import find_next
 from fanout.values import replace
 
 
 def hold_sets(
-    memberships: Mapping[str, SetMembership], results: dict[str, VariantResult], now: datetime
+    sets: Mapping[str, SetFacts], results: dict[str, VariantResult], now: datetime
 ) -> None:
     """Add a hold to each variant whose gates are open and that has to wait for its set.
 
@@ -26,12 +26,12 @@ def hold_sets(
     """
     # Each round holds at least one variant that would be published, so it ends.
     while holds := (
-        dict(_hold_exchanges(memberships, results))
-        or dict(_hold_branches(memberships, results))
+        dict(_hold_exchanges(sets, results))
+        or dict(_hold_branches(sets, results))
         or {
-            name: membership.hold
-            for name, membership in memberships.items()
-            if membership.hold is not None and name in results and results[name].publish
+            name: set_facts.hold
+            for name, set_facts in sets.items()
+            if set_facts.hold is not None and name in results and results[name].publish
         }
     ):
         for name, hold in holds.items():
@@ -44,25 +44,25 @@ def hold_sets(
 
 
 def _hold_exchanges(
-    memberships: Mapping[str, SetMembership], results: Mapping[str, VariantResult]
+    sets: Mapping[str, SetFacts], results: Mapping[str, VariantResult]
 ) -> Iterator[tuple[str, Hold]]:
     """Yield a hold for each variant one of whose partners cannot be published now."""
-    for name, membership in memberships.items():
-        if not membership.partners or name not in results or not results[name].publish:
+    for name, set_facts in sets.items():
+        if not set_facts.partners or name not in results or not results[name].publish:
             continue
         awaited = sorted(
-            it for it in membership.partners if it in results and not results[it].publish
+            it for it in set_facts.partners if it in results and not results[it].publish
         )
         if awaited:
             sentence = (
-                f"{membership.location} is the path of {', '.join(awaited)} until that moves;"
+                f"{set_facts.location} is the path of {', '.join(awaited)} until that moves;"
                 " both move in one push"
             )
             yield name, Hold(Reason.PATH_TAKEN, sentence, f"any promoter of {awaited[0]}")
 
 
 def _hold_branches(
-    memberships: Mapping[str, SetMembership], results: Mapping[str, VariantResult]
+    sets: Mapping[str, SetFacts], results: Mapping[str, VariantResult]
 ) -> Iterator[tuple[str, Hold]]:
     """Yield a hold for each variant whose branch has another one that cannot be published now.
 
@@ -70,11 +70,11 @@ def _hold_branches(
     it with all that is on it.
     """
     names_by_branch: dict[str, list[str]] = defaultdict(list)
-    for name, membership in memberships.items():
-        if not membership.branch or name not in results:
+    for name, set_facts in sets.items():
+        if not set_facts.branch or name not in results:
             continue
-        if membership.merges_whole or results[name].state in RELEASED_STATES:
-            names_by_branch[membership.branch].append(name)
+        if set_facts.merges_whole or results[name].state in RELEASED_STATES:
+            names_by_branch[set_facts.branch].append(name)
     for names in names_by_branch.values():
         awaited = next((results[it] for it in names if not results[it].publish), None)
         if awaited is None:

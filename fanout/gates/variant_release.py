@@ -281,6 +281,7 @@ class StageReleaseEvaluator:
         if release and grant is None:
             self.budget.take(variant)
             self.released.append(variant.facts.name)
+            self._started.add(variant.facts.name)
         self._note_check_times(checks)
         is_released = grant is not None or release
         state = VariantState.DRAFTED if conflict is None else VariantState.HELD
@@ -411,7 +412,9 @@ class StageReleaseEvaluator:
             overtakes = is_chosen or OverridableGate.BUDGET in inputs.overrides
             if serialize_hold is not None and not overtakes:
                 return (serialize_hold,)
-        refusal = self.budget.find_refusal(variant)
+        # Those that exchange places go in one step, or each would wait for the other for ever.
+        goes_along = not self._started.isdisjoint(self._find_partners(variant))
+        refusal = None if goes_along else self.budget.find_refusal(variant)
         if variant.leads and refusal is not None and refusal.reason == Reason.GROUP_AWAITS:
             refusal = None  # it goes first
         if refusal is not None and (
@@ -427,6 +430,15 @@ class StageReleaseEvaluator:
             # yes asks what comes next as well: in a few rounds, and not in one for each variant.
             self.budget.take(variant)
         return holds
+
+    @cached_property
+    def _started(self) -> set[str]:
+        """Return the variants that are released and not published yet, as the pass begins."""
+        return {it.facts.name for it in self._tally.variants if it.has_pending_grant}
+
+    def _find_partners(self, variant: TalliedVariant) -> frozenset[str]:
+        set_facts = self._evaluation.policy_facts.sets.get(variant.facts.name)
+        return set_facts.partners if set_facts is not None else frozenset()
 
     def _find_stage_holds(
         self, overrides: frozenset[OverridableGate], revision: str

@@ -24,7 +24,7 @@ from fanout.plan.evidence.record_times import (
 )
 from fanout.plan.evidence.review_approvals import find_requested_changes, find_review_approvals
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
-from fanout.plan.gates.set_memberships import build_memberships
+from fanout.plan.gates.set_facts import build_set_facts
 from fanout.plan.gates.variant_facts import (
     build_policy_facts,
     build_preliminary_facts,
@@ -337,7 +337,7 @@ class PolicyEvaluator(Value, kw_only=True):
             observed.variant_memo.gate_facts,
         )
         # Not of the memo: they last for this pass only.
-        memberships = build_memberships(
+        sets = build_set_facts(
             rendered.variants,
             RequestHoldInputs(
                 settings=read_request_settings(observed.inputs.promotions),
@@ -345,7 +345,7 @@ class PolicyEvaluator(Value, kw_only=True):
                 now=self.now,
             ),
         )
-        facts = replace(facts, memberships=memberships)
+        facts = replace(facts, sets=sets)
         decision = self.conditions.decide(facts, observed.inputs.budget)
         decided = DecidedPolicy(rendered, facts, decision, rendered.variants)
         return self._judge_merges(decided)

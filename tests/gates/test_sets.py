@@ -3,14 +3,28 @@
 from collections.abc import Iterator
 from itertools import product
 
+import pytest
 from gates.specification import Member, published_sets
-from gates.worlds import SIGNED, approved, draft, facts, reasons_of, stage, variant
+from gates.worlds import (
+    PASSED,
+    SIGNED,
+    approved,
+    draft,
+    facts,
+    grant,
+    published,
+    reasons_of,
+    said,
+    stage,
+    variant,
+)
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.results import Hold
+from fanout.api.stages import Rollout
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import SetMembership
+from fanout.gates.gate_facts import SetFacts
 from fanout.values import replace
 
 NAMES = ("a", "b", "c")
@@ -59,13 +73,13 @@ def evaluate(members: dict[str, Member], stages: str) -> PolicyEvaluation:
             trees = frozenset({has.tree})
             records += [approved(by, of=of, variants=(name,), trees=trees) for by in ("ann", "bob")]
     made = facts((FIRST, SECOND), variants, *records)
-    memberships = {
-        name: SetMembership(
+    sets = {
+        name: SetFacts(
             it.branch, it.forge, it.partners, f"edge:{name}", REQUEST_HELD if it.held else None
         )
         for name, it in members.items()
     }
-    return evaluate_gates(replace(made, memberships=memberships))
+    return evaluate_gates(replace(made, sets=sets))
 
 
 def test_every_set(record_property):
@@ -88,6 +102,30 @@ def test_every_set(record_property):
         found += [f"{members}: {name} has no hold" for name in silent]
     record_property("worlds", judged)
     assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+
+
+@pytest.mark.parametrize("groups", [(0, 0), (0, 1)], ids=["a limit", "a limit and groups"])
+@pytest.mark.parametrize("granted", ["", "a", "b"])
+def test_variants_that_exchange_places_take_one_slot(groups, granted):
+    rule = stage("first", rollout=Rollout(max_in_flight=1))
+    variants = [
+        variant(
+            name,
+            "first",
+            published("v1"),
+            draft=replace(draft("v1"), moves=True),
+            group=group,
+            grant=grant("v1") if name == granted else None,
+        )
+        for name, group in zip("ab", groups, strict=True)
+    ]
+    sets = {name: SetFacts(partners=frozenset(other)) for name, other in ("ab", "ba")}
+    ready = said("first", PASSED, when=2)
+    made = facts((rule,), variants, ready)
+    decision = evaluate_gates(replace(made, sets=sets))
+    assert {it.name for it in decision.variants.values() if it.publish} == {"a", "b"}
+    alone = evaluate_gates(made)
+    assert sum(it.publish for it in alone.variants.values()) == 1
 
 
 def test_a_stage_shows_what_a_later_stage_keeps_from_publication():

@@ -23,7 +23,7 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.evidence.check_readings import build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeResponse
-from fanout.plan.gates.set_memberships import build_memberships
+from fanout.plan.gates.set_facts import build_set_facts
 from fanout.plan.moves.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
@@ -231,9 +231,9 @@ def moves(variant, *, publish=True):
 
 def last_hold(variants, *results):
     """The last hold of the first variant after the sets of all are looked at."""
-    memberships = build_memberships(variants, RequestHoldInputs(RequestSettings(), {}, at(1)))
+    sets = build_set_facts(variants, RequestHoldInputs(RequestSettings(), {}, at(1)))
     held = {it.name: it for it in results}
-    hold_sets(memberships, held, at(1))
+    hold_sets(sets, held, at(1))
     return held["a"].holds[-1]
 
 

@@ -139,7 +139,7 @@ def test_what_was_said_when_it_was_published_is_about_what_was_there_before():
 # What is on which branch, and in which pull request, is no matter of a scenario; nor what waits for
 # a draft: scenarios write the drafts of suspended variants, too. What waits at a
 # publication follows from the decisions.
-OF_REPOSITORIES = {"memberships", "publish_hold", "release_hold", "outdated", "waiting"}
+OF_REPOSITORIES = {"sets", "publish_hold", "release_hold", "outdated", "waiting"}
 
 
 def test_all_that_the_gates_look_at_can_be_stated():

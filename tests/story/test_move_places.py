@@ -183,3 +183,20 @@ def test_an_old_repository_that_nobody_declares_holds_the_move(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert packages(fleet, "core") == {AMS, "sites/ber"}
     assert packages(fleet) == set()
+
+
+@pytest.mark.parametrize("draft_per", ["Variant", "Stage"])
+def test_two_sites_change_places_where_one_may_be_in_flight(fleet: Fleet, draft_per):
+    limited = POLICY.replace(
+        "[{name: dev}]",
+        "[{name: dev, rollout: {maxInFlight: 1}, verification: [{name: e2e, report: {}}]}]",
+    ).replace("spec:\n", f"spec:\n  draftPer: {draft_per}\n", 1)
+    fleet.write("policy.yaml", limited)
+    fleet.later(minutes=1).report("dev", "v1")
+    fleet.later(minutes=1).settle()
+    edit(fleet)
+    place(fleet, "ams", "sites/ber")
+    place(fleet, "ber", AMS)
+    fleet.later(minutes=1).settle()
+    assert is_edited(fleet, "sites/ber")
+    assert not fleet.repos["edge"].git("ls-tree", "main", f"{AMS}/notes.txt")

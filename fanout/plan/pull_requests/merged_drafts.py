@@ -56,7 +56,7 @@ def facts_before_merges(facts: PolicyFacts, merged: Sequence[ObservedVariant]) -
             for it in facts.variants
         ),
         # What keeps the merge itself waiting does not matter any more.
-        memberships={},
+        sets={},
     )
 
 

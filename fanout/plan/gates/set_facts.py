@@ -1,4 +1,4 @@
-"""Memberships of variants in sets that are published as a whole, and what holds each set.
+"""Facts about sets of variants that are published as a whole, and what holds each set.
 
 A set is a branch with several packages, or the variants that exchange places.
 """
@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.gate_facts import SetMembership
+from fanout.gates.gate_facts import SetFacts
 from fanout.plan import plan_wording
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.rendered_variant import RenderedVariant
 
 
-def build_memberships(
+def build_set_facts(
     variants: Sequence[RenderedVariant], inputs: RequestHoldInputs
-) -> dict[str, SetMembership]:
-    """Return the memberships by variant, without those that are published alone."""
+) -> dict[str, SetFacts]:
+    """Return the facts by variant, without variants that are published alone."""
     draft_refs = {variant.spec.name: variant.observed.draft_ref for variant in variants}
     return {
-        variant.spec.name: membership
+        variant.spec.name: set_facts
         for variant in variants
-        if (membership := _build_membership(variant, draft_refs, inputs)) != SetMembership()
+        if (set_facts := _build_facts_of(variant, draft_refs, inputs)) != SetFacts()
     }
 
 
-def _build_membership(
+def _build_facts_of(
     variant: RenderedVariant, draft_refs: Mapping[str, str], inputs: RequestHoldInputs
-) -> SetMembership:
+) -> SetFacts:
     observed, spec = variant.observed, variant.spec
     state, draft, ref = observed.repository_state, observed.draft, observed.draft_ref
     hold = _find_move_hold(variant, draft_refs)
@@ -36,7 +36,7 @@ def _build_membership(
         hold = find_request_hold(state, ref, draft.commit, spec.repository, inputs)
     # The stage's branch has the variant as it is to be published.
     is_written = observed.shares_draft and draft is not None and variant.draft_content is None
-    return SetMembership(
+    return SetFacts(
         branch=f"{state.identity} {ref}" if is_written else "",
         merges_whole=is_written and state.forge is not None,
         partners=observed.exchange_partners if observed.is_moving else frozenset(),
