@@ -178,11 +178,35 @@ def test_the_first_draft_that_is_squashed_and_whose_branch_is_removed(fleet: Fle
         assert text in edge.file("main", path)
 
 
-def test_a_later_draft_that_is_squashed_and_whose_branch_is_removed(later: Fleet):
+@pytest.mark.parametrize("edits", WITHOUT_BRANCH.values(), ids=WITHOUT_BRANCH)
+def test_a_later_draft_that_is_squashed_and_whose_branch_is_removed(later: Fleet, edits):
     edge = later.repos["edge"]
-    squash_with(edge)
+    squash_with(edge, *edits)
     remove_branch(edge)
     check_squashed(later, "v2")
+    for path, text in edits:
+        assert text in edge.file("main", path)
+
+
+def test_a_later_draft_with_local_edits_that_is_squashed_and_whose_branch_is_removed(later: Fleet):
+    edge = later.repos["edge"]
+    mine = edge.file("main", f"{AMS}/deployment.yaml") + "# local\n"
+    edge.commit("main", {f"{AMS}/deployment.yaml": mine})
+    later.later(minutes=1).sweep("--drafts-only")
+    assert "# local" in edge.file(DRAFT, f"{AMS}/deployment.yaml")
+    squash_with(edge, (NOTES, "mine\n"))
+    remove_branch(edge)
+    check_squashed(later, "v2")
+    assert "# local" in edge.file("main", f"{AMS}/deployment.yaml")
+
+
+def test_the_kptfile_alone_of_a_draft_whose_branch_is_removed_is_no_merge(later: Fleet):
+    edge = later.repos["edge"]
+    edge.commit("main", {KPTFILE: edge.file(DRAFT, KPTFILE), NOTES: "mine\n"})
+    remove_branch(edge)
+    later.sweep()
+    assert later.condition(AMS)[0] == "EditedDownstream"
+    assert later.published() == {AMS: "v1"}
 
 
 def test_a_draft_that_is_squashed_and_removed_before_a_newer_revision(fleet: Fleet):

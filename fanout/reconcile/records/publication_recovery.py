@@ -180,7 +180,8 @@ def _find_merged_draft(
         return history.describe_drafted(tree, rendering) if rendering else None
     if trailers is None and draft is not None and not is_of_another:
         drafted, is_first = draft.trailers, variant.is_unmanaged
-        is_content = _is_content_of(reader, tree, drafted.tree, drafted.onto, is_first=is_first)
+        onto = drafted.onto
+        is_content = _is_content_of(reader, tree, drafted.tree, onto, onto, is_first=is_first)
         trailers = drafted if is_content else None
     if trailers is None:
         return None
@@ -192,34 +193,42 @@ def _find_merged_draft(
 def _find_lost_rendering(reader: ObjectReader, variant: ObservedVariant, tree: str) -> str:
     """Return the rendering of a draft whose branch is gone, if the package is its content, or "".
 
-    The vendor branch has it still. Without the branch nothing tells which edits a later draft had.
+    The vendor branch has it still. Without the branch nothing tells which edits a later draft had,
+    so it is compared with the rendering before it.
     """
     drafts, rendering = variant.repository_state.drafts, variant.drafted_rendering
     if rendering is None or any(it.path == variant.spec.path for it in drafts):
         return ""
-    is_content = tree == rendering or (
-        variant.is_unmanaged and _is_content_of(reader, tree, rendering, NO_VALUE, is_first=True)
+    published, replaced, pristine = variant.status_line.published, NO_VALUE, NO_VALUE
+    if not variant.is_unmanaged and published is not None:
+        replaced, pristine = published.tree, published.pristine or published.tree
+    is_content = tree == rendering or _is_content_of(
+        reader, tree, rendering, replaced, pristine, is_first=variant.is_unmanaged
     )
     return rendering if is_content else ""
 
 
 def _is_content_of(
-    reader: ObjectReader, tree: str, drafted: str, replaced: str, *, is_first: bool
+    reader: ObjectReader, tree: str, drafted: str, replaced: str, pristine: str, *, is_first: bool
 ) -> bool:
     """Return whether a package is what fanout drafted on the tree that it replaced, with edits.
+
+    `pristine` is what the draft was made from: what it changes is what differs between the two.
 
     Its Kptfile is that of the draft, or names the upstream state to which the draft takes it, and
     no file that the draft changes is as it was before. Others may clone the same state: if the
     draft is the first of its variant and the Kptfile another one, all other files are the draft's.
     """
     trees = (tree, drafted, replaced)
-    if not all(it == NO_VALUE or reader.has(it) for it in trees):
+    if not all(it == NO_VALUE or reader.has(it) for it in (*trees, pristine)):
         return False
     try:
-        present, new, old = (reader.entries(it) if it != NO_VALUE else {} for it in trees)
+        present, new, old, base = (
+            reader.entries(it) if it != NO_VALUE else {} for it in (*trees, pristine)
+        )
     except InvalidInput:  # a package may not have it, so that fanout did not write it
         return False
-    changed = {it for it in new.keys() | old.keys() if new.get(it) != old.get(it)}
+    changed = {it for it in new.keys() | base.keys() if new.get(it) != base.get(it)}
     if KPTFILE_NAME not in changed or any(present.get(it) == old.get(it) for it in changed):
         return False
     edited = {it for it in changed if present.get(it) != new.get(it)}
