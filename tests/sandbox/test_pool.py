@@ -217,11 +217,13 @@ def test_costly_texts_below_the_limit_end_a_budget_together():
     with ProcessSandbox(limits, Counters()) as sandbox:
         [answers] = sandbox.evaluate([text], rows, EvaluationBudget(NOW, {}, 1_000_000))
         done = answers.count(True)
-        assert 5 < done < 20
+        # Time counts too, so that a slow machine gets fewer of them done.
+        assert 0 < done < 20
         assert all("left for the next pass" in it.problem for it in answers[done:])
         [answers] = sandbox.evaluate([text], rows, EvaluationBudget(NOW, {}, 1_000_000))
-        assert answers[: 2 * done] == [True] * 2 * done
-        assert answers.count(True) < 40
+        further = answers.count(True)
+        assert done < further < 40
+        assert answers[:further] == [True] * further
 
 
 def test_time_counts_where_steps_tell_little():

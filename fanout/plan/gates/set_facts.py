@@ -19,11 +19,14 @@ def build_set_facts(
 ) -> dict[str, SetFacts]:
     """Return the facts by variant, without variants that are published alone."""
     draft_refs = {variant.spec.name: variant.observed.draft_ref for variant in variants}
-    return {
-        variant.spec.name: set_facts
-        for variant in variants
-        if (set_facts := _build_facts_of(variant, draft_refs, inputs)) != SetFacts()
-    }
+    alone = SetFacts()
+    shared = {alone: alone}  # those of one branch are one object
+    set_facts: dict[str, SetFacts] = {}
+    for variant in variants:
+        built = _build_facts_of(variant, draft_refs, inputs)
+        if (kept := shared.setdefault(built, built)) is not alone:
+            set_facts[variant.spec.name] = kept
+    return set_facts
 
 
 def _build_facts_of(
