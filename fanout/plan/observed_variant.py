@@ -268,22 +268,10 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     home = variant.package_location
     state, location = home.repository_state, f"{home.repository}:{home.path}"
     if not state.head:
-        return missing_branch_hold(state, home.repository)
+        return missing_branch_hold(state, home.repository, is_published=True)
     published = variant.published
     if variant.has_lost_history and published is not None:
-        branch = state.branch.removeprefix("refs/heads/")
-        restoration = (
-            f"put the branch back, or run `git restore --source {published.tag} -- {home.path}` on"
-            " it and push"
-            if published.tag and state.refs.get(f"refs/tags/{published.tag}") == published.merge
-            else "push the earlier history to it again"
-        )
-        return Hold(
-            Reason.BRANCH_REWRITTEN,
-            f"branch {branch} of {home.repository} was rewritten or replaced: it lacks commit"
-            f" {published.merge[:12]}, which published {home.path}; {restoration}",
-            who=plan_wording.format_maintainers(home.repository),
-        )
+        return lost_history_hold(state, home.repository, home.path, published.tag, published.merge)
     remedy = "remove the PackageVariant"
     if spec.policy:
         remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
@@ -297,8 +285,31 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     )
 
 
-def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
-    """Return the hold of variants whose repository lacks its branch."""
+def lost_history_hold(
+    state: RepositoryState, repository: str, path: str, tag: str, merge: str
+) -> Hold:
+    """Return the hold of a package that a branch lacks together with the commit of its publication.
+
+    `tag` and `merge` are the tag and the commit of the publication.
+    """
+    restoration = (
+        f"put the branch back, or run `git restore --source {tag} -- {path}` on it and push"
+        if tag and state.refs.get(f"refs/tags/{tag}") == merge
+        else "push the earlier history to it again"
+    )
+    return Hold(
+        Reason.BRANCH_REWRITTEN,
+        f"branch {state.branch.removeprefix('refs/heads/')} of {repository} was rewritten or"
+        f" replaced: it lacks commit {merge[:12]}, which published {path}; {restoration}",
+        who=plan_wording.format_maintainers(repository),
+    )
+
+
+def missing_branch_hold(state: RepositoryState, repository: str, *, is_published: bool) -> Hold:
+    """Return the hold of variants whose repository lacks its branch.
+
+    `is_published`: a package was published to it, so that an empty repository has been replaced.
+    """
     own = ("refs/heads/drafts/", "refs/heads/fanout/")
     others = sorted(
         ref.removeprefix("refs/heads/")
@@ -312,6 +323,11 @@ def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
         sentence = f"{missing}; its default branch is {state.default_branch}: {remedy}"
     elif others:
         sentence = f"{missing}, but {list_first(others, 3)}: {remedy}"
+    elif is_published:
+        sentence = (
+            f"{missing}, to which packages were published: the repository was emptied or replaced;"
+            " push the earlier history to it again"
+        )
     else:
         sentence = f"{missing}; push a first commit to it"
     return Hold(Reason.BRANCH_MISSING, sentence, who=plan_wording.format_maintainers(repository))

@@ -236,7 +236,8 @@ def _find_obstacle(
     if collision := context.collision_reasons.get((spec.namespace, spec.name)):
         return Hold(Reason.PATH_COLLISION, collision, who=location_author(spec))
     if not state.head:
-        return missing_branch_hold(state, spec.repository)
+        is_published = variant.status_line.published is not None
+        return missing_branch_hold(state, spec.repository, is_published=is_published)
     if variant.path_state.problem:
         return Hold(
             Reason.INVALID_PATH,

@@ -114,7 +114,10 @@ def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, Reposito
             reports, state = report_enforcement([variant]), variant.observed.repository_state
             failure = state.failure or refusals.get(state.identity)
             if failure is None and not state.head:
-                hold = missing_branch_hold(state, variant.spec.repository)
+                is_published = variant.observed.status_line.published is not None
+                hold = missing_branch_hold(
+                    state, variant.spec.repository, is_published=is_published
+                )
                 failure = InvalidInput(hold.message, reason=str(hold.reason))
             if key not in uses or reports or failure:
                 uses[key] = RepositoryReport(failure, reports[0] if reports else None)

@@ -423,7 +423,9 @@ class PolicyEvaluator(Value, kw_only=True):
         reviews = self._read_removal_reviews(decided)
         departing_steps = self._find_departing_steps(inputs, steps, facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
-        removals = plan_removals(inputs, status, orphans, facts, reviews, publish=self.publish)
+        removals = plan_removals(
+            inputs, status, orphans, facts, reviews, self.git, publish=self.publish
+        )
         cleanup = self._plan_cleanup(observed, departing_steps, removals, reviews)
         refused_pushes = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         decision = show_refusals(decision, refused_pushes, steps)

@@ -151,6 +151,71 @@ def test_a_replaced_repository_is_told(fleet: Fleet):
     assert set(fleet.states().values()) == {"Ready"}
 
 
+def empty(fleet: Fleet) -> None:
+    """An empty repository has its address."""
+    edge = fleet.repos["edge"].path
+    shutil.rmtree(edge)
+    fleet.repository("edge", declare=False, first=False)
+
+
+def rename(fleet: Fleet) -> None:
+    fleet.repos["edge"].git("branch", "-m", "main", "trunk")
+
+
+def test_an_emptied_repository_is_told(fleet: Fleet):
+    empty(fleet)
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "BranchMissing"
+    assert "push the earlier history" in sentence
+    assert "first commit" not in everything_told(fleet)
+
+
+WITHOUT_AMS = PLAIN.replace("[sites/ams, sites/ber]", "[sites/ber]")
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (rename, "BranchMissing"),
+        (empty, "BranchMissing"),
+        (rewrite, "BranchRewritten"),
+        (go_back, "BranchRewritten"),
+    ],
+)
+def test_a_variant_without_a_target_is_not_forgotten_with_its_branch(fleet: Fleet, act, reason):
+    """Its package is on the branch of another name, or comes back with the history."""
+    edge = fleet.repos["edge"]
+    main, kept = edge.refs()["refs/heads/main"], edge.path.with_suffix(".kept")
+    shutil.copytree(edge.path, kept)
+    act(fleet)
+    fleet.write("policy.yaml", WITHOUT_AMS)
+    for _ in range(2):
+        assert fleet.later(minutes=1).sweep().code == 3
+    view = fleet.run("explain", "monitoring", "-o", "json").json["status"]
+    holds = {(name, it["reason"]) for it in view["blockers"] for name in it["variants"]}
+    [name] = {name for name, _ in holds if "-ams-" in name}
+    assert (name, reason) in holds
+    assert not [it for blocker in view["blockers"] for it in blocker["commands"]]
+    shutil.rmtree(edge.path)
+    kept.rename(edge.path)
+    assert edge.refs()["refs/heads/main"] == main
+    assert fleet.later(minutes=1).settle() > 0
+    assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]
+
+
+def test_a_person_ends_a_variant_whose_package_went_with_its_branch(fleet: Fleet):
+    rewrite(fleet)
+    fleet.write("policy.yaml", WITHOUT_AMS)
+    fleet.later(minutes=1).sweep()
+    items = fleet.run("get", "targets", "-o", "json").items
+    [name] = [name for it in items if "-ams-" in (name := it["metadata"]["name"])]
+    done = fleet.run(
+        "remove", "monitoring", name, "--reason", "gone", "--by", "Ann <ann@example.com>"
+    )
+    assert done.code in (0, 3), done.err
+    assert name not in fleet.run("get", "targets", "-o", "json").out
+
+
 def test_a_package_removed_by_a_commit_is_still_told_as_that(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {it: None for it in edge.files() if it.startswith(f"{AMS}/")})

@@ -46,6 +46,18 @@ def test_without_automation_the_old_place_waits_for_a_person(fleet: Fleet, repos
     assert fleet.published()[NEW] == "v1"
 
 
+def test_what_is_left_on_a_branch_that_is_renamed_is_not_forgotten(fleet: Fleet):
+    moved_by_hand(fleet, "core")
+    edge = fleet.repos["edge"]
+    edge.git("branch", "-m", "main", "trunk")
+    fleet.write("promotion.yaml", PROMOTION)
+    told = [fleet.later(minutes=1).sweep().err for _ in range(2)]
+    assert "its default branch is trunk" in told[-1]
+    edge.git("branch", "-m", "trunk", "main")
+    fleet.later(minutes=1).settle()
+    assert packages(fleet) == {"sites/ber"}
+
+
 def test_what_is_left_is_shown_with_the_variant(fleet: Fleet):
     moved_by_hand(fleet, "core")
     status = fleet.variants()[NEW]

@@ -18,6 +18,7 @@ from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import ObservedPath, OpenDraft, PublicationMerge
+from fanout.plan.observed_variant import missing_branch_hold
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
 from fanout.plan.removal.removal_plan import VariantRemoval
@@ -88,6 +89,8 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
     )
     for abandoned in variant.observed.abandoned:
+        if not abandoned.location.repository_state.head:
+            continue  # its package may be on a branch of another name
         # An edit made after the move is not at the new place and would be lost.
         may_remove = abandoned.is_vacant or (
             permission.is_ready and is_automatic and not abandoned.is_edited
@@ -200,6 +203,10 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
     command = " ".join(word for word in ("fanout remove", spec.policy, spec.name) if word)
     for abandoned in variant.observed.abandoned:
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
+        state = abandoned.location.repository_state
+        if not state.head and not _moves_back(variant, abandoned):
+            yield missing_branch_hold(state, abandoned.location.repository, is_published=True)
+            continue
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
         # Of a pull request that removes the old package.

@@ -32,7 +32,11 @@ from fanout.gates.removal_gate import (
 )
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.observed_variant import (
+    ObservedVariant,
+    lost_history_hold,
+    missing_branch_hold,
+)
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -44,6 +48,7 @@ from fanout.plan.removal.removal_plan import (
     draft_removal,
     removal_due_since,
 )
+from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -245,6 +250,7 @@ def plan_removals(
     orphans: Sequence[OrphanLocations],
     facts: PolicyFacts,
     reviews: RemovalReviews,
+    git: GitStore,
     *,
     publish: bool,
 ) -> PlannedRemovals:
@@ -254,6 +260,8 @@ def plan_removals(
     """
     if not orphans:
         return PlannedRemovals()
+    confirmations = read_confirmations(active_records(inputs.policy_state.records))
+    confirmed = frozenset[str]().union(*(it.variants for it in confirmations))
     removals_by_name = {
         it.name: VariantRemoval(
             namespace=inputs.resolved_policy.namespace,
@@ -266,7 +274,14 @@ def plan_removals(
         for it in orphans
     }
     gate_inputs = tuple(
-        _build_gate_input(inputs, it, removals_by_name[it.name].package_removals, reviews)
+        _build_gate_input(
+            inputs,
+            it,
+            removals_by_name[it.name].package_removals,
+            reviews,
+            # Whoever confirms a removal knows that the package is gone.
+            git if it.name not in confirmed else None,
+        )
         for it in orphans
     )
     evaluation = _evaluate_gate(inputs, gate_inputs, facts)
@@ -370,6 +385,7 @@ def _build_gate_input(
     orphan: OrphanLocations,
     removals: Sequence[PackageRemoval],
     reviews: RemovalReviews,
+    git: GitStore | None,
 ) -> OrphanedVariant:
     published = orphan.status_line.published if orphan.status_line is not None else None
     edited = {what: tree for removal in removals for what, tree in removal.edits.items()}
@@ -379,8 +395,33 @@ def _build_gate_input(
         published_at=published.at if published is not None else None,
         local_edits=tuple(edited),
         trees=frozenset(edited.values()),
-        held=_unreachable_hold(inputs, orphan, removals) or _request_hold(removals, reviews),
+        held=_unreachable_hold(inputs, orphan, removals)
+        or (_lost_branch_hold(removals, git) if git is not None else None)
+        or _request_hold(removals, reviews),
     )
+
+
+def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold | None:
+    """Return the hold of a package that is missing together with the branch or its history.
+
+    It may be on a branch of another name, or come back with the history: its variant is not
+    forgotten.
+    """
+    for removal in removals:
+        state = removal.repository_state
+        published = removal.status_line.published if removal.status_line is not None else None
+        if state is None or published is None or removal.path_state.tree is not None:
+            continue
+        if not state.head:
+            return missing_branch_hold(state, removal.repository, is_published=True)
+        if not published.merge:
+            continue
+        with git.reader(state.remote) as reader:
+            if not reader.contains(state.head, published.merge):
+                return lost_history_hold(
+                    state, removal.repository, removal.path, published.tag, published.merge
+                )
+    return None
 
 
 def _request_hold(removals: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
