@@ -170,6 +170,35 @@ def test_who_committed_before_a_bump_does_not_approve_it(tmp_path: Path):
     assert fleet.published()["sites/a"] == ""
 
 
+def test_a_person_s_commit_goes_along_to_a_stage_of_another_name(tmp_path: Path):
+    """It stays reachable, and its author may not approve the draft there either."""
+    fleet = Fleet.build(tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
+    fleet.write("policy.yaml", per("Stage", SIGNED))
+    fleet.write("promotion.yaml", PROMOTION + "  requiresSeparation: true\n")
+    fleet.sweep()
+    edge, before = fleet.repos["edge"], f"drafts/default/{DEV}"
+    text = edge.file(before, "sites/a/settings.yaml").replace("data:", "data:\n  mine: x")
+    edge.author = "Ann <ann@example.com>"
+    commit = edge.commit(before, {"sites/a/settings.yaml": text})
+    fleet.write("policy.yaml", per("Stage", SIGNED).replace("name: dev", "name: test"))
+    for site in "ab":
+        fleet.site(site, "test", "edge")
+    after = f"{before.removesuffix('dev')}test"
+    for revision in ("v1", "v2"):
+        fleet.later(minutes=1).settle()
+        assert f"refs/heads/{before}" not in edge.refs()
+        assert "mine: x" in edge.file(after, "sites/a/settings.yaml")
+        assert f"refs/heads/{after}" in edge.git("for-each-ref", "--contains", commit)
+        line = ("--stage", "test", "--variant", "a", "--revision", revision)
+        approved = fleet.later(minutes=1).run(
+            "approve", "monitoring", *line, "--by", "Ann <ann@example.com>"
+        )
+        assert approved.code == 4, approved.err
+        fleet.release("v2")
+    assert fleet.published()["sites/a"] == ""
+    edge.fsck()
+
+
 def test_one_that_cannot_be_published_holds_the_others_of_its_draft(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
     fleet.write("policy.yaml", per("Stage", SIGNED))

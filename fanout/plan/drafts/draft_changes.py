@@ -55,6 +55,7 @@ class _Package(Value):
     draft: OpenDraft
     subject: str  # of a commit that writes this package alone
     timestamp: int  # of the upstream commit; 0: not known, and not needed
+    taken: tuple[str, ...] = ()  # tips of drafts whose edits it takes over, as further parents
 
 
 class _DraftPlan(Value):
@@ -148,15 +149,26 @@ def _plan_stage_draft(
     staying = [draft for draft in present if draft.path not in leaving]
     if not plan.written and not staying:
         return None
-    packages = [
-        _Package(build_draft(variant), draft_subject(variant), variant.selected.upstream_time)
-        for variant in plan.written
-    ]
     # Only the branch has the commits of people: those whose edits the new content takes over, and
     # those beside all packages, unless they were merged with the rest.
-    takes_edits = any(package.draft.trailers.takes for package in packages)
+    takes_edits = any(replaced_drafts(variant) for variant in plan.written)
     is_unmerged = bool(staying) or takes_edits or not plan.published
-    if branch is not None and (appends or (branch.is_edited and is_unmerged)):
+    is_appended = branch is not None and (appends or (branch.is_edited and is_unmerged))
+    packages = [
+        _Package(
+            build_draft(variant),
+            draft_subject(variant),
+            variant.selected.upstream_time,
+            # Their branches go or are written anew, and have commits of people.
+            tuple(
+                it.commit
+                for at, it in replaced_drafts(variant)
+                if at.identity == state.identity and not (is_appended and it.ref == ref)
+            ),
+        )
+        for variant in plan.written
+    ]
+    if branch is not None and is_appended:
         floor = max(state.head_time, branch.timestamp)
         appended = [*_build_commits(ref, packages, branch.base, floor)]
         if removed:
@@ -234,6 +246,7 @@ def _build_commits(
                 # The time comes from the inputs, not from the clock: the same inputs give the same
                 # commit id.
                 timestamp=max(floor, *(it.timestamp for it in chunk)),
+                more_parents=tuple(dict.fromkeys(tip for it in chunk for tip in it.taken)),
             )
 
 
