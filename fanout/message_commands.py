@@ -76,7 +76,7 @@ _SWEEP_OF_EXPORTED = f"fanout sweep {_NEW_RECORDS} --drafts-only -f EXPORTED_OBJ
 
 def find_decisions(text: str) -> list[str]:
     """Return the commands of decisions that a text advises, whole but for the person's reason."""
-    return [it for it in _ADVISED.findall(text) if it.endswith(" --reason WHY")]
+    return [it for it in _ADVISED.findall(text) if " --reason WHY" in it]
 
 
 class MessageCommands(Value):

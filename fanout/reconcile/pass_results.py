@@ -3,6 +3,7 @@
 All commands and the log read them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,7 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation
+from fanout.message_commands import MessageCommands
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
@@ -76,6 +78,11 @@ class PassProblem(Value, kw_only=True):
     def needs_fix(self) -> bool:
         """True if the subject failed, or is held by something that a person must fix."""
         return self.failed or (self.reason in NEEDS_REPAIR and not self.accepted)
+
+    def with_commands(self, commands: MessageCommands) -> "PassProblem":
+        """Return the problem with the commands in its sentences completed."""
+        message, again = map(commands.complete_text, (self.message, self.again))
+        return replace(self, message=message, again=again)
 
 
 class PolicyResult(Value, kw_only=True):
@@ -228,12 +235,24 @@ class PassPlan(Value, kw_only=True):
     stored_problems: tuple[PassProblem, ...] = ()  # of the earlier pass with equal inputs
 
     @property
+    def shared_names(self) -> frozenset[str]:
+        """Names that policies of several namespaces have: commands about one name its namespace."""
+        counts = Counter(it.resolved_policy.name for it in self.policies)
+        return frozenset(name for name, number in counts.items() if number > 1)
+
+    @property
     def problems(self) -> tuple[PassProblem, ...]:
         """Problems of all policies."""
-        return (
-            *self.stored_problems,
-            *(it for policy_result in self.policies for it in _find_contained(policy_result)),
-        )
+        shared_names = self.shared_names
+        problems = list(self.stored_problems)
+        for item in self.policies:
+            policy = item.resolved_policy
+            found = _find_contained(item)
+            if found and policy.name in shared_names:
+                commands = MessageCommands((("namespace", policy.namespace),))
+                found = tuple(it.with_commands(commands) for it in found)
+            problems += found
+        return tuple(problems)
 
     @property
     def printed_plan(self) -> Plan:
@@ -280,8 +299,8 @@ class PassReport(Value):
 
     @property
     def deferred_outcomes(self) -> tuple[ActionResult, ...]:
-        """Actions that wait because a host takes no more calls now; a later pass does them."""
-        return tuple(it for it in self._undone if it.until is not None)
+        """Actions that a host does not do now, by a limit or a refusal; a later pass asks again."""
+        return tuple(it for it in self._undone if it.reason in _LATER_REASONS)
 
     @property
     def _undone(self) -> Iterator[ActionResult]:

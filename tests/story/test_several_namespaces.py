@@ -1,9 +1,14 @@
 """Tables of a fleet in which policies of several namespaces have one name."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from fleet import Fleet
+
+ANN = ("--by", "Ann <ann@example.com>")
+LAB = ("monitoring", "-n", "lab", "--reason", "because", *ANN)
 
 
 @pytest.fixture
@@ -32,3 +37,36 @@ def test_the_status_of_the_fleet_names_the_namespace(fleet: Fleet):
     assert "default/monitoring" in both
     assert "lab/monitoring" in both
     assert "lab/monitoring" not in fleet.run("status", "-n", "lab").out
+
+
+def printed(view: dict) -> list[str]:
+    """Return all commands of an explanation: of blockers, of notes and in their sentences."""
+    parts = [*view["status"]["blockers"], *view["status"]["notes"]]
+    lines = [line for it in parts for line in it.get("commands", [it.get("command", "")])]
+    told = [line for it in parts for line in re.findall("`(fanout [^`]+)`", it["message"])]
+    return [line for line in (*lines, *told) if line]
+
+
+def test_commands_name_the_namespace_where_several_have_the_policy(fleet: Fleet):
+    fleet.settle()
+    path, edge = "lab/ams/deployment.yaml", fleet.repos["edge"]
+    text = edge.file("main", path)
+    edge.commit("main", {path: text.replace("replicas: 1", "replicas: 7")})
+    fleet.release("v2")
+    swept = fleet.later(minutes=1).sweep()
+    told = re.findall("`(fanout [^`]+)`", swept.err)
+    assert {shlex.split(it)[1] for it in told} == {"diff", "resolve"}
+    edge.commit("main", {path: text})
+    fleet.later(minutes=1).settle()
+    assert fleet.run("rollback", *LAB, "--stage", "dev", "--yes").code == 0
+    assert fleet.run("skip", *LAB, "--stage", "dev", "--variant", "lab/ams").code in (0, 4)
+    fleet.later(minutes=1).sweep()
+    views = fleet.run("explain", "-o", "json").items
+    commands = [(it["metadata"]["namespace"], line) for it in views for line in printed(it)]
+    assert {"report", "withdraw"} <= {shlex.split(line)[1] for _, line in commands}
+    for namespace, line in (*commands, *(("lab", it) for it in told)):
+        assert line.endswith(f" -n {namespace}"), line
+        verb, *rest = shlex.split(line)[1:]
+        done = fleet.run(verb, *rest, *(() if verb == "diff" else ANN))
+        assert done.code in (0, 1, 4), f"{line}: {done.err}"
+        assert "several namespaces" not in done.err

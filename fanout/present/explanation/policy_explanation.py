@@ -1,11 +1,11 @@
 """Explanation of a policy, a stage or a variant: state, blockers, conflicts, next instants."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from fanout.api.explanation_view import (
     Blocker,
     ExplainedConflict,
+    ExplanationNote,
     ExplanationSpec,
     ExplanationStatus,
     ExplanationView,
@@ -52,7 +52,13 @@ class PolicyExplainer:
         blockers = find_blockers(item, problems)
         self.fix_count = sum(it.needs_fix for it in problems)
         self.commands = commands or MessageCommands()
-        self._builder = CommandBuilder(item, blockers, self.names, namespace, self.commands)
+        # Commands of sentences and notes name the policy alone.
+        self._scope = MessageCommands((("namespace", namespace),) if namespace else ())
+        if namespace:
+            blockers = tuple(
+                replace(it, message=self._scope.complete_text(it.message)) for it in blockers
+            )
+        self._builder = CommandBuilder(item, blockers, self.names, self._scope, self.commands)
         self.blockers = tuple(self._with_commands(it) for it in blockers)
 
     def explain_policy(self) -> ExplanationView:
@@ -75,7 +81,7 @@ class PolicyExplainer:
             blockers=blockers,
             requests=list_requests(self.entry.variants),
             conflicts=self._undecided_conflicts(self.entry.variants),
-            notes=build_notes(self.entry),
+            notes=self._build_notes(),
             moving=_find_moving(decision.variants.values()),
             next=find_next(instants, facts.now),
         )
@@ -97,7 +103,7 @@ class PolicyExplainer:
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests(entry.variants),
             conflicts=self._undecided_conflicts(entry.variants),
-            notes=build_notes(self.entry, stage),
+            notes=self._build_notes(stage),
             moving=_find_moving(members),
             next=entry.result.next,
         )
@@ -124,7 +130,7 @@ class PolicyExplainer:
             blockers=tuple(sort_by_urgency(blockers)),
             requests=list_requests([entry]),
             conflicts=tuple(conflicts),
-            notes=build_notes(self.entry, variant=entry),
+            notes=self._build_notes(variant=entry),
             moving=_find_moving([evaluation]),
             next=evaluation.next,
         )
@@ -138,7 +144,7 @@ class PolicyExplainer:
         status = ExplanationStatus(
             "Leaving" if is_removable else VariantState.HELD.value,
             blockers=tuple(it for it in self.blockers if variant in it.variants),
-            notes=build_notes(self.entry) if is_removable else (),
+            notes=self._build_notes() if is_removable else (),
             moving=(variant,) if is_removable else (),
             next=last_end(it.until for it in item.removals.holds.get(variant, ())),
         )
@@ -158,6 +164,19 @@ class PolicyExplainer:
 
     def _with_commands(self, blocker: Blocker) -> Blocker:
         return replace(blocker, commands=self._builder.build(blocker))
+
+    def _build_notes(
+        self, stage: str = "", variant: VariantEntry | None = None
+    ) -> tuple[ExplanationNote, ...]:
+        scope = self._scope
+        return tuple(
+            replace(
+                it,
+                message=scope.complete_text(it.message),
+                command=scope.complete(it.command) if it.command else "",
+            )
+            for it in build_notes(self.entry, stage, variant)
+        )
 
     def _undecided_conflicts(
         self, entries: Iterable[VariantEntry]
@@ -185,13 +204,11 @@ def open_explainers(
 
     `commands`: how commands are completed for their reader.
     """
-    counts = Counter(it.resolved_policy.name for it in pass_plan.policies)
-    shared_names = frozenset(name for name, number in counts.items() if number > 1)
     problems: dict[str, list[PassProblem]] = {}
     for problem in pass_plan.problems:
         problems.setdefault(problem.policy, []).append(problem)
     return [
-        PolicyExplainer(it, problems.get(it.title, ()), shared_names, commands)
+        PolicyExplainer(it, problems.get(it.title, ()), pass_plan.shared_names, commands)
         for it in pass_plan.policies
     ]
 

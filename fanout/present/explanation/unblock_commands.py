@@ -73,18 +73,18 @@ class CommandBuilder:
         item: PolicyResult,
         blockers: Sequence[Blocker],
         names: Mapping[str, str],
-        namespace: str = "",
+        scope: MessageCommands,
         commands: MessageCommands | None = None,
     ) -> None:
         """Prepare the commands about `blockers`, which are all of the policy.
 
-        `names`: display names of its variants; `namespace`: option of the commands, "" if the
-        policy's name is unique; `commands`: how they are completed for their reader.
+        `names`: display names of its variants; `scope`: what a command needs to be about this
+        policy and no other of its name; `commands`: how they are completed for their reader.
         """
         self.item = item
         self.blockers = blockers
         self.names = names
-        self.namespace = namespace
+        self._policy_scope = scope
         self._commands = commands or MessageCommands()
         self._evaluations = item.decision.variants if item.decision is not None else {}
         # By identity. Stages after a blocked one share its commands, in a diamond several times.
@@ -94,7 +94,9 @@ class CommandBuilder:
     def build(self, blocker: Blocker) -> tuple[str, ...]:
         """Return the commands that end the blocker; any one of them may be enough."""
         if id(blocker) not in self._built:
-            lines = self._commands.complete_all(self._build(blocker))
+            lines = self._commands.complete_all(
+                map(self._policy_scope.complete, self._build(blocker))
+            )
             self._built[id(blocker)] = blocker, lines
         return self._built[id(blocker)][1]
 
@@ -137,8 +139,7 @@ class CommandBuilder:
 
     def _command(self, verb: str, *arguments: str) -> str:
         policy = self.item.resolved_policy.name
-        namespace = ("-n", self.namespace) if self.namespace else ()
-        return shlex.join(["fanout", verb, policy, *arguments, *namespace])
+        return shlex.join(["fanout", verb, policy, *arguments])
 
     def _scope(self, blocker: Blocker, *, by_name: bool = False) -> list[str]:
         """Return the options of the stage, and of the variants unless it is all of the stage.
