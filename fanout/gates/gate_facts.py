@@ -119,6 +119,7 @@ class SetFacts(Value):
     partners: frozenset[str] = frozenset()
     location: str = ""  # its place, `repository:path`, for messages
     hold: Hold | None = None  # why it cannot be published although all gates are open
+    is_asked_again: bool = False  # in spite of the hold, a refusal of the forge
 
 
 class PolicyFacts(Value):

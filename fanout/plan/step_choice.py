@@ -2,7 +2,7 @@
 
 from fanout.api.gate_vocabulary import RELEASED_STATES, VariantState
 from fanout.api.results import VariantResult
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyFacts, SetFacts
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.rendered_variant import RenderedVariant
 
@@ -24,12 +24,18 @@ def plan_step(
         step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
         is_released = False
     else:
-        step, is_released = _choose_step(variant, decision, publish=publish)
+        # What the forge has refused to merge is shown as that, and it is asked again.
+        own = facts.sets.get(variant.spec.name, SetFacts())
+        is_asked_again = own.is_asked_again and decision.holds[-1:] == (own.hold,)
+        is_published = publish and (decision.publish or (is_asked_again and decision.let_through))
+        step, is_released = _choose_step(
+            variant, decision, publish=publish, is_published=is_published
+        )
     return DecidedVariant(variant, step, is_released, decision.answers, decision)
 
 
 def _choose_step(
-    variant: RenderedVariant, decision: VariantResult, *, publish: bool
+    variant: RenderedVariant, decision: VariantResult, *, publish: bool, is_published: bool
 ) -> _StepRelease:
     """Choose the step, and whether it releases the variant."""
     observed = variant.observed
@@ -44,7 +50,7 @@ def _choose_step(
             return shared_step
     elif variant.draft_content is not None:
         return VariantStep.WRITE, False
-    if publish and decision.publish:
+    if is_published:
         has_forge = observed.repository_state.forge is not None
         how = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
         return how, decision.release

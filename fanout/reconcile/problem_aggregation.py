@@ -99,15 +99,16 @@ def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
 
 
 def format_deferred_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
-    """Yield a sentence for each limit: how many actions wait for it, and until when."""
+    """Yield a sentence for each limit or refusal: how many actions wait, and until when."""
     by_problem: dict[str, list[ActionResult]] = {}
     for outcome in outcomes:
         by_problem.setdefault(outcome.problem, []).append(outcome)
     for problem, waiting in by_problem.items():
-        instant = format_instant(min(it.until for it in waiting if it.until is not None))
+        instant = min((it.until for it in waiting if it.until is not None), default=None)
+        until = f" until {format_instant(instant)}" if instant is not None else ""
         number = pluralize(len(waiting), "action")
         verb = "waits" if len(waiting) == 1 else "wait"
-        yield f"{number} {verb} until {instant}: {problem}"
+        yield f"{number} {verb}{until}: {problem}"
 
 
 def count_failures(problems: Iterable[PassProblem]) -> str:

@@ -21,6 +21,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings, with_merge_messages
+from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -317,8 +318,11 @@ class Reconciler:
         with self._world.counters.times.phase("judging"):
             result, plan = evaluator.evaluate(inputs)
         self._world.counters.add("judged")
+        retry_times = [find_retry_time(result.status.requests.values(), evaluator.now)]
         if inputs.budget is not None:
-            result = replace(result, retry_at=inputs.budget.retry_at)
+            retry_times.append(inputs.budget.retry_at)
+        if any(retry_times):
+            result = replace(result, retry_at=min(filter(None, retry_times)))
         upstream = inputs.resolved_policy.upstream
         listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
         if isinstance(listing, FanoutError):
@@ -494,7 +498,8 @@ class Reconciler:
             and not any(it.failure is not None or it.statuses for it in forge_states)
         ):
             return None
-        next_check_times = (it.decision.next for it in results if it.decision is not None)
+        next_check_times = [it.decision.next for it in results if it.decision is not None]
+        next_check_times += [it.retry_at for it in results]
         next_check = min((it for it in next_check_times if it is not None), default=None)
         urls = tuple(sorted(self._request_observer.hosted_urls))
         requests = self._request_observer.digest_known(urls)

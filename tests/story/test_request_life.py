@@ -252,6 +252,42 @@ def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: 
     assert "OutOfBand" not in fleet.run("explain", "monitoring").out
 
 
+def test_a_refusal_is_told_until_the_forge_takes_the_merge(gitea: Gitea, tmp_path: Path):
+    fleet = ForgeFleet.on(gitea, tmp_path, {"ams": ("dev", "edge")})
+    fleet.protect("edge", **PROTECTED, **PEOPLE_MERGE)
+    words = "User not allowed to merge PR"
+    sweep(fleet, repos=["edge"])
+    assert words in sweep(fleet, repos=["edge"]).err
+    # A pass within the minute asks nothing, and is not the answer of later ones.
+    soon = fleet.later(seconds=20).sweep()
+    assert (soon.out, words in soon.err) == ("nothing to do\n", False)
+    since = fleet.targets()["ams"]["holds"][0]["since"]
+    for hours in (0, 5):
+        fleet.later(hours=hours)
+        reason, sentence = fleet.condition("sites/ams")
+        assert (reason, words in sentence) == ("ForgeRefuses", True)
+    assert words in sweep(fleet, repos=["edge"]).err
+    sweep(fleet, repos=["edge"])
+    assert fleet.targets()["ams"]["holds"][0]["since"] == since
+    request = fleet.only_request("edge")
+    assert words in request["body"]
+    assert (request["state"], request["draft"]) == ("open", False)
+    # The gates are open: whoever may merge is not kept from it.
+    assert fleet.statuses("edge", request["commit"])["fanout", fleet.bot] == "success"
+    path = f"{fleet.path('edge')}/commits/{request['commit']}/statuses"
+    assert words in fleet.gitea.get(path)[0]["description"]
+    text = request["body"]
+    fleet.calls()
+    sweep(fleet, repos=["edge"])
+    assert [it.split()[0] for it in fleet.calls() if not it.startswith("GET ")] == ["POST"]
+    assert fleet.only_request("edge")["body"] == text
+    fleet.protect("edge", enable_merge_whitelist=False)
+    sweep(fleet, repos=["edge"])
+    assert fleet.only_request("edge")["state"] == "merged"
+    assert set(fleet.published().values()) == {"v1"}
+    assert "ForgeRefuses" not in fleet.run("explain", "monitoring").out
+
+
 BURSTS = {
     "429": [Fault(status=429, headers={"Retry-After": "1"})] * 12,
     "5xx": [Fault(status=status) for status in (500, 502, 503, 504)] * 4,

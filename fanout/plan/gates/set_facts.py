@@ -34,9 +34,10 @@ def _build_facts_of(
 ) -> SetFacts:
     observed, spec = variant.observed, variant.spec
     state, draft, ref = observed.repository_state, observed.draft, observed.draft_ref
-    hold = _find_move_hold(variant, draft_refs)
+    hold, is_asked_again = _find_move_hold(variant, draft_refs), False
     if hold is None and state.forge is not None and draft is not None:
         hold = find_request_hold(state, ref, draft.commit, spec.repository, inputs)
+        is_asked_again = inputs.is_asked_again(state, ref, hold)
     # The stage's branch has the variant as it is to be published.
     is_written = observed.shares_draft and draft is not None and variant.draft_content is None
     return SetFacts(
@@ -45,6 +46,7 @@ def _build_facts_of(
         partners=observed.exchange_partners if observed.is_moving else frozenset(),
         location=f"{spec.repository}:{spec.path}" if observed.is_moving else "",
         hold=hold,
+        is_asked_again=is_asked_again,
     )
 
 

@@ -57,7 +57,7 @@ def group_removals(
         head = plan.draft.commit if plan.draft is not None else ""
         request_hold = find_request_hold(plan.state, plan.ref, head, plan.repository, inputs)
         is_written = plan.write is not None or plan.is_removed
-        holds = (plan.hold, request_hold)
+        is_asked = request_hold is None or inputs.is_asked_again(plan.state, plan.ref, request_hold)
         groups.append(
             RequestGroup(
                 namespace=plan.namespace,
@@ -68,7 +68,10 @@ def group_removals(
                 head_ref=plan.ref,
                 removal=None if plan.is_removed else plan,
                 hold=plan.hold,
-                is_merged=inputs.is_publishing and not is_written and holds == (None, None),
+                is_merged=inputs.is_publishing
+                and not is_written
+                and plan.hold is None
+                and is_asked,
                 is_written=is_written,
                 is_declined=plan.is_declined,
                 line=inputs.lines.get((plan.state.identity, plan.ref)),
@@ -102,7 +105,11 @@ def build_removal_content(group: RequestGroup, merge: MergeMethod) -> RequestCon
             )
             for it in plan.packages
         ),
-        holds=(RequestHold(replace(plan.hold, since=None)),) if plan.hold is not None else (),
+        holds=tuple(
+            RequestHold(replace(it, since=None))
+            for it in (plan.hold, group.refusal)
+            if it is not None
+        ),
         merge=merge,
     )
 

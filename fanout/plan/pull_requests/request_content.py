@@ -79,7 +79,10 @@ def build_content(
         variants=tuple(_describe_variant(variant, draft) for variant, draft in drafts),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(drafts)),
-        holds=tuple(RequestHold(hold, paths) for hold, paths in holds.items()),
+        holds=(
+            *(RequestHold(hold, paths) for hold, paths in holds.items()),
+            *([RequestHold(replace(group.refusal, since=None))] if group.refusal else []),
+        ),
         checks=checks,
         upstreams=tuple(dict.fromkeys(_iterate_upstreams(drafts))),
         merge=merge,

@@ -13,6 +13,7 @@ from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.pull_requests.request_holds import find_refusal_hold
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 
@@ -59,6 +60,18 @@ class RequestGroup(RepositorySubject, kw_only=True):
         """Return the pull request if it is open."""
         facts = self.facts
         return facts if facts is not None and facts.request.state is RequestState.OPEN else None
+
+    @property
+    def refusal(self) -> Hold | None:
+        """Return why the forge does not merge what the gates let through, or None.
+
+        Only what it has refused more than once: forges also refuse for as long as they check.
+        """
+        line, request = self.line, self.open_request
+        if self.hold is not None or line is None or request is None:
+            return None
+        hold = find_refusal_hold(request, line)
+        return hold if hold is not None and hold.since != line.refused else None
 
 
 def group_requests(

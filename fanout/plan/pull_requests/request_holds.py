@@ -4,7 +4,7 @@ Held are drafts whose request cannot be merged yet, and variants that would join
 ready, or that anybody approved.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
@@ -56,6 +56,16 @@ class RequestHoldInputs(Value):
     now: datetime
     is_publishing: bool = True
 
+    def is_asked_again(self, state: RepositoryState, head_ref: str, hold: Hold | None) -> bool:
+        """Return whether the hold is a refusal of the forge, which is asked again in this pass."""
+        facts = state.forge.requests.get(head_ref) if state.forge is not None else None
+        line = self.lines.get((state.identity, head_ref))
+        if hold is None or facts is None or hold != find_refusal_hold(facts, line):
+            return False
+        assert line is not None, "the refusal is on record"
+        assert line.refused is not None, "a refusal has an instant"
+        return line.refused + _REFUSAL_PAUSE <= self.now or facts.request.updated > line.refused
+
 
 def find_label_hold(facts: RequestFacts) -> Hold | None:
     """Return the hold that a label on the pull request asks for, or None."""
@@ -105,28 +115,33 @@ def find_request_hold(
             " mergeStyle"
         )
         return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
-    return _refusal_hold(facts, line, inputs.now)
+    return find_refusal_hold(facts, line)
 
 
 def _pending_hold(sentence: str) -> Hold:
     return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
 
 
-def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) -> Hold | None:
-    """Return a hold for a minute after the forge refused to merge this head, or None.
+def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | None:
+    """Return the hold of a request whose head the forge has refused to merge, or None.
 
-    It has no end that time brings: most refusals last until a person does something.
+    It stands until the forge takes the merge, or the branch has another head. It has no end that
+    time brings: most refusals last until a person does something.
     """
     if line is None or line.refused is None or line.head != facts.request.head_commit:
-        return None
-    if line.refused + _REFUSAL_PAUSE <= now or facts.request.updated > line.refused:
         return None
     return Hold(
         line.refusal_reason,
         line.refusal,
         "whoever can meet what the forge asks for; each pass asks it again",
-        line.refused,
+        line.refused_since or line.refused,
     )
+
+
+def find_retry_time(lines: Iterable[RequestLine], now: datetime) -> datetime | None:
+    """Return when the first of the refused merges is asked for again, or None."""
+    times = (it.refused + _REFUSAL_PAUSE for it in lines if it.refused is not None)
+    return min((it for it in times if it > now), default=None)
 
 
 def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:

@@ -130,7 +130,7 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
         edit = replace(edit, title=text.title, text=replace_own_text(request.text, text))
     if request.is_draft != is_draft:
         edit = replace(edit, is_draft=is_draft)
-    if group.is_merged and edit.is_draft is None:
+    if group.is_merged and edit.is_draft is None and group.refusal is None:
         edit = RequestEdit()  # nobody waits for the text of what is merged now: a call less
     # Guarded by the observed head; its message is filled in later.
     style = settings.choose_style(group.state, group.head_ref)
@@ -149,7 +149,9 @@ def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> Requ
     context, line = status_context(install_of(group.head_ref)), group.line
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     if hold is None:
-        status = RequestStatus(context, StatusState.SUCCESS, "the gates are open")
+        refusal = f"; {group.refusal.message}" if group.refusal is not None else ""
+        description = shorten_description(f"the gates are open{refusal}")
+        status = RequestStatus(context, StatusState.SUCCESS, description)
     else:
         status = RequestStatus(context, StatusState.PENDING, shorten_description(hold.message))
     is_same = (

@@ -138,10 +138,18 @@ def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine
         return None
     if line is None or line.number != latest.number:
         line = RequestLine(number=latest.number, state=RequestState.OPEN.value, url=latest.url)
+    if latest.head and latest.head != line.head:
+        line = replace(line, refused=None, refused_since=None, refusal_reason="", refusal="")
     if latest.head:
         line = replace(line, head=latest.head, status=latest.status)
     if latest.state == RequestState.MERGED:
         return replace(line, state=latest.state)
+    if latest.refused is None:  # the forge was not asked to merge, or did not answer
+        return line
     return replace(
-        line, refused=latest.refused, refusal_reason=latest.refusal_reason, refusal=latest.refusal
+        line,
+        refused=latest.refused,
+        refused_since=line.refused_since or line.refused or latest.refused,
+        refusal_reason=latest.refusal_reason,
+        refusal=latest.refusal,
     )

@@ -154,6 +154,7 @@ class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
     closed: Instant | None = None
     closed_by: str = ""
     refused: Instant | None = None
+    refused_since: Instant | None = None  # the first refusal of that head
     refusal_reason: str = ""
     refusal: str = ""
 

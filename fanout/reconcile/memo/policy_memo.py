@@ -42,14 +42,17 @@ class _MemoEntry(Value, kw_only=True):
 
     def is_valid(self, inputs: PolicyInputs, now: datetime, *, publish: bool) -> bool:
         """Return True if the result is still valid."""
-        next_check = self.result.decision.next if self.result.decision else None
+        next_checks = (
+            self.result.decision.next if self.result.decision else None,
+            self.result.retry_at,
+        )
         return (
             self.resolved_policy is inputs.resolved_policy
             and self.settings == _list_settings(inputs, publish=publish)
             # A clock that was set back invalidates the memo: instants in the result would lie
             # ahead.
             and self.evaluated_at <= now
-            and (next_check is None or now < next_check)
+            and all(it is None or now < it for it in next_checks)
             and self._has_same_repositories(inputs)
             and self._has_same_conflicts(inputs)
         )
