@@ -47,9 +47,9 @@ def test_a_removal_that_is_doubtful():
     assert doubt.message == "a target may be in a declaration that cannot be used: a.yaml"
 
 
-def orphan(branch=""):
+def orphan(request=""):
     places = (("edge", "sites/ber"), ("core", "ber"))
-    locations = tuple(VariantLocation(it, removal_branch=branch) for it in places)
+    locations = tuple(VariantLocation(it, removal_request=request) for it in places)
     return OrphanLocations(BER, "dev", None, locations)
 
 
@@ -59,16 +59,16 @@ ORPHANS = [
     ("", {BER: ()}, "the next sweep removes it"),
     ("", {BER: (WAITS,)}, "it stays: it waits; who can act: ann"),
     ("", {}, f"to remove it, run `fanout remove monitoring {BER} --reason WHY`"),
-    ("drafts/x", {BER: ()}, "it is removed by the pull request of drafts/x"),
-    ("drafts/x", {BER: (WAITS,)},
-     "it is removed by the pull request of drafts/x; it waits; who can act: ann"),
-    ("drafts/x", {BER: (CLOSED,)}, "it stays: ann closed it"),
+    ("pull request 2", {BER: ()}, "it is removed by pull request 2"),
+    ("pull request 2", {BER: (WAITS,)},
+     "it is removed by pull request 2; it waits; who can act: ann"),
+    ("pull request 2", {BER: (CLOSED,)}, "it stays: ann closed it"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("branch", "holds", "consequence"), ORPHANS)
-def test_a_variant_without_a_target(branch, holds, consequence):
-    [failure] = describe_orphans(POLICY, [orphan(branch)], RemovalEvaluation(holds=holds))
+@pytest.mark.parametrize(("request_words", "holds", "consequence"), ORPHANS)
+def test_a_variant_without_a_target(request_words, holds, consequence):
+    [failure] = describe_orphans(POLICY, [orphan(request_words)], RemovalEvaluation(holds=holds))
     assert failure.problem == (
         f"variant {BER} (sites/ber in edge, ber in core) has no target any more; {consequence}"
     )

@@ -471,6 +471,12 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     assert (request["state"], request["draft"], request["title"]) == (
         "open", False, "Remove sites/b (default/monitoring, stage dev)"
     )  # fmt: skip
+    # It waits for a person, and no sweep removes anything.
+    leaving = f"pull request 2 ({page(fleet, 2)})"
+    told = fleet.run("explain", "monitoring").out
+    assert f"{leaving} removes variants without a target" in " ".join(told.split())
+    assert "fanout sweep" not in told
+    assert f"removed by {leaving}" in fleet.run("get", "targets", "-o", "json").out
     fleet.close("edge", request["number"])
     sweep(fleet, 3)
     assert [it["state"] for it in fleet.requests("edge")] == ["merged", "closed"]

@@ -20,7 +20,11 @@ from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import ObservedPath, OpenDraft, PublicationMerge
 from fanout.plan.observed_variant import missing_branch_hold
 from fanout.plan.records.policy_status import PreviousLocationLine
-from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
+from fanout.plan.removal.removal_drafts import (
+    DraftedRemoval,
+    RemovalDraftPlan,
+    describe_request,
+)
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
@@ -210,17 +214,17 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
         # Of a pull request that removes the old package.
-        branches = (
-            draft.ref.removeprefix("refs/heads/")
-            for draft in abandoned.location.repository_state.removal_sets
+        requests = (
+            describe_request(state, draft.ref)
+            for draft in state.removal_sets
             if abandoned.location.path in draft.removed_trees
         )
-        branch = next(branches, "")
+        request = next(requests, "")
         request_hold = permission.request_holds.get(abandoned.left_place.place)
         if request_hold is not None:
             yield request_hold
-        elif branch:
-            sentence = f"{location} goes with the pull request of {branch}"
+        elif request:
+            sentence = f"{location} goes with {request}"
             yield Hold(Reason.PLACE_LEFT, sentence)
         elif abandoned.is_edited:
             present_location = variant.observed.package_location

@@ -23,6 +23,7 @@ from fanout.plan.commit_statement import (
     parse_message,
 )
 from fanout.plan.edits.draft_damage import build_faults_hold
+from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     BranchCommit,
@@ -193,6 +194,14 @@ def _plan_draft(
         actor = plan_wording.format_maintainers(repository)
         holds = [Hold(Reason.EDITED_DOWNSTREAM, sentence, who=actor)]
     return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
+
+
+def describe_request(state: RepositoryState, head_ref: str) -> str:
+    """Return the open pull request of a branch in words; without one, that of its branch."""
+    facts = state.forge.requests.get(head_ref) if state.forge is not None else None
+    if facts is None or facts.request.state is not RequestState.OPEN:
+        return f"the pull request of {head_ref.removeprefix('refs/heads/')}"
+    return f"pull request {facts.request.number} ({facts.request.url})"
 
 
 def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold | None:

@@ -65,11 +65,7 @@ def build_notes(
         for hold in other.holds
         if stage in ("", it.name) and not other.newer
     ]
-    removals = []
-    if item.removals.removable and not stage:
-        names = format_names(item.removals.removable)
-        sentence = f"the next sweep removes variants without a target: {names}"
-        removals = [ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")]
+    removals = _removal_notes(item) if not stage else ()
     unusable = (ExplanationNote(str(Reason.NO_REVISION), it) for it in item.unusable_tags.values())
     return (
         *pins,
@@ -82,6 +78,27 @@ def build_notes(
         *_out_of_band_notes(variants),
         *_enforcement_notes(variants),
     )
+
+
+def _removal_notes(item: PolicyResult) -> Iterator[ExplanationNote]:
+    """Yield how the variants leave that nothing holds: by pull requests, or by the next sweep."""
+    names_by_request: dict[str, list[str]] = {}
+    requests = {
+        orphan.name: location.removal_request
+        for orphan in item.orphans
+        for location in orphan.locations
+        if location.removal_request
+    }
+    for name in item.removals.removable:
+        names_by_request.setdefault(requests.get(name, ""), []).append(name)
+    for request, names in names_by_request.items():
+        # A pull request may wait for a person who merges it.
+        sentence = (
+            f"{request or 'the next sweep'} removes variants without a target:"
+            f" {format_names(names)}"
+        )
+        command = "" if request else "fanout sweep"
+        yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command=command)
 
 
 def _excluded_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:

@@ -41,7 +41,7 @@ from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.removal.removal_drafts import DraftedRemoval
+from fanout.plan.removal.removal_drafts import DraftedRemoval, describe_request
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
@@ -121,7 +121,7 @@ class VariantLocation(Value):
     place: PackagePlace
     status_line: VariantLine | None = None
     moved_tree: str = ""  # tree that moved with the variant
-    removal_branch: str = ""  # of the pull request that removes the package; "": none
+    removal_request: str = ""  # the pull request that removes the package, in words; "": none
 
 
 class OrphanLocations(Value):
@@ -159,20 +159,20 @@ def find_orphans(
         variant_digest(resolved_policy.namespace, resolved_policy.name, it.target)
         for it in resolved_policy.failures
     }
-    branches = _find_removal_branches(resolved_policy, repository_states)
+    requests = _find_removal_requests(resolved_policy, repository_states)
     return tuple(
-        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}), branches)
+        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}), requests)
         for name in sorted((status.variants.keys() - names) | stages_by_variant.keys())
         if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
 
 
-def _find_removal_branches(
+def _find_removal_requests(
     resolved_policy: ResolvedPolicy, repository_states: Iterable[RepositoryState]
 ) -> Mapping[PackagePlace, str]:
-    """Return the branch that removes a package, by its place."""
+    """Return the pull request that removes a package in words, by the place of the package."""
     return {
-        (repository_state.identity, path): draft.ref.removeprefix("refs/heads/")
+        (repository_state.identity, path): describe_request(repository_state, draft.ref)
         for repository_state in repository_states
         for draft in repository_state.removal_sets
         if draft.policy == resolved_policy.title
@@ -184,12 +184,12 @@ def locate_orphan(
     name: str,
     status_line: VariantLine | None,
     stage_by_place: Mapping[PackagePlace, str],
-    branches: Mapping[PackagePlace, str],
+    requests: Mapping[PackagePlace, str],
 ) -> OrphanLocations:
     """Return the variant with its locations.
 
-    `stage_by_place` has the stage of each of its drafts, `branches` the branch of each pull request
-    that removes a package.
+    `stage_by_place` has the stage of each of its drafts, `requests` each pull request that removes
+    a package, in words.
     """
     location_by_place: dict[PackagePlace, VariantLocation] = {}
     if status_line is not None:
@@ -209,7 +209,7 @@ def locate_orphan(
         stage or next(draft_stages, ""),
         status_line,
         tuple(
-            replace(it, removal_branch=branches.get(it.place, ""))
+            replace(it, removal_request=requests.get(it.place, ""))
             for it in location_by_place.values()
         ),
     )
@@ -571,14 +571,14 @@ def _describe_orphan(
     name, locations = orphan.name, orphan.locations
     holds = removal_decision.holds.get(name)
     hold = append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
-    branches = [it.removal_branch for it in locations if it.removal_branch]
+    requests = [it.removal_request for it in locations if it.removal_request]
     if holds is None:
         consequence = (
             f"to remove it, run `fanout remove {resolved_policy.name} {name} --reason WHY`"
         )
-    elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
+    elif requests and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
         detail = f"; {hold}" if hold else ""
-        consequence = f"it is removed by the pull request of {branches[0]}{detail}"
+        consequence = f"it is removed by {requests[0]}{detail}"
     elif holds:
         consequence = f"it stays: {hold}"
     else:
