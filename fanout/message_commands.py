@@ -79,6 +79,11 @@ def find_decisions(text: str) -> list[str]:
     return [it for it in _ADVISED.findall(text) if " --reason WHY" in it]
 
 
+def find_approvals(text: str) -> list[str]:
+    """Return the commands of approvals that a text advises."""
+    return [it for it in _ADVISED.findall(text) if it.startswith("fanout approve ")]
+
+
 class MessageCommands(Value):
     """Commands as one reader can run them.
 

@@ -535,6 +535,11 @@ _RULES_BY_KIND: dict[str, tuple[SchemaRule, ...]] = {
         *_SUBJECT_RULES,
         _STAGE_PRESENT,
         SchemaRule("spec", f"{_filled('trees')} || {_filled('revokes')}", "trees is empty"),
+        SchemaRule(
+            "spec",
+            f"{_has('revision')} || !{_filled('variants')}",
+            "an approval of some variants needs a revision",
+        ),
     ),
     "Decision": tuple(_decision_rules()),
 }

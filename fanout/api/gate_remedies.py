@@ -28,10 +28,11 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "result.",
     ),
     Reason.APPROVAL_MISSING: Remedy(
-        "The current content of the draft, or the pull request that removes a package, has fewer "
+        "The current content of the draft, or of the branch that removes a package, has fewer "
         "approvals than the field `atLeast` requires.",
-        "An approver runs `fanout approve POLICY --stage STAGE --revision REVISION`, or approves "
-        "the pull request that removes a package.",
+        "An approver runs `fanout approve POLICY --stage STAGE --revision REVISION`. The removal "
+        "of a package is approved by `fanout approve POLICY --stage STAGE --removals` or, on a "
+        "forge, by a review of its pull request.",
     ),
     Reason.AUTOMATION_OFF: Remedy(
         "No PromotionPolicy selects the policy, or a PromotionPolicy that selects it "

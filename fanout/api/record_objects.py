@@ -70,12 +70,19 @@ class EvidenceSpec(RecordSubject):
 
 
 class ApprovalSpec(RecordSubject):
-    """Approval of drafts by one person, by the trees of the drafts."""
+    """Approval of drafts, or of removals, by one person and by their trees."""
 
     check: Name = Field(description="Name of an approval check under `requires` of the stage.")
-    revision: RevisionName = Field(description="Upstream revision of the approved drafts.")
+    revision: RevisionName | None = Field(
+        default=None,
+        description="Upstream revision of the approved drafts; default: none, if removals are"
+        " approved.",
+    )
     trees: Distinct[CommitId] = Field(
-        max_length=MAX_NAMES, default=(), description="Git trees of the approved drafts."
+        max_length=MAX_NAMES,
+        default=(),
+        description="Git trees of the approved drafts; of removals, the root trees of the heads of"
+        " their branches.",
     )
     revokes: RecordName = Field(
         default="", description="Name of an earlier Approval that this one revokes."
@@ -162,7 +169,7 @@ class Evidence(Record):
 
 
 class Approval(Record):
-    """Approval of drafts by one person."""
+    """Approval of drafts or removals by one person."""
 
     PLURAL: ClassVar[str] = "approvals"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("appr",)
@@ -171,7 +178,7 @@ class Approval(Record):
         default="Approval", description="Kind of the object; always `Approval`."
     )
     spec: ApprovalSpec = Field(
-        description="Approval of drafts by one person, identified by their Git trees.",
+        description="Approval of drafts or removals by one person, by their Git trees.",
         json_schema_extra=IMMUTABLE,
     )
 

@@ -3,6 +3,9 @@
 An approval names trees; a new tree asks again, for itself only. It covers the next step
 alone: an approval older than the variant's last publication, or its removal, does not
 count for an equal tree that appears later, as after a move. (Design §2 and §6.)
+
+The branch of a removal is approved as a draft is, by the tree of its head. It has no revision, and
+nor do its approvals.
 """
 
 from collections.abc import Iterable, Iterator
@@ -82,10 +85,11 @@ class ApprovalIndex:
         for approval in approval_list:
             if approval.spec.revokes or approval.name in revoked:
                 continue
-            revision_key = (approval.spec.stage, approval.spec.check, approval.spec.revision)
+            spec = approval.spec
+            revision_key = (spec.stage, spec.check, spec.revision or "")
             self._by_revision.setdefault(revision_key, []).append(approval)
             for tree in approval.trees:
-                key = (approval.spec.stage, approval.spec.check, tree)
+                key = (spec.stage, spec.check, tree)
                 self._by_tree.setdefault(key, []).append(approval)
         self._requested_changes: dict[tuple[str, str, str], list[ReviewFacts]] = {}
         for changes in requested_changes:
@@ -140,10 +144,12 @@ class ApprovalIndex:
             *count.unknown_authors,
         }
         if other_draft_approvers:
-            hints.append(
-                f"approval by {format_names(other_draft_approvers)} is for other drafts of"
-                f" {draft.revision}"
+            others = (
+                f"other drafts of {draft.revision}"
+                if draft.revision
+                else "another tree of the branch"
             )
+            hints.append(f"approval by {format_names(other_draft_approvers)} is for {others}")
         check_result = _missing_approvals(approval_rule, count)
         return replace(check_result, message="; ".join([check_result.message, *hints]))
 
@@ -277,7 +283,7 @@ class ApprovalIndex:
         key = (variant_facts.stage, approval_rule.name, draft.tree)
         for approval in self._by_tree.get(key, ()):
             if (
-                approval.spec.revision == draft.revision
+                (approval.spec.revision or "") == draft.revision
                 and _names(approval, variant_facts)
                 and not self._is_outdated(approval.at, variant_facts)
             ):

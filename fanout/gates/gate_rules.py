@@ -1,6 +1,6 @@
 """Rules of a policy's stages as the evaluator reads them; durations are timedeltas."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -96,3 +96,8 @@ class StageRule(Value):
     def approvals(self) -> tuple[ApprovalRule, ...]:
         """Approvals that are required before publication."""
         return tuple(rule for rule in self.requires if isinstance(rule, ApprovalRule))
+
+
+def find_approvals(stage_rules: Iterable[StageRule], stage: str) -> tuple[ApprovalRule, ...]:
+    """Return the approvals that a stage requires; none of a stage that is not declared."""
+    return next((it.approvals for it in stage_rules if it.name == stage), ())

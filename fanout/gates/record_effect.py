@@ -4,7 +4,7 @@ The gates ask which records count for a draft or a publication; whoever recorded
 the reverse. A record counts if it does so for any variant.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action, CheckMethod
@@ -67,6 +67,9 @@ _OF_APPROVALS: Mapping[ApprovalEffect, RecordEffect] = {
     ApprovalEffect.AHEAD: _AHEAD,
     ApprovalEffect.COUNTS: RecordEffect(Reason.EFFECTIVE, "the approval counts for an open draft"),
 }
+_REMOVAL_COUNTS = RecordEffect(
+    Reason.EFFECTIVE, "the approval counts for a branch that removes packages"
+)
 _OF_EVIDENCE: Mapping[EvidenceEffect, RecordEffect] = {
     EvidenceEffect.EARLY: RecordEffect(
         Reason.RECORDED_EARLY,
@@ -83,9 +86,18 @@ _OF_EVIDENCE: Mapping[EvidenceEffect, RecordEffect] = {
 class RecordEvaluator:
     """Evaluator of the records of one policy, as of one evaluation of it."""
 
-    def __init__(self, facts: PolicyFacts, evaluation: PolicyEvaluation) -> None:
-        """Evaluate by the facts and the result of an evaluation."""
+    def __init__(
+        self,
+        facts: PolicyFacts,
+        evaluation: PolicyEvaluation,
+        removals: Sequence[VariantFacts] = (),
+    ) -> None:
+        """Evaluate by the facts and the result of an evaluation.
+
+        `removals`: the packages on branches that remove them, each with its branch as its draft.
+        """
         self._facts = facts
+        self._removals = removals
         self._evaluation = evaluation
         self._stages = {rule.name: rule for rule in facts.stages}
         self._ages = RevisionAges(facts.revisions)
@@ -157,18 +169,21 @@ class RecordEvaluator:
             elif approval.name in revoked:
                 result[approval.name] = WITHDRAWN
             elif approval.name in effects:
-                result[approval.name] = _OF_APPROVALS[effects[approval.name]]
+                effect = effects[approval.name]
+                is_counted = effect is ApprovalEffect.COUNTS and not approval.spec.revision
+                result[approval.name] = _REMOVAL_COUNTS if is_counted else _OF_APPROVALS[effect]
             else:
                 result[approval.name] = self._explain_approval(approval)
         return result
 
     def _find_approval_effects(self) -> Mapping[str, ApprovalEffect]:
-        """Return the best effect of each approval on any draft, by its name."""
+        """Return the best effect of each approval on any draft or removal, by its name."""
         facts, best = self._facts, dict[str, ApprovalEffect]()
         index = ApprovalIndex(facts.records.approvals, facts.stages, facts.now, self._decisions)
         for stage_rule in facts.stages:
             for approval_rule in stage_rule.approvals:
-                for variant in self._variants.get(stage_rule.name, ()):
+                removals = (it for it in self._removals if it.stage == stage_rule.name)
+                for variant in (*self._variants.get(stage_rule.name, ()), *removals):
                     if variant.draft is None:
                         continue
                     effects = index.find_effects(approval_rule, variant, variant.draft)
@@ -192,10 +207,23 @@ class RecordEvaluator:
             return RecordEffect(Reason.NOT_ENTITLED, sentence)
         if is_from_the_future(approval.at, self._facts.now):
             return _OF_APPROVALS[ApprovalEffect.AHEAD]
-        return self._explain_drafts(approval)
+        if not spec.revision:
+            return self._explain_removals(spec.stage)
+        return self._explain_drafts(approval, spec.revision)
 
-    def _explain_drafts(self, approval: ApprovalFacts) -> RecordEffect:
-        """Return what became of the drafts that an approval names."""
+    def _explain_removals(self, stage: str) -> RecordEffect:
+        """Return what became of the branches that an approval of removals names."""
+        if any(it.stage == stage for it in self._removals):
+            sentence = (
+                f"the branch that removes packages of {label_stage(stage)} has another tree than"
+                " the approval names; approve it again"
+            )
+            return RecordEffect(Reason.STALE, sentence)
+        sentence = f"no branch removes packages of {label_stage(stage)} any more"
+        return RecordEffect(Reason.APPLIED, sentence)
+
+    def _explain_drafts(self, approval: ApprovalFacts, revision: str) -> RecordEffect:
+        """Return what became of the drafts of a revision that an approval names."""
         spec = approval.spec
         subjects = [
             it
@@ -204,26 +232,26 @@ class RecordEvaluator:
         ]
         if any(
             it.published is not None
-            and it.published.revision == spec.revision
+            and it.published.revision == revision
             and it.published.at >= approval.at
             for it in subjects
         ):
             return RecordEffect(Reason.APPLIED, "the drafts that it approved are published")
-        if any(it.draft is not None and it.draft.revision == spec.revision for it in subjects):
+        if any(it.draft is not None and it.draft.revision == revision for it in subjects):
             sentence = (
-                f"{label_stage(spec.stage)} has other drafts of {spec.revision} than those that it"
+                f"{label_stage(spec.stage)} has other drafts of {revision} than those that it"
                 " approves; approve them again"
             )
             return RecordEffect(Reason.STALE, sentence)
         if any(
             it.published is not None
             and it.published.at >= approval.at
-            and self._ages.is_older(spec.revision, it.published.revision)
+            and self._ages.is_older(revision, it.published.revision)
             for it in subjects
         ):
             sentence = "the drafts that it approved were published, or a later revision was instead"
             return RecordEffect(Reason.APPLIED, sentence)
-        return self._describe_candidate(spec.stage, spec.revision)
+        return self._describe_candidate(spec.stage, revision)
 
     # ---- evidence ------------------------------------------------------------------------------
 

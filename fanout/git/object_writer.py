@@ -77,7 +77,9 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     parents = {update.parent for update in change.branches}
     parents |= {oid for commit in commits for oid in commit.more_parents}
     parents |= {draft.commit for merge in change.merges for draft in merge.drafts}
+    parents |= {oid for merge in change.merges for oid in merge.more_parents}
     parents |= {commit.parent for commit in change.files}
+    parents |= {oid for commit in change.files for oid in commit.more_parents}
     parents |= {change.vendor.parent} if change.vendor else set()
     parents |= {change.expected[change.branch]} if change.merges else set()
     _require(reader, parents - {""})
@@ -280,7 +282,7 @@ class _ChangeWriter:
             for path, data in commit.content_by_path.items():
                 editor.put_file(path, self._delta_writer.add((BLOB, path), BLOB, data))
             parent = heads.get(ref, commit.parent)
-            parents = (parent,) if parent else ()
+            parents = (*((parent,) if parent else ()), *commit.more_parents)
             heads[ref] = self._write_commit(
                 editor, parents, commit.timestamp, commit.message, commit.identity
             ).hex()
@@ -322,7 +324,8 @@ class _ChangeWriter:
                 editor.remove_directory(path)
             for draft in merge.drafts:
                 editor.put(draft.path, draft.tree)
-            parents = (head, *dict.fromkeys(draft.commit for draft in merge.drafts))
+            merged = dict.fromkeys(draft.commit for draft in merge.drafts)
+            parents = (head, *merged, *merge.more_parents)
             head = self._write_commit(editor, parents, merge.timestamp, merge.message).hex()
             # Each tag points to the merge commit that published its draft, not to the final head:
             # a tag's tree must not contain packages that were published after it.

@@ -23,7 +23,7 @@ class ActionKind(StrEnum):
     WRITE_TRACE = "WriteTrace"  # of the last record that stops something
     RELEASE = "Release"  # recorded before any publication
     WRITE_DRAFT = "WriteDraft"
-    DRAFT_REMOVAL = "DraftRemoval"  # on the branch of a pull request that removes packages
+    DRAFT_REMOVAL = "DraftRemoval"  # on a branch that people review, and that removes packages
     PUBLISH = "Publish"
     REMOVE_PACKAGE = "RemovePackage"  # from the variant's previous location
     REMOVE_DRAFT = "RemoveDraft"
@@ -66,7 +66,7 @@ class PlanAction(ActionSubject, kw_only=True):
     """One effect on a variant or a pull request, or one change of the recorded status.
 
     Of a pull request, `ref` is its head branch, `expected` the head it is to have, and `digest`
-    that of its text.
+    that of its text. A package that a merge of a branch removes has that branch as `ref`.
     """
 
     kind: ActionKind
@@ -79,6 +79,12 @@ class PlanAction(ActionSubject, kw_only=True):
     expected: str = ""  # present id of the ref; "": absent
     detail: str = ""
     number: str = ""  # of the pull request
+
+    @property
+    def merges_branch(self) -> bool:
+        """Return whether a branch is merged, which the next pass finds in Git."""
+        is_removal = self.kind is ActionKind.REMOVE_PACKAGE and bool(self.ref)
+        return is_removal or self.kind is ActionKind.MERGE_REQUEST
 
     def sentence(self) -> str:
         """Return the sentence that describes the action to people."""

@@ -115,7 +115,7 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
         for removal in variant_removal.package_removals:
             state = removal.repository_state
             if state is not None and _is_at(state, remote):
-                removes = removal.removes_package and not removal.awaits_request
+                removes = removal.removes_package and not removal.awaits_review
                 yield _Part(
                     {(plan.namespace, removal.variant)},
                     {("path", removal.path), *_shared_drafts(removal.removed_drafts)},
@@ -123,9 +123,18 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
                     removes,
                 )
     for draft_plan in plan.cleanup.removal_drafts:
-        if _is_at(draft_plan.state, remote) and (draft_plan.write or draft_plan.is_removed):
-            paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
-            yield _Part({(plan.namespace, draft_plan.ref)}, paths, {draft_plan.ref})
+        paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
+        part = _Part({(plan.namespace, draft_plan.ref)}, paths)
+        if not _is_at(draft_plan.state, remote):
+            continue
+        if draft_plan.merges_branch:
+            part.members |= {(plan.namespace, it.variant) for it in draft_plan.packages}
+            part.refs.add(draft_plan.state.branch)
+            part.publishes = True
+            yield part
+        elif draft_plan.write or draft_plan.is_removed:
+            part.refs.add(draft_plan.ref)
+            yield part
 
 
 def _step_part(plan: PolicyPlan, step: DecidedVariant) -> _Part:

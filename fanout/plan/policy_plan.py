@@ -90,7 +90,7 @@ def plan_policy(
         recorded.draft_repositories | written | cleanup.rediscovered
     ) - cleanup.emptied
     # A package that a pull request takes off the branch is removed when the branch is without it.
-    due = (it for it in cleanup.removals if not it.awaits_request)
+    due = (it for it in cleanup.removals if not it.awaits_review)
     removed = {**recorded.removed, **{it.variant: it.first_due for it in due}}
     # The commit of every revision in use, to detect tags that move (design §1).
     used_revisions = {

@@ -27,7 +27,11 @@ from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan, list_removal_writes
+from fanout.plan.removal.removal_drafts import (
+    RemovalDraftPlan,
+    build_removal_merge,
+    list_removal_writes,
+)
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
@@ -116,7 +120,12 @@ def _build_change(
     tagged = _merged_by_hand(steps) if state.pushes_tags else ()
     tags = {next_publication_tag(variant): state.head for variant in tagged}
     cleanup = leaving(work.cleanup_items)
-    merges = (*work.merges, *filter(None, [cleanup]), *build_removal_commits(work.removals))
+    merges = (
+        *work.merges,
+        *filter(None, [cleanup]),
+        *build_removal_commits(work.removals),
+        *(build_removal_merge(it) for it in work.removal_drafts if it.merges_branch),
+    )
     removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
     branches = (*drafts.writes, *removal_writes)
     if not (branches or removed or vendor or merges or tags):

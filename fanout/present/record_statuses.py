@@ -18,6 +18,7 @@ from fanout.gates.record_effect import (
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.record_listing import RecordState, build_record_status
+from fanout.plan.removal.removal_approvals import list_removal_facts
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -54,7 +55,8 @@ def find_effects(
     facts, evaluation = policy_result.facts, policy_result.decision
     if facts is None or evaluation is None or policy_result.error is not None:
         return {}
-    evaluator = RecordEvaluator(facts, evaluation)
+    removals = list_removal_facts(policy_result.removal_drafts)
+    evaluator = RecordEvaluator(facts, evaluation, tuple(removals))
     kinds = {it.kind for it in entries}
     effects: dict[str, RecordEffect] = {}
     if "Evidence" in kinds:

@@ -35,6 +35,7 @@ from fanout.plan.pull_requests.other_requests import OtherStatus
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
@@ -106,6 +107,7 @@ class PolicyResult(Value, kw_only=True):
     orphans: tuple[OrphanLocations, ...] = ()  # variants whose target does not exist any more
     # removable orphans, and the holds of others
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
+    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # branches that remove packages
     refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
     error: FanoutError | None = None  # stops this policy only
     retry_at: datetime | None = None  # when texts that were left, or exceeded a limit, are tried

@@ -9,6 +9,7 @@ from fanout.errors import FanoutError
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_rules import find_approvals
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
@@ -62,6 +63,7 @@ from fanout.plan.removal.move_cleanup import (
     drafted_leftovers,
     remaining_holds,
 )
+from fanout.plan.removal.removal_approvals import index_removal_approvals
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.step_choice import plan_step
@@ -451,12 +453,14 @@ class PolicyEvaluator(Value, kw_only=True):
             },
             orphans=orphans,
             removals=removals.evaluation,
+            removal_drafts=cleanup.removal_drafts,
             refused_pushes=refused_pushes,
         )
         return result, with_standing(self._plan_policy(decided, steps, cleanup), refused_pushes)
 
     def _read_removal_reviews(self, decided: DecidedPolicy) -> RemovalReviews:
-        resolved_policy, facts = decided.observed.inputs.resolved_policy, decided.facts
+        inputs, facts = decided.observed.inputs, decided.facts
+        resolved_policy = inputs.resolved_policy
         return RemovalReviews(
             owner=RemovalDraftOwner(
                 self.setup.install, resolved_policy.namespace, resolved_policy.name
@@ -464,7 +468,9 @@ class PolicyEvaluator(Value, kw_only=True):
             lines=decided.observed.status.requests,
             decisions=facts.records.decisions,
             stage_rules=facts.stages,
-            now=self.now,
+            approvals=index_removal_approvals(
+                facts.records, inputs.path_ownership.own_states, facts.stages, self.now
+            ),
         )
 
     def _plan_cleanup(
@@ -474,7 +480,7 @@ class PolicyEvaluator(Value, kw_only=True):
         removals: PlannedRemovals,
         reviews: RemovalReviews,
     ) -> PolicyCleanup:
-        """Plan what leaves branches after moves and removals, and the requests that do it."""
+        """Plan what leaves branches after moves and removals, and the branches that do it."""
         return PolicyCleanup(
             items=tuple(
                 it for step, permission in departing_steps for it in cleanup_items(step, permission)
@@ -632,7 +638,8 @@ class PolicyEvaluator(Value, kw_only=True):
                     window_hold=window_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
-                    request_holds=reviews.find_leftover_holds(step.rendered),
+                    needs_approvals=bool(find_approvals(facts.stages, step.rendered.spec.stage)),
+                    review_holds=reviews.find_leftover_holds(step.rendered),
                 ),
             )
             for step in steps

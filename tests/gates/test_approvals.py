@@ -16,6 +16,7 @@ from gates.worlds import (
     published,
     stage,
     variant,
+    with_spec,
 )
 
 from fanout.gates import gate_wording
@@ -130,6 +131,42 @@ def test_approval(sentence, approvals, verdict, told):
     view = answer(approvals)
     assert view.verdict is verdict
     assert told in view.message
+
+
+REMOVAL = replace(draft("v1"), revision="")  # the branch of a removal has no revision
+
+
+def about_removals(approval):
+    """The approval without its revision, if that is the one of the draft."""
+    return with_spec(approval, revision=None) if approval.spec.revision == "v1" else approval
+
+
+def answer_removal(approvals):
+    rule = SIGNED
+    index = ApprovalIndex(
+        approvals, [stage("prod", requires=(rule,))], NOW, ActiveDecisions((), NOW)
+    )
+    return index.evaluate(rule, variant("a", "prod"), REMOVAL)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "approvals", "verdict", "told"), ROWS, ids=map(itemgetter(0), ROWS)
+)
+def test_an_approval_of_a_removal_counts_as_one_of_a_draft(sentence, approvals, verdict, told):
+    view = answer_removal([about_removals(it) for it in approvals])
+    assert view.verdict is verdict
+    assert told in view.message
+
+
+def test_an_approval_of_a_draft_is_none_of_a_removal_with_the_same_tree():
+    assert answer_removal([ANN, BOB]).verdict is PENDING
+    assert answer([about_removals(it) for it in (ANN, BOB)]).verdict is PENDING
+
+
+def test_an_approval_of_an_earlier_state_of_the_branch_is_told():
+    elsewhere = about_removals(approved("bob", trees=frozenset({"tree-other"})))
+    view = answer_removal([about_removals(ANN), elsewhere])
+    assert view.message == f"{missing('ann')}; approval by bob is for another tree of the branch"
 
 
 def test_an_approval_lasts_until_it_expires_and_not_an_instant_longer():

@@ -93,6 +93,36 @@ def test_effect_of_an_approval(_, approval, rule, subject, expected):
     assert effect.is_effective == (expected == "Effective")
 
 
+BRANCH = variant("gone", "prod", draft=replace(draft("v1"), revision="", tree="tree-branch"))
+OF_BRANCH = {"revision": None, "trees": frozenset({"tree-branch"})}
+REMOVALS = [
+    ("of the branch", approved("ann", **OF_BRANCH), [BRANCH], "Effective"),
+    ("of another tree", approved("ann", revision=None, trees=OTHER), [BRANCH], "Stale"),
+    ("of a branch that is gone", approved("ann", **OF_BRANCH), [], "Applied"),
+    ("by somebody else", approved("eve", **OF_BRANCH), [BRANCH], "NotEntitled"),
+    ("of another stage", approved("ann", of="nowhere", **OF_BRANCH), [BRANCH], "NotFound"),
+    ("of another check", approved("ann", check="never", **OF_BRANCH), [BRANCH], "NotFound"),
+    ("dated ahead", approved("ann", at=at(30), **OF_BRANCH), [BRANCH], "FromTheFuture"),
+    ("of an own change", approved("ann", **OF_BRANCH),
+     [replace(BRANCH, draft=replace(BRANCH.draft, authors=frozenset({"ann"})))], "OwnChange"),
+    ("from before the package was published", approved("ann", **OF_BRANCH),
+     [replace(BRANCH, removed=at(5))], "Stale"),
+    ("of a draft with the tree of the branch",
+     approved("ann", trees=frozenset({"tree-branch"})), [BRANCH], "Stale"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "approval", "removals", "expected"), REMOVALS, ids=map(itemgetter(0), REMOVALS)
+)
+def test_effect_of_an_approval_of_removals(_, approval, removals, expected):
+    world = facts(
+        (replace(PROD, requires=(replace(SIGNED, separation=True),)),), (DRAFTED,), approval
+    )
+    evaluator = RecordEvaluator(world, evaluate_gates(world), removals)
+    assert evaluator.evaluate_approvals()[approval.name].reason == expected
+
+
 def test_a_revocation_needs_an_earlier_approval_and_the_right_to_revoke_it():
     first = approved("ann", name="first")
     by_eve = approved("eve", name="by-eve", revokes="first", trees=frozenset())

@@ -85,5 +85,7 @@ def test_the_objects_and_commands_of_the_guide_publish_both_stages(
     assert re.search(r"^approval\S+ .* Recorded +Applied ", listed, flags=re.MULTILINE)
     # What the page says about removal.
     twin.server.kubectl("delete", "clusters", "ber", namespace=twin.namespace)
+    approval = re.findall(r"`(fanout approve [^`]+ --removals)`", PAGE)[0]
+    guide.run_until_done(controller, f"{approval} --context bob -n shop")
     controller.until(lambda: not [it for it in edge.files() if it.startswith("sites/ber/")])
     assert controller.end() == 0

@@ -129,6 +129,29 @@ def test_an_approval_says_whether_it_counts(world: RecordWorld):
     assert world.effect(counting) == ("False", "Applied")
 
 
+def test_an_approval_of_removals_says_whether_it_counts(world: RecordWorld):
+    world.settle()
+    world.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
+    world.server.kubectl("delete", "clusters", "ams", namespace=world.namespace)
+    world.settle()
+    edge = world.fleet.repos["edge"]
+    [branch] = [it for it in edge.refs() if "/_removals/" in it]
+    tree = edge.object_id(f"{branch}^{{tree}}")
+    removals = {"stage": "dev", "check": "ok"}
+    foreign = world.create(record("Approval", world.namespace, "bob", trees=[tree], **removals))
+    other = world.create(record("Approval", world.namespace, "alice", trees=["a" * 40], **removals))
+    world.go_on()
+    assert world.effect(foreign) == ("False", "NotEntitled")
+    assert world.effect(other) == ("False", "Stale")
+    assert [it for it in edge.files() if it.startswith("sites/ams/")]
+    counting = world.create(record("Approval", world.namespace, "alice", trees=[tree], **removals))
+    world.later(minutes=1)
+    world.go_on()
+    assert world.effect(counting) == ("False", "Applied")
+    assert [it for it in edge.files() if it.startswith("sites/ams/")] == []
+    assert branch not in edge.refs()
+
+
 def test_an_approval_that_is_revoked_counts_no_more(world: RecordWorld):
     world.set_stages(APPROVED)
     world.settle()

@@ -12,11 +12,12 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.record_facts import DecisionFacts, RecordFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState, SetState
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
+from fanout.plan.removal.removal_approvals import index_removal_approvals
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace
 
@@ -44,10 +45,14 @@ def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
         tree="tree-a", reason="",
     )  # fmt: skip
     lines = {(state.identity, REF): line} if line is not None else {}
-    reviews = RemovalReviews(
-        owner=OWNER, lines=lines, decisions=decisions, stage_rules=[PROD], now=at(30)
-    )
-    return reviews, removal
+    return review_by([PROD], [state], lines, decisions), removal
+
+
+def review_by(rules, states, lines=None, decisions=()):
+    return RemovalReviews(
+        owner=OWNER, lines=lines or {}, decisions=decisions, stage_rules=rules,
+        approvals=index_removal_approvals(RecordFacts(), states, rules, at(30)),
+    )  # fmt: skip
 
 
 def closed(by: str = "ann", state: RequestState = RequestState.CLOSED):
@@ -125,18 +130,20 @@ def test_a_request_for_changes_holds(_, reviews, is_held):
     assert not reviews.find_declined(removal)
 
 
+UNKNOWN = f"approval by {HOST}/eve does not count: not an approver of group sre"
+ELSEWHERE = f"approval by {HOST}/ann is for another tree of the branch"
 APPROVALS = [
     ("nobody approved", [], {}, "signed: 0 of 1 approval"),
     ("an approver approved the branch", [review("ann")], {}, ""),
     ("an approver approved a commit that had the package", [review("ann", head="c2")], {},
-     "signed: 0 of 1 approval"),
+     f"signed: 0 of 1 approval; {ELSEWHERE}"),
     ("an approver approved a commit before the package was there", [review("ann", head="c3")], {},
-     "signed: 0 of 1 approval"),
+     f"signed: 0 of 1 approval; {ELSEWHERE}"),
     ("an approver approved a commit that nobody has", [review("ann", head="c9")], {},
-     "signed: 0 of 1 approval"),
-    ("somebody else approved", [review("eve")], {}, "signed: 0 of 1 approval"),
+     f"signed: 0 of 1 approval; {ELSEWHERE}"),
+    ("somebody else approved", [review("eve")], {},
+     f"signed: 0 of 1 approval; {UNKNOWN}"),
     ("the approval was dismissed", [review("ann", dismissed=True)], {}, "signed: 0 of 1 approval"),
-    ("the approval is dated ahead", [review("ann", minute=90)], {}, "signed: 0 of 1 approval"),
     ("one of two approved", [review("ann")], {"at_least": 2},
      f"signed: 1 of 2 approvals (by {HOST}/ann)"),
     ("two approved", [review("ann"), review("bob")],
@@ -149,14 +156,15 @@ APPROVALS = [
 
 def ask_about_branch(facts, rule=RULE, editors=(), removed=("sites/a",)) -> Hold | None:
     """The hold of the removal of `a`, whose branch has the packages."""
-    reviews, removal = ask(facts)
+    _, removal = ask(facts)
     branch = SetState(
-        ref=REF, commit=commit_id("c1"), timestamp=0, base="b", policy="default/monitoring",
-        stage="prod", is_removal=True, removed_trees=dict.fromkeys(removed, "t"),
+        ref=REF, commit=commit_id("c1"), tree="tree-of-c1", timestamp=0, base="b",
+        policy="default/monitoring", stage="prod", is_removal=True,
+        removed_trees=dict.fromkeys(removed, "t"),
         editors=frozenset(editors),
     )  # fmt: skip
     state = replace(removal.repository_state, sets={REF: branch})
-    reviews = replace(reviews, stage_rules=[StageRule("prod", requires=(rule,))])
+    reviews = review_by([StageRule("prod", requires=(rule,))], [state])
     hold: Hold | None = reviews.find_hold(replace(removal, repository_state=state))
     return hold
 
@@ -170,6 +178,12 @@ def test_a_removal_waits_for_the_approvals_of_its_stage(_, given, rule, sentence
     advice = f"{sentence}; approve pull request 7 ({LINK})"
     expected = (Reason.APPROVAL_MISSING, advice, "an approver of group sre")
     assert shown == (expected if sentence else None)
+
+
+def test_an_approval_dated_ahead_counts_later():
+    hold = ask_about_branch(request([review("ann", minute=90)], TREES))
+    assert hold is not None
+    assert (hold.reason, hold.until) == (Reason.FROM_THE_FUTURE, at(85))
 
 
 def test_a_removal_without_a_request_waits_for_approvals_too():

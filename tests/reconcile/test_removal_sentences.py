@@ -47,9 +47,9 @@ def test_a_removal_that_is_doubtful():
     assert doubt.message == "a target may be in a declaration that cannot be used: a.yaml"
 
 
-def orphan(request=""):
+def orphan(branch=""):
     places = (("edge", "sites/ber"), ("core", "ber"))
-    locations = tuple(VariantLocation(it, removal_request=request) for it in places)
+    locations = tuple(VariantLocation(it, removed_by=branch) for it in places)
     return OrphanLocations(BER, "dev", None, locations)
 
 
@@ -59,10 +59,10 @@ ORPHANS = [
     ("", {BER: ()}, "the next sweep removes it"),
     ("", {BER: (WAITS,)}, "it stays: it waits; who can act: ann"),
     ("", {}, f"to remove it, run `fanout remove monitoring {BER} --reason WHY`"),
-    ("pull request 2", {BER: ()}, "it is removed by pull request 2"),
-    ("pull request 2", {BER: (WAITS,)},
-     "it is removed by pull request 2; it waits; who can act: ann"),
-    ("pull request 2", {BER: (CLOSED,)}, "it stays: ann closed it"),
+    ("branch drafts/x", {BER: ()}, "it is removed by branch drafts/x"),
+    ("branch drafts/x", {BER: (WAITS,)},
+     "it is removed by branch drafts/x; it waits; who can act: ann"),
+    ("the pull request of drafts/x", {BER: (CLOSED,)}, "it stays: ann closed it"),
 ]  # fmt: skip
 
 
@@ -126,7 +126,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("of", "variant", "problem"), REFUSED, ids=[it[2] for it in REFUSED])
 def test_a_removal_that_is_refused(of, variant, problem):
-    assert refusal(find_removals, None, of, DeclaredObjects(), [variant]) == problem
+    assert refusal(find_removals, None, of, DeclaredObjects(), [variant], NOW) == problem
 
 
 def test_a_variant_that_an_unread_file_may_declare():

@@ -193,6 +193,12 @@ def target_gone(fleet: Fleet) -> None:
     fleet.remove("site-ber.yaml")
 
 
+def removal_to_approve(fleet: Fleet) -> None:
+    stages(fleet, f"{{name: dev, requires: [{REVIEW}]}}")
+    fleet.remove("site-ber.yaml")
+    fleet.later(minutes=1).sweep()
+
+
 def many_gone(fleet: Fleet) -> None:
     policy = POLICY.replace("  stages:\n", "  removalLimit: 1\n  stages:\n")
     fleet.write("policy.yaml", policy)
@@ -348,6 +354,7 @@ STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("an older candidate", older_candidate, Reason.WOULD_GO_BACK),
     ("a draft that is not written", unwritten_draft, Reason.NO_DRAFT),
     ("a variant without a target", target_gone, Reason.AUTOMATION_OFF),
+    ("a removal that nobody approved", removal_to_approve, Reason.APPROVAL_MISSING),
     ("more removals than may be", many_gone, Reason.TOO_MANY_REMOVALS),
     ("a removal after one of a later stage", later_removal, Reason.REMOVAL_AWAITS),
     ("a publication that was reverted", reverted, Reason.EDITED_DOWNSTREAM),

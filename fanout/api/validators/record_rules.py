@@ -36,6 +36,15 @@ def _check_approved_trees(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("spec", "trees"), problem, "list the trees of the drafts")
 
 
+def _check_approved_removals(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Check that an approval without a revision, which is about removals, names no variants."""
+    spec = as_mapping(data.get("spec"))
+    if not spec.get("revision") and spec.get("variants"):
+        problem = "an approval of some variants needs a revision"
+        remedy = "add it, or remove the variants to approve removals"
+        yield FieldError(("spec", "revision"), problem, remedy)
+
+
 def _check_confirmed_removal(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """Require the names of the variants: a confirmation covers nothing that nobody named."""
     if not spec.get("variants"):
@@ -129,6 +138,11 @@ def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 RECORD_RULES: Mapping[str, tuple[Rule, ...]] = {
     "Evidence": (_check_record_subject, _check_stage_present),
-    "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
+    "Approval": (
+        _check_record_subject,
+        _check_stage_present,
+        _check_approved_trees,
+        _check_approved_removals,
+    ),
     "Decision": (_check_record_subject, _check_decision),
 }

@@ -203,7 +203,7 @@ def _format_subject(item: Object) -> str:
         case "Approval" if revoked_record:
             words = ["revokes", revoked_record]
         case "Approval":
-            words = [spec["check"], spec["revision"]]
+            words = [spec["check"], spec.get("revision") or "removals"]
         case _:
             words = [spec["action"], spec.get("revision") or revoked_record or ""]
             words += [f"without {name}" for name in spec.get("overrides", ())]

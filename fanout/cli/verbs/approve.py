@@ -1,4 +1,4 @@
-"""`fanout approve`: record a person's approval of the drafts of a stage, tree by tree."""
+"""`fanout approve`: record a person's approval of drafts or removals of a stage, by their trees."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import click
 from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import not_found
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import VerbCommand
@@ -21,6 +21,7 @@ from fanout.cli.recording.approval_eligibility import (
 )
 from fanout.cli.recording.record_session import (
     RecordRequest,
+    RecordSession,
     current_trees,
     describe_record,
     open_record_session,
@@ -32,15 +33,23 @@ from fanout.cli.recording.record_session import (
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
+from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.removal.removal_approvals import list_removal_facts
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.reconcile.pass_results import PolicyResult
 
 
 @click.command(cls=VerbCommand)
 @subject_options
-@revision_option("Revision of the drafts; required.")
+@revision_option("Revision of the drafts; required without --removals.")
+@click.option(
+    "--removals",
+    is_flag=True,
+    help="Approve the removal of packages from repositories without a forge.",
+)
 @click.option(
     "--check",
     default="",
@@ -48,16 +57,31 @@ from fanout.reconcile.pass_results import PolicyResult
     help="Name of the approval check; required if the stage has several.",
 )
 @with_request()
-def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
-    """Approve drafts of a stage.
+def command(
+    settings: Settings, request: RecordRequest, revision: str, check: str, removals: bool
+) -> ExitCode:
+    """Approve drafts or removals of a stage.
 
     The approval counts only for the current content of the drafts. A draft that is rewritten needs
     a new approval. A stage has drafts only of its candidate, the revision to roll out in the stage.
     A newer revision is drafted when it has passed the earlier stages (stage field `after`). Drafts
     with undecided merge conflicts are left out. To approve such drafts, name their variants with
     --variant. Exits with code 4 if the approval counts for none of the drafts.
+
+    With --removals, approves the removal of packages of the stage instead. Where the stage requires
+    approvals and the repository has no forge, packages are removed on a branch, which `fanout get
+    targets` names, and the next sweep merges the branch when it has enough approvals. The approval
+    counts only for the present content of the branches: a branch that changes needs a new approval.
     """
+    if removals and (revision or request.variants):
+        raise invalid_setting(
+            f"--removals and {'--revision' if revision else '--variant'} exclude each other",
+            "omit one: removals are approved together, branch by branch",
+            "--removals",
+        )
     with open_record_session(settings, request) as session:
+        if removals:
+            return _approve_removals(session, check)
         item, author = session.item, session.author
         spec, stage = session.build_subject(), request.stage
         _refuse_unnamed(item, stage, revision)
@@ -94,8 +118,74 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
     return exit_code_after(int(bool(selection.note)), effect=has_effect)
 
 
+def _approve_removals(session: RecordSession, check: str) -> ExitCode:
+    """Record an approval of the branches that remove packages of the stage."""
+    settings, item, author = session.settings, session.item, session.author
+    spec, stage = session.build_subject(), session.request.stage
+    if not stage:
+        stages = sorted({it.stage for it in find_approvable_removals(item)})
+        lines = " or ".join(f"--stage {it} --removals" for it in stages)
+        remedy = f"use {lines}" if lines else "no removal waits for an approval"
+        raise not_found(f"the stage of {item.title} to approve removals of is missing", remedy)
+    rule = find_approval_rule(item, stage, check)
+    groups = session.find_groups(rule)
+    branches = [it for it in find_approvable_removals(item) if it.stage == stage]
+    if not branches:
+        raise _build_no_removal(item, stage)
+    trees = sorted({it.draft.tree for it in branches if it.draft is not None})
+    reviewed = list(list_removal_facts(branches))
+    approved = find_approved(item, rule, author, reviewed)
+    all_approved = len(approved) == len(reviewed)
+    if not all_approved or rule.expires is not None:
+        name = session.append("Approval", spec | {"check": rule.name, "trees": trees}, groups)
+        subject = f" for the removal of {pluralize(len(reviewed), 'package')}"
+        print_recorded(settings, describe_record(settings, name, subject, "Approval"))
+        session.print_consequences()
+    notes = (
+        format_not_counted(rule, author, reviewed, groups),
+        _format_repeated(rule, author, approved, "removals", is_complete=all_approved),
+    )
+    for note in filter(None, notes):
+        print_message(note, settings.color)
+    own_edits = find_own_edits(rule, author, reviewed)
+    has_effect = is_approver(rule, author, groups) and len(own_edits) < len(reviewed)
+    return exit_code_after(0, effect=has_effect)
+
+
+def find_approvable_removals(item: PolicyResult) -> list[RemovalDraftPlan]:
+    """Return the branches that remove packages and that records approve: where there is no forge.
+
+    A branch that the next pass writes again is not approved as it is.
+    """
+    return [it for it in item.removal_drafts if it.state.forge is None and it.is_current]
+
+
+def _build_no_removal(item: PolicyResult, stage: str) -> InvalidInput:
+    """Build the error for a stage without a branch whose removals records approve."""
+    problem = f"no branch removes packages of stage {stage} of {item.title}"
+    remedy = "run `fanout get targets`; `fanout sweep` writes the branch"
+    plans = [it for it in item.removal_drafts if it.stage == stage]
+    hosted = [it for it in plans if it.state.forge is not None]
+    if plan := next((it for it in plans if it.state.forge is None), None):
+        branch = plan.ref.removeprefix("refs/heads/")
+        problem = f"branch {branch}, which removes packages of stage {stage}, is out of date"
+        remedy = "run `fanout sweep`, which writes it, then review it"
+        if plan.write is None and not plan.is_removed:
+            problem = f"branch {branch} removes nothing any more"
+            remedy = "run `fanout get targets`, which shows why"
+    elif hosted:
+        problem = f"packages of stage {stage} of {item.title} are removed by pull requests"
+        remedy = f"approve the pull request in {format_names(it.repository for it in hosted)}"
+    return InvalidInput(problem, reason="NoDraft", remedy=remedy)
+
+
 def _format_repeated(
-    rule: ApprovalRule, author: CommitIdentity, approved: Sequence[str], *, is_complete: bool
+    rule: ApprovalRule,
+    author: CommitIdentity,
+    approved: Sequence[str],
+    noun: str = "drafts",
+    *,
+    is_complete: bool,
 ) -> str:
     """Return a note that the person approved drafts before.
 
@@ -104,7 +194,7 @@ def _format_repeated(
     if not approved:
         return ""
     drafts = (
-        "these drafts" if is_complete else f"{len(approved)} of them ({format_names(approved)})"
+        f"these {noun}" if is_complete else f"{len(approved)} of them ({format_names(approved)})"
     )
     sentence = f"{author.email.lower()} has already approved {drafts}"
     if rule.expires is not None:
@@ -145,6 +235,8 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
         for rule in approval_stages
         for waiting in sorted(_revisions_to_approve(item, rule))
     ]
+    removed = {it.stage for it in find_approvable_removals(item)}
+    lines += [f"--stage {it.name} --removals" for it in approval_stages if it.name in removed]
     if lines:
         remedy = f"use {' or '.join(lines)}"
     elif approval_stages:

@@ -33,7 +33,7 @@ from fanout.cli.recording.record_session import (
 )
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
-from fanout.cli.terminal import print_message
+from fanout.cli.terminal import complete_text, print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
@@ -85,9 +85,11 @@ def command(
     are removed first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
-    pull request for this branch. With --all-gone, the pull request removes only the variants of one
-    stage: the last stage that still has variants to remove. When this pull request is merged, the
-    next sweep continues with the stage before.
+    pull request for this branch. In a repository without a forge, if the stage requires approvals,
+    the package is removed on a branch too, which people approve with `fanout approve --removals`.
+    When the branch has enough approvals, this command or the next sweep merges it. With --all-gone,
+    the branch removes only the variants of one stage: the last stage that still has variants to
+    remove. When this branch is merged, the next sweep continues with the stage before.
 
     If a window is closed, the command only records the decision to remove the variants, and exits
     with code 4. A sweep removes the variants when the window is open. An interrupted command can be
@@ -108,7 +110,7 @@ def command(
             recorded = describe_record(settings, earlier.name, "; it is applied", is_repeated=True)
             print_recorded(settings, recorded)
             return ExitCode.OK
-        removals = find_removals(program.world, item, declared, names)
+        removals = find_removals(program.world, item, declared, names, settings.now())
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
         if edited_trees and not edited:
             raise InvalidInput(
@@ -133,7 +135,7 @@ def command(
         for removed in remove_by_level(program.world, item, declared, removals, removal_request):
             for removal in removed:
                 pending.discard(removal.variant)
-                write_stdout(_format_removal(removal, program.world.setup.install))
+                write_stdout(complete_text(_format_removal(removal, program.world.setup.install)))
         for name in sorted(pending):
             write_stdout(f"{name} waits for variants of other stages; a later sweep removes it\n")
     return ExitCode.OK
@@ -280,9 +282,14 @@ def _format_removal(removal: PackageRemoval, install: str) -> str:
         if removal.repository_state
         else removal.path
     )
-    if removal.awaits_request:
-        owner = removal_draft_owner(removal, install)
+    if removal.awaits_review:
+        owner, state = removal_draft_owner(removal, install), removal.repository_state
         branch = owner.find_ref(removal.stage).removeprefix("refs/heads/")
+        if state is not None and state.forge is None:
+            return (
+                f"{removal.variant} waits for approvals: branch {branch} removes {location}; review"
+                f" it, then run `fanout approve {owner.name} --stage {removal.stage} --removals`\n"
+            )
         return (
             f"{removal.variant} waits for its pull request: branch {branch} removes {location};"
             " the next sweep opens the request\n"

@@ -7,20 +7,17 @@ A review that requests changes is about the revision that the variant has in tha
 that is written anew for the same revision does not answer it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
 from fanout.api.results import VariantResult
-from fanout.gates.approval_index import is_own_approval, may_be_own_approval
-from fanout.gates.gate_facts import DraftFacts
-from fanout.gates.gate_rules import ApprovalRule, StageRule
+from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
 from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, ReviewFacts
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
+from fanout.plan.observation.repository_state import SetState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import Value
 
@@ -74,9 +71,13 @@ def find_review_approvals(
             ]
             if approved:
                 approved_trees = {it.tree for it in approved}
-                approvals.append(_build_approval(group, rule, review, approved, approved_trees))
+                spec = _build_spec(group, rule, approved)
+                approvals.append(
+                    _build_approval(group.host, group.facts, review, spec, approved_trees)
+                )
             if rewritten:
-                approvals.append(_build_approval(group, rule, review, rewritten, set()))
+                spec = _build_spec(group, rule, rewritten)
+                approvals.append(_build_approval(group.host, group.facts, review, spec))
     return tuple(approvals)
 
 
@@ -108,32 +109,22 @@ def find_requested_changes(
 
 
 def find_removal_approvals(
-    host: str, facts: RequestFacts, rule: ApprovalRule, path: str, draft: DraftFacts, now: datetime
-) -> Mapping[str, str]:
-    """Return the people whose reviews approve that a package is removed, with their names.
+    forge: ForgeState, branch: SetState, stage_rules: Iterable[StageRule]
+) -> Iterator[ApprovalFacts]:
+    """Yield the approvals by reviews of the pull request of a branch that removes packages.
 
-    A review approves it if it is about the head of the branch, which does not have the package: an
-    older commit may lack a package because it was not there yet. `draft` has that head, and the
-    people who committed to the branch; `now` decides which reviews have expired.
+    A review approves the tree of the branch if it is about its head: an older commit may lack a
+    package because it was not there yet. An approval without trees is of an older commit.
     """
-    approvers: dict[str, str] = {}
-    for review in find_standing_approvals(facts.reviews, lambda it: _find_person(host, rule, it)):
-        person = _find_person(host, rule, review.reviewer)
-        trees = facts.reviewed_trees.get(review.commit)
-        is_due = not is_from_the_future(review.instant, now) and (
-            rule.expires is None or review.instant + rule.expires > now
-        )
-        if (
-            person in rule.subjects
-            and review.commit in draft.commits
-            and trees is not None
-            and path not in trees
-            and is_due
-            and not is_own_approval(rule, person, draft)
-            and not may_be_own_approval(rule, person, draft)
-        ):
-            approvers[person] = _format_person(host, review.reviewer)
-    return approvers
+    facts = forge.requests.get(branch.ref)
+    if facts is None:
+        return
+    for rule in find_approvals(stage_rules, branch.stage):
+        person_of = partial(_find_person, forge.host, rule)
+        for review in find_standing_approvals(facts.reviews, person_of):
+            trees = {branch.tree} if review.commit == branch.commit else ()
+            spec = ApprovalSpec.model_construct(stage=branch.stage, check=rule.name)
+            yield _build_approval(forge.host, facts, review, spec, trees)
 
 
 def find_standing_approvals(
@@ -257,24 +248,30 @@ def _was_released(variant: ObservedVariant, review: ObservedReview) -> bool:
     return grant is not None and variant.is_granted and grant.at <= review.instant
 
 
+def _build_spec(
+    group: _ReviewedGroup, rule: ApprovalRule, packages: Iterable[_ReviewedPackage]
+) -> ApprovalSpec:
+    return ApprovalSpec.model_construct(
+        stage=group.stage,
+        check=rule.name,
+        revision=group.revision,
+        variants=tuple(it.observed.spec.name for it in packages),
+    )
+
+
 def _build_approval(
-    group: _ReviewedGroup,
-    rule: ApprovalRule,
+    host: str,
+    facts: RequestFacts,
     review: ObservedReview,
-    packages: Iterable[_ReviewedPackage],
-    trees: Iterable[str],
+    spec: ApprovalSpec,
+    trees: Iterable[str] = (),
 ) -> ApprovalFacts:
-    person = _format_person(group.host, review.reviewer)
+    person = _format_person(host, review.reviewer)
     return ApprovalFacts(
-        name=f"{group.facts.request.url} {person}",  # names of records have no space
+        name=f"{facts.request.url} {person}",  # names of records have no space
         at=review.instant,
         by=person,
-        spec=ApprovalSpec.model_construct(
-            stage=group.stage,
-            check=rule.name,
-            revision=group.revision,
-            variants=tuple(it.observed.spec.name for it in packages),
-        ),
+        spec=spec,
         trees=frozenset(trees),
     )
 

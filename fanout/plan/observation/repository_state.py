@@ -180,13 +180,14 @@ class PublicationMerge(Value):
     """One commit that publishes packages of one stage in one repository, and merges their drafts.
 
     Its parents are the branch and each draft branch. Without drafts it is one that removes
-    packages from the branch.
+    packages from the branch; `more_parents` are the heads of the branches on which they were.
     """
 
     drafts: tuple[MergedDraft, ...]
     message: str
     timestamp: int
     dropped_paths: tuple[str, ...] = ()  # directories removed from the branch
+    more_parents: tuple[str, ...] = ()
 
 
 class VendorCommit(TreeCommit, kw_only=True):
@@ -214,6 +215,7 @@ class FileCommit(TreeCommit, kw_only=True):
     parent: str  # head of the branch before the change; "": it has none
     content_by_path: Mapping[str, bytes]
     identity: CommitIdentity | None = None  # None: that of the change
+    more_parents: tuple[str, ...] = ()  # heads of branches that it merges
 
 
 class RepositoryChange(Value, kw_only=True):
@@ -305,6 +307,7 @@ class SetState(DraftBranch, kw_only=True):
     people have put them back, or they are newer than its base.
     """
 
+    tree: str = ""  # root tree of the tip, by which people approve removals
     timestamp: int  # of the tip
     base: str  # the commit of the target branch that it begins on
     policy: str  # "<namespace>/<name>"; of a draft of a variant written by hand "<namespace>/"

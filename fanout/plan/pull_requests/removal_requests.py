@@ -3,21 +3,21 @@
 A request that a person closes, or whose branch a person deletes, is a no to the removal of its
 packages, until it is reopened or somebody decides `fanout resume`. Changes that an approver of the
 stage requests hold the request until the same person approves it or the review is dismissed, and so
-do the approvals that the stage requires of a change.
+do the approvals that the stage requires of a change. Without a forge these alone hold the branch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates import gate_wording
-from fanout.gates.gate_facts import DraftFacts
-from fanout.gates.gate_rules import StageRule
+from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.evidence.review_approvals import find_rejecting_reviews, find_removal_approvals
+from fanout.plan.evidence.review_approvals import find_rejecting_reviews
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest
 from fanout.plan.pull_requests.declined_requests import (
@@ -36,11 +36,14 @@ from fanout.plan.pull_requests.request_text import (
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.removal.move_cleanup import draft_leftover
+from fanout.plan.removal.removal_approvals import build_removal_facts
 from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
     RemovalDraftOwner,
     RemovalDraftPlan,
     find_branch_hold,
+    find_package_hold,
+    is_reviewed,
 )
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
@@ -51,9 +54,11 @@ from fanout.values import Value, replace
 def group_removals(
     plans: Sequence[RemovalDraftPlan], inputs: RequestHoldInputs
 ) -> tuple[RequestGroup, ...]:
-    """Return the group of each branch that removes packages of a policy."""
+    """Return the group of each branch that removes packages of a policy, where there is a forge."""
     groups: list[RequestGroup] = []
     for plan in plans:
+        if plan.state.forge is None:
+            continue
         head = plan.draft.commit if plan.draft is not None else ""
         request_hold = find_request_hold(plan.state, plan.ref, head, plan.repository, inputs)
         is_written = plan.write is not None or plan.is_removed
@@ -115,7 +120,7 @@ def build_removal_content(group: RequestGroup, merge: MergeMethod) -> RequestCon
 
 
 class RemovalReviews(Value, kw_only=True):
-    """Reviews and closings of the pull requests that remove packages of one policy.
+    """Approvals and closings of the branches that remove packages of one policy.
 
     `lines` are the requests on record, `decisions` those that count.
     """
@@ -124,10 +129,10 @@ class RemovalReviews(Value, kw_only=True):
     lines: Mapping[RequestKey, RequestLine]
     decisions: Sequence[DecisionFacts]
     stage_rules: Sequence[StageRule]
-    now: datetime
+    approvals: ApprovalIndex
 
     def find_hold(self, removal: DraftedRemoval) -> Hold | None:
-        """Return why people keep the request for a package from being merged, or None.
+        """Return why people keep the branch that removes a package from being merged, or None.
 
         The reviews that a stage requires of a change, it requires of a removal.
         """
@@ -137,7 +142,12 @@ class RemovalReviews(Value, kw_only=True):
             return branch_hold
         declined = self.find_declined(removal)
         if declined is None:
-            return self.find_requested_changes(removal) or self._find_missing_approvals(removal)
+            branch = removal.repository_state.sets.get(ref)
+            return (
+                (find_package_hold(removal, branch) if branch is not None else None)
+                or self.find_requested_changes(removal)
+                or self._find_missing_approvals(removal)
+            )
         subject = f"to remove {removal.path}"
         # A stage that the policy does not have any more is none that a command can name.
         stage = removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
@@ -145,11 +155,13 @@ class RemovalReviews(Value, kw_only=True):
         return describe_declined_hold(declined, subject, command, removal.repository)
 
     def find_leftover_holds(self, variant: RenderedVariant) -> Mapping[PackagePlace, Hold]:
-        """Return what people hold of requests that remove a variant's old packages, by place."""
+        """Return what people hold of branches that remove a variant's old packages, by place."""
+        needs_approvals = bool(find_approvals(self.stage_rules, variant.spec.stage))
         return {
             abandoned.left_place.place: hold
             for abandoned in variant.observed.abandoned
-            if (hold := self.find_hold(draft_leftover(variant.spec, abandoned))) is not None
+            if is_reviewed(abandoned.location.repository_state, needs_approvals=needs_approvals)
+            and (hold := self.find_hold(draft_leftover(variant.spec, abandoned))) is not None
         }
 
     def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
@@ -181,54 +193,53 @@ class RemovalReviews(Value, kw_only=True):
         )
         if forge is None or facts is None:
             return None
-        for stage_rule in self.stage_rules:
-            for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
-                # The removal of a package that the reviewed commit still had is not refused.
-                rejections = [
-                    it
-                    for it in find_rejecting_reviews(forge.host, facts, rule)
-                    if removal.path not in facts.reviewed_trees.get(it.commit, ())
-                ]
-                if rejections:
-                    people = [(it.by, it.link) for it in rejections]
-                    sentence = gate_wording.describe_requested_changes(rule.name, people)
-                    actor = gate_wording.format_reviewers(it.by for it in rejections)
-                    return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
+        for rule in find_approvals(self.stage_rules, removal.stage):
+            # The removal of a package that the reviewed commit still had is not refused.
+            rejections = [
+                it
+                for it in find_rejecting_reviews(forge.host, facts, rule)
+                if removal.path not in facts.reviewed_trees.get(it.commit, ())
+            ]
+            if rejections:
+                people = [(it.by, it.link) for it in rejections]
+                sentence = gate_wording.describe_requested_changes(rule.name, people)
+                actor = gate_wording.format_reviewers(it.by for it in rejections)
+                return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
         return None
 
     def _find_missing_approvals(self, removal: DraftedRemoval) -> Hold | None:
         """Return the hold of a package that a branch removes without the approvals of its stage.
 
-        A package that is not on the branch joins it first: its request is what is reviewed.
+        A package that is not on the branch joins it first: the branch is what is reviewed.
         """
-        state, ref = removal.repository_state, self.owner.find_ref(removal.stage)
-        branch, forge = state.sets.get(ref), state.forge
-        if branch is None or forge is None or removal.path not in branch.removed_trees:
+        branch = removal.repository_state.sets.get(self.owner.find_ref(removal.stage))
+        if branch is None or removal.path not in branch.removed_trees:
             return None
-        facts = forge.requests.get(ref)
-        draft = DraftFacts(
-            "",
-            "",
-            "",
-            authors=branch.editors,
-            has_commits=bool(branch.editors),
-            commits=frozenset({branch.commit}),
-        )
-        for stage_rule in self.stage_rules:
-            for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
-                approvers = (
-                    find_removal_approvals(forge.host, facts, rule, removal.path, draft, self.now)
-                    if facts is not None
-                    else {}
-                )
-                if len(approvers) < rule.at_least:
-                    sentence = gate_wording.describe_missing_approvals(rule, approvers.values())
-                    if facts is not None:
-                        request = facts.request
-                        sentence += f"; approve pull request {request.number} ({request.url})"
-                    actor = gate_wording.format_approvers(rule)
-                    return Hold(Reason.APPROVAL_MISSING, sentence, actor)
+        facts = build_removal_facts(branch, removal)
+        assert facts.draft is not None, "a branch is approved as a draft is"
+        rules = find_approvals(self.stage_rules, removal.stage)
+        for rule in rules:
+            result = self.approvals.evaluate(rule, facts, facts.draft)
+            if result.verdict is not Verdict.PASSED:
+                advice = self._advise_approval(removal, rule, has_others=len(rules) > 1)
+                sentence = "; ".join(filter(None, (result.message, advice)))
+                return Hold(result.reason, sentence, result.who, until=result.until)
         return None
+
+    def _advise_approval(
+        self, removal: DraftedRemoval, rule: ApprovalRule, *, has_others: bool
+    ) -> str:
+        """Return how people approve the branch that removes a package."""
+        state, ref = removal.repository_state, self.owner.find_ref(removal.stage)
+        if state.forge is None:
+            check = f" --check {rule.name}" if has_others else ""
+            command = f"fanout approve {self.owner.name} --stage {removal.stage} --removals{check}"
+            branch = ref.removeprefix("refs/heads/")
+            return f"review branch {branch} of {removal.repository}, then run `{command}`"
+        facts = state.forge.requests.get(ref)
+        if facts is None:
+            return ""
+        return f"approve pull request {facts.request.number} ({facts.request.url})"
 
     def mark_declined(self, plans: Iterable[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
         """Return the plans, each declined if a person declined the removal of a package in it."""

@@ -21,9 +21,11 @@ from fanout.plan.observation.repository_state import ObservedPath, OpenDraft, Pu
 from fanout.plan.observed_variant import missing_branch_hold
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import (
+    BRANCH_REASONS,
     DraftedRemoval,
     RemovalDraftPlan,
-    describe_request,
+    describe_removing,
+    is_reviewed,
 )
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant
@@ -69,8 +71,9 @@ class CleanupPermission(Value, kw_only=True):
     keeps_package: bool = False  # the package stays, unmanaged
     # A person's decision since the move: edited trees that may go; None: there is none.
     confirmed_trees: frozenset[str] | None = None
-    # Of pull requests that remove packages, because of what people did with them.
-    request_holds: Mapping[PackagePlace, Hold] = field(default_factory=dict)
+    needs_approvals: bool = False  # the variant's stage requires approvals of a change
+    # Of branches that remove packages, because of what people did with them, or have yet to do.
+    review_holds: Mapping[PackagePlace, Hold] = field(default_factory=dict)
 
 
 def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
@@ -102,8 +105,8 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
         if permission.is_publishing and may_remove and not _moves_back(variant, abandoned):
             location = abandoned.location
             removes_package = not abandoned.is_vacant and not permission.keeps_package
-            if removes_package and location.repository_state.forge is not None:
-                continue  # by a pull request, and settled when that is merged
+            if removes_package and _is_reviewed(abandoned, permission):
+                continue  # by a branch, and settled when that is merged
             yield CleanupItem(
                 spec=variant.spec,
                 repository_state=location.repository_state,
@@ -139,12 +142,17 @@ def _moves_back(variant: RenderedVariant, abandoned: AbandonedLocation) -> bool:
     )
 
 
+def _is_reviewed(abandoned: AbandonedLocation, permission: CleanupPermission) -> bool:
+    state = abandoned.location.repository_state
+    return is_reviewed(state, needs_approvals=permission.needs_approvals)
+
+
 def drafted_leftovers(
     planned: DecidedVariant, permission: CleanupPermission
 ) -> Iterator[DraftedRemoval]:
-    """Yield the old packages of one variant that go by a pull request.
+    """Yield the old packages of one variant that go by a branch which people review.
 
-    One with a hold stays in a request that removes it already.
+    One with a hold stays on a branch that removes it already.
     """
     variant = planned.rendered
     is_confirmed = permission.confirmed_trees is not None
@@ -153,10 +161,9 @@ def drafted_leftovers(
     if variant.observed.obstacle is not None or permission.keeps_package or not is_wanted:
         return
     for abandoned in variant.observed.abandoned:
-        location = abandoned.location
-        tree = location.path_state.tree
+        tree = abandoned.location.path_state.tree
         if (
-            location.repository_state.forge is None
+            not _is_reviewed(abandoned, permission)
             or abandoned.is_vacant
             or tree is None
             or _moves_back(variant, abandoned)
@@ -168,7 +175,7 @@ def drafted_leftovers(
 
 
 def draft_leftover(spec: VariantSpec, abandoned: AbandonedLocation) -> DraftedRemoval:
-    """Return the removal by a pull request of an old package, which is there."""
+    """Return the removal by a branch of an old package, which is there."""
     location = abandoned.location
     return DraftedRemoval(
         variant=spec.name,
@@ -184,11 +191,10 @@ def draft_leftover(spec: VariantSpec, abandoned: AbandonedLocation) -> DraftedRe
 def _leftover_hold(
     variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
 ) -> Hold | None:
-    """Return why an old package does not join a pull request in this pass, or None."""
-    request_hold = permission.request_holds.get(abandoned.left_place.place)
-    # A closed request keeps its packages, so that it is on record what was declined.
-    if request_hold is not None and request_hold.reason != Reason.REQUEST_CLOSED:
-        return request_hold
+    """Return why an old package does not join a branch in this pass, or None."""
+    review_hold = permission.review_holds.get(abandoned.left_place.place)
+    if review_hold is not None and review_hold.reason not in BRANCH_REASONS:
+        return review_hold
     is_confirmed = permission.confirmed_trees is not None
     if permission.window_hold is not None:
         return permission.window_hold
@@ -213,18 +219,17 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
             continue
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
-        # Of a pull request that removes the old package.
-        requests = (
-            describe_request(state, draft.ref)
-            for draft in state.removal_sets
-            if abandoned.location.path in draft.removed_trees
+        removing = (
+            describe_removing(state, it.ref)
+            for it in state.removal_sets
+            if abandoned.location.path in it.removed_trees
         )
-        request = next(requests, "")
-        request_hold = permission.request_holds.get(abandoned.left_place.place)
-        if request_hold is not None:
-            yield request_hold
-        elif request:
-            sentence = f"{location} goes with {request}"
+        branch = next(removing, "")
+        review_hold = permission.review_holds.get(abandoned.left_place.place)
+        if review_hold is not None:
+            yield review_hold
+        elif branch:
+            sentence = f"{location} goes with {branch}"
             yield Hold(Reason.PLACE_LEFT, sentence)
         elif abandoned.is_edited:
             present_location = variant.observed.package_location

@@ -1,15 +1,19 @@
-"""Planning of removal drafts: the packages that pull requests take off the branch.
+"""Planning of removal drafts: branches that remove packages, which people review.
 
-In a repository with a forge nothing is removed by a push to the branch. The packages of a stage
-that are to go are removed on one branch, which has a pull request. Each variant stays on record
-until the target branch does not have its package any more.
+In a repository with a forge nothing is removed by a push to the target branch, and in others no
+package of a stage that requires approvals. The packages of a stage that are to go are removed on
+one branch. A forge has a pull request of it; without one, people approve the tree of its head, and
+a pass merges it then. Each variant stays on record until the target branch does not have its
+package any more.
 
 A removal draft is a chain of commits on a head of the target branch, each with some of its packages
 (`plan/commit_limits.py`). What it removes is read back from the lines of their messages alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
+from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import InvalidInput
@@ -29,6 +33,7 @@ from fanout.plan.observation.repository_state import (
     BranchCommit,
     BranchUpdate,
     ObservedPath,
+    PublicationMerge,
     RepositoryState,
     SetState,
 )
@@ -36,6 +41,8 @@ from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import Value, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
+# Holds by what people did with a branch: its packages stay on it, so that nothing of that is lost.
+BRANCH_REASONS = frozenset({Reason.DRAFT_BROKEN, Reason.REQUEST_CLOSED})
 
 
 class DraftedRemoval(ObservedPath, kw_only=True):
@@ -48,6 +55,7 @@ class DraftedRemoval(ObservedPath, kw_only=True):
     stage: str  # "": none
     tree: str  # of the package on the target branch
     reason: str  # why it goes, as a sentence without its full stop
+    published_at: datetime | None = None  # time of its publication; None: not known
     hold: Hold | None = None
 
 
@@ -56,8 +64,8 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
 
     `policy` is the name of the variant if that is written by hand.
 
-    The pull request is about `packages`; it may be merged if `hold` is None. The branch is as
-    observed if `write` is None, unless `is_removed`.
+    The branch is about `packages`; it may be merged if `hold` is None. It is as observed if `write`
+    is None, unless `is_removed`.
     """
 
     ref: str
@@ -67,6 +75,17 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
     is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
     is_declined: bool = False  # a person closed the request, or deleted its branch
     hold: Hold | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the branch is there, and as it is to be reviewed and merged."""
+        is_left = self.write is None and not self.is_removed
+        return self.draft is not None and is_left and bool(self.packages)
+
+    @property
+    def merges_branch(self) -> bool:
+        """Return whether the pass merges the branch: no forge does it, and nothing holds it."""
+        return self.state.forge is None and self.is_current and self.hold is None
 
 
 class RemovalDraftOwner(Value):
@@ -86,6 +105,25 @@ class RemovalDraftOwner(Value):
         return removal_draft_ref(self.install, self.namespace, self.name, stage)
 
 
+def is_reviewed(state: RepositoryState, *, needs_approvals: bool) -> bool:
+    """Return whether packages leave the target branch by a branch that people review.
+
+    `needs_approvals`: the stage of the packages requires approvals of a change.
+    """
+    return state.forge is not None or needs_approvals
+
+
+def describe_removing(state: RepositoryState, ref: str) -> str:
+    """Describe the branch that removes a package, or its pull request where there is a forge."""
+    branch = ref.removeprefix("refs/heads/")
+    if state.forge is None:
+        return f"branch {branch}"
+    facts = state.forge.requests.get(ref)
+    if facts is None or facts.request.state is not RequestState.OPEN:
+        return f"the pull request of {branch}"
+    return f"pull request {facts.request.number} ({facts.request.url})"
+
+
 def plan_removal_drafts(
     owner: RemovalDraftOwner,
     states_by_repository: Mapping[str, RepositoryState],
@@ -93,8 +131,8 @@ def plan_removal_drafts(
 ) -> tuple[RemovalDraftPlan, ...]:
     """Plan the removal drafts of one policy in all its repositories.
 
-    `wanted` are all its packages that are to go, in repositories with a forge; a draft that
-    removes nothing of these is removed. `states_by_repository` is by name of the Repository object.
+    `wanted` are all its packages that are to go by a branch; a draft that removes nothing of these
+    is removed. `states_by_repository` is by name of the Repository object.
     """
     wanted_by_draft: dict[tuple[str, str], list[DraftedRemoval]] = {}
     places: dict[tuple[str, str], tuple[str, RepositoryState, str]] = {}
@@ -186,6 +224,8 @@ def _plan_draft(
         packages = [it for it in ordered if it.path not in draft.idle_paths]
         plan = replace(plan, write=_append(draft, state, packages, statement))
     holds = [it.hold for it in packages if it.hold is not None]
+    if draft is not None:
+        holds += filter(None, (find_package_hold(it, draft) for it in packages))
     if not packages:
         sentence = (
             "every package that the branch removes was put back; close its pull request to keep"
@@ -194,14 +234,6 @@ def _plan_draft(
         actor = plan_wording.format_maintainers(repository)
         holds = [Hold(Reason.EDITED_DOWNSTREAM, sentence, who=actor)]
     return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
-
-
-def describe_request(state: RepositoryState, head_ref: str) -> str:
-    """Return the open pull request of a branch in words; without one, that of its branch."""
-    facts = state.forge.requests.get(head_ref) if state.forge is not None else None
-    if facts is None or facts.request.state is not RequestState.OPEN:
-        return f"the pull request of {head_ref.removeprefix('refs/heads/')}"
-    return f"pull request {facts.request.number} ({facts.request.url})"
 
 
 def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold | None:
@@ -220,6 +252,34 @@ def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold 
         f"branch {branch} of {repository} has nothing but commits of others; rename or delete it",
         who=plan_wording.format_maintainers(repository),
     )
+
+
+def find_package_hold(removal: DraftedRemoval, draft: SetState) -> Hold | None:
+    """Return the hold of a package that people changed, on the branch that removes it or below.
+
+    Where there is a forge, that finds which branches cannot be merged.
+    """
+    path, state = removal.path, removal.repository_state
+    branch = draft.ref.removeprefix("refs/heads/")
+    if path in draft.idle_paths and state.path_states.get(path, EMPTY_PATH).tree is not None:
+        sentence = (
+            f"{path} was put back on branch {branch}; to keep it, declare its target again, and to"
+            " remove it, delete it on the branch"
+        )
+    elif (
+        state.forge is None
+        and draft.is_edited
+        and draft.removed_trees.get(path, removal.tree) != removal.tree
+    ):
+        target = state.branch.removeprefix("refs/heads/")
+        sentence = (
+            f"{path} changed on {target} since people committed to branch {branch}; delete the"
+            " branch, and the next sweep writes it again"
+        )
+    else:
+        return None
+    actor = plan_wording.format_maintainers(removal.repository)
+    return Hold(Reason.DRAFT_BROKEN, sentence, who=actor)
 
 
 def is_merged(draft: SetState, state: RepositoryState) -> bool:
@@ -328,8 +388,26 @@ def _join_names(paths: Sequence[str]) -> str:
     return " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
 
 
+def build_removal_merge(plan: RemovalDraftPlan) -> PublicationMerge:
+    """Return the commit that merges a removal draft: it removes its packages from the branch."""
+    assert plan.draft is not None, "only a branch that is there is merged"
+    paths = tuple(it.path for it in plan.packages)
+    lines = "\n".join(f"* {it.path}: {it.reason}" for it in plan.packages)
+    variants = dict.fromkeys(it.variant for it in plan.packages)
+    trailers = [f"{Trailer.POLICY.value}: {plan.draft.policy}"]
+    trailers += [f"{Trailer.VARIANT.value}: {it}" for it in variants]
+    return PublicationMerge(
+        drafts=(),
+        message="\n\n".join([f"Remove {_join_names(paths)}", lines, "\n".join(trailers)]) + "\n",
+        # Of the inputs: a pass repeated after an interruption makes the same commit.
+        timestamp=max(plan.state.head_time, plan.draft.timestamp),
+        dropped_paths=paths,
+        more_parents=(plan.draft.commit,),
+    )
+
+
 def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
-    """Yield the action on the branch of a removal draft, if it changes."""
+    """Yield the actions on a removal draft: its branch changes, or the pass merges it."""
     action = plan.build_action(
         ActionKind.DRAFT_REMOVAL,
         repository=plan.repository,
@@ -337,7 +415,17 @@ def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
         expected=plan.draft.commit if plan.draft is not None else "",
         detail=format_names(removal.path for removal in plan.packages),
     )
-    if plan.write is not None:
+    if plan.merges_branch:
+        for it in plan.packages:
+            yield replace(
+                action,
+                kind=ActionKind.REMOVE_PACKAGE,
+                variant=it.variant,
+                path=it.path,
+                tree=it.tree,
+                detail=it.reason,
+            )
+    elif plan.write is not None:
         yield action
     elif plan.is_removed:
         yield replace(

@@ -33,6 +33,7 @@ from fanout.plan.removal.removal_drafts import (
     RemovalDraftPlan,
     add_removals,
     is_merged,
+    is_reviewed,
     list_removal_writes,
 )
 from fanout.selection.ref_names import drafts_prefix, vendor_ref
@@ -51,6 +52,9 @@ class PackageRemoval(RepositoryPath, kw_only=True):
     moved_tree: str = ""  # tree that moved with the variant
     keeps_drafts: bool = False  # only the remaining package is removed
     stage: str = ""  # as recorded; "": none
+    needs_approvals: bool = False  # its stage requires approvals of a change
+    # Head of the branch by which it is removed at once, because people approved it; "": none.
+    approved_branch: str = ""
 
     @property
     def removed_drafts(self) -> tuple[OpenDraft, ...]:
@@ -65,7 +69,7 @@ class PackageRemoval(RepositoryPath, kw_only=True):
 
         One stays until its package is removed if nothing else shows that this is fanout's.
         """
-        return self.keeps_drafts or (self.awaits_request and self._recorded_tree is None)
+        return self.keeps_drafts or (self.awaits_review and self._recorded_tree is None)
 
     @property
     def orphaned_drafts(self) -> tuple[OpenDraft, ...]:
@@ -124,10 +128,15 @@ class PackageRemoval(RepositoryPath, kw_only=True):
         )
 
     @property
-    def awaits_request(self) -> bool:
-        """Return whether the package leaves the branch by a pull request, and is there still."""
-        has_forge = self.repository_state is not None and self.repository_state.forge is not None
-        return has_forge and self.removes_package
+    def awaits_review(self) -> bool:
+        """Return whether the package leaves by a branch that people review, and is there still."""
+        state = self.repository_state
+        return (
+            state is not None
+            and is_reviewed(state, needs_approvals=self.needs_approvals)
+            and self.removes_package
+            and not self.approved_branch
+        )
 
     @property
     def edits(self) -> Mapping[str, str]:
@@ -150,7 +159,7 @@ class PackageRemoval(RepositoryPath, kw_only=True):
         if self.repository_state is None:
             return ()
         is_published = self.path in self.repository_state.published_renderings
-        directories = [f"published/{self.path}"] if is_published and not self.awaits_request else []
+        directories = [f"published/{self.path}"] if is_published and not self.awaits_review else []
         if (
             self.path in self.repository_state.drafted_renderings
             and not self._keeps_all_drafts
@@ -168,9 +177,10 @@ class PackageRemoval(RepositoryPath, kw_only=True):
 
 
 def draft_removal(removal: PackageRemoval, reason: str, hold: Hold | None = None) -> DraftedRemoval:
-    """Return the removal of a package by a pull request; `hold` keeps it from joining one."""
-    assert removal.repository_state is not None, "a repository with a forge is observed"
+    """Return the removal of a package by a branch; `hold` keeps it from joining one."""
+    assert removal.repository_state is not None, "a repository with such a branch is observed"
     assert removal.path_state.tree is not None, "only a package that is there is removed"
+    published = removal.status_line.published if removal.status_line is not None else None
     return DraftedRemoval(
         variant=removal.variant,
         stage=removal.stage,
@@ -179,6 +189,7 @@ def draft_removal(removal: PackageRemoval, reason: str, hold: Hold | None = None
         path=removal.path,
         tree=removal.path_state.tree,
         reason=reason,
+        published_at=published.at if published is not None else None,
         hold=hold,
     )
 
@@ -195,14 +206,14 @@ def build_removal_change(
     """Build the change of one repository, or None if nothing is to be removed.
 
     `removals` are all in one repository; `timestamp` is in Unix seconds. One atomic push removes
-    packages and their renderings, a second one the drafts. In a repository with a forge, packages
-    are removed on the branch of a pull request. `appends`: the server refuses to replace a branch.
+    packages and their renderings, a second one the drafts. Packages whose removal awaits a review
+    are removed on a branch. `appends`: the server refuses to replace a branch.
     """
     state = removals[0].repository_state
     if state is None:
         return None
     files: tuple[FileCommit, ...] = ()
-    pushed = (it for it in removals if it.removes_package and not it.awaits_request)
+    pushed = (it for it in removals if it.removes_package and not it.awaits_review)
     packages = sorted(pushed, key=lambda it: it.path)
     if packages:
         paths, text = tuple(it.path for it in packages), removal_message(packages, reason)
@@ -215,6 +226,9 @@ def build_removal_change(
                 dropped_paths=paths,
                 message=text,
                 timestamp=max(timestamp, state.head_time),
+                more_parents=tuple(
+                    dict.fromkeys(filter(None, (it.approved_branch for it in packages)))
+                ),
             ),
         )
     vendor = _drop_renderings(removals, state, install, timestamp)
@@ -224,8 +238,13 @@ def build_removal_change(
     writes = [*branches.writes, *list_removal_writes(removal_drafts, appends=appends)]
     # And the removal drafts of the packages of which the branch has none any more.
     owners = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
-    merged = (state.sets[ref] for ref in owners & state.sets.keys())
-    emptied = (draft.ref for draft in merged if is_merged(draft, state) and not draft.faults)
+    own_sets = [state.sets[ref] for ref in sorted(owners & state.sets.keys())]
+    approved = {it.approved_branch for it in packages}
+    emptied = (
+        draft.ref
+        for draft in own_sets
+        if draft.commit in approved or (is_merged(draft, state) and not draft.faults)
+    )
     draft_refs = sorted({*branches.removed_refs, *emptied})
     touched = [*(commit.ref for commit in files), *(it.ref for it in writes)]
     touched += [*([vendor.ref] if vendor else []), *draft_refs]
@@ -246,13 +265,13 @@ def build_removal_change(
 def _plan_removal_drafts(
     removals: Sequence[PackageRemoval], install: str, reason: str
 ) -> list[RemovalDraftPlan]:
-    """Plan the branches of the pull requests that remove the packages.
+    """Plan the branches that remove the packages after a review.
 
     Raises InvalidInput if a branch has nothing but commits of others.
     """
     removals_by_draft: dict[tuple[RemovalDraftOwner, str], list[DraftedRemoval]] = {}
     for removal in removals:
-        if removal.awaits_request:
+        if removal.awaits_review:
             key = removal_draft_owner(removal, install), removal.stage
             removals_by_draft.setdefault(key, []).append(draft_removal(removal, reason))
     return [add_removals(owner, wanted) for (owner, _), wanted in removals_by_draft.items()]
@@ -305,9 +324,9 @@ class VariantRemoval(ActionSubject, kw_only=True):
     first_due: datetime  # first time at which it was due
 
     @property
-    def awaits_request(self) -> bool:
-        """Return whether a package of the variant leaves its branch by a pull request."""
-        return any(removal.awaits_request for removal in self.package_removals)
+    def awaits_review(self) -> bool:
+        """Return whether a package of the variant leaves its branch after a review."""
+        return any(removal.awaits_review for removal in self.package_removals)
 
 
 def removal_due_since(
@@ -330,7 +349,7 @@ def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
     record_action = variant_removal.build_action(ActionKind.RECORD, detail=plan_wording.TARGET_GONE)
     removals = variant_removal.package_removals
     for removal in removals:
-        if removal.removes_package and not removal.awaits_request:
+        if removal.removes_package and not removal.awaits_review:
             yield replace(
                 record_action,
                 kind=ActionKind.REMOVE_PACKAGE,
@@ -369,7 +388,7 @@ def build_removal_commits(
     """Build one commit per policy that removes packages from one branch."""
     removals_by_owner: dict[str, list[tuple[VariantRemoval, PackageRemoval]]] = {}
     for variant_removal, removal in removals:
-        if removal.removes_package and not removal.awaits_request:
+        if removal.removes_package and not removal.awaits_review:
             removals_by_owner.setdefault(removal.owner, []).append((variant_removal, removal))
     commits: list[PublicationMerge] = []
     for _, pairs in sorted(removals_by_owner.items()):

@@ -84,10 +84,10 @@ def _removal_notes(item: PolicyResult) -> Iterator[ExplanationNote]:
     """Yield how the variants leave that nothing holds: by pull requests, or by the next sweep."""
     names_by_request: dict[str, list[str]] = {}
     requests = {
-        orphan.name: location.removal_request
+        orphan.name: location.removed_by
         for orphan in item.orphans
         for location in orphan.locations
-        if location.removal_request
+        if location.removed_by
     }
     for name in item.removals.removable:
         names_by_request.setdefault(requests.get(name, ""), []).append(name)

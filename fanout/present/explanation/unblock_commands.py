@@ -16,7 +16,7 @@ from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import EvidenceFacts
 from fanout.gates.required_checks import build_reported_draft
-from fanout.message_commands import MessageCommands, find_decisions
+from fanout.message_commands import MessageCommands, find_approvals, find_decisions
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import find_edited
 from fanout.values import replace
@@ -230,8 +230,11 @@ class CommandBuilder:
     def _build_approvals(self, blocker: Blocker) -> Iterator[str]:
         """Yield the approvals that are asked for: not before `after` and the soak have passed.
 
-        The removal of a package has no revision: its pull request is what people approve.
+        The removal of a package has no revision: people approve its pull request or, where the
+        sentence says so, its branch.
         """
+        if not blocker.revision:
+            yield from find_approvals(blocker.message)
         if not blocker.needs_person or not blocker.revision:
             return
         rule = self._find_rule(blocker.stage)

@@ -150,15 +150,13 @@ def finish_pass(
 ) -> PassReport:
     """Make further passes over the policies that the pass left half done, if any.
 
-    One whose pull requests it merged: the next pass finds the merges in Git, as it finds those of
-    people, tags and records them, and writes what follows from them. And one of which a repository
-    took a part, as long as it takes more; in rounds that is for a later one. Their outcomes are
-    added to those of the report.
+    One whose pull requests or removal drafts it merged: the next pass finds the merges in Git, as
+    it finds those of people, tags and records them, and writes what follows from them. And one of
+    which a repository took a part, as long as it takes more; in rounds that is for a later one.
+    Their outcomes are added to those of the report.
     """
     subjects = _find_partly_pushed(world, report) | {
-        subject_of(it.action)
-        for it in report.outcomes
-        if it.is_done and it.action.kind is ActionKind.MERGE_REQUEST
+        subject_of(it.action) for it in report.outcomes if it.is_done and it.action.merges_branch
     }
     for _ in range(_MAX_FURTHER_PASSES):
         if not subjects:
@@ -431,7 +429,7 @@ def _settle(
         # A variant may have locations in several repositories: it stays on record until all of them
         # are cleared, or its remainder would be forgotten.
         has_failed = any(isinstance(push_result, FanoutError) for push_result in push_answers)
-        if not has_failed and not departure.awaits_request:
+        if not has_failed and not departure.awaits_review:
             status_lines.pop(departure.variant, None)
     removed_at = {
         name: at for name, at in plan.planned.removed.items() if name not in published_names

@@ -14,13 +14,23 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
+from fanout.gates.gate_rules import find_approvals
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
+from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState, SetState
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import StatusChange
 from fanout.plan.records.policy_status import RecordedStatus, changed_lines
-from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
+from fanout.plan.removal.removal_approvals import index_removal_approvals
+from fanout.plan.removal.removal_drafts import RemovalDraftOwner, add_removals, find_branch_hold
+from fanout.plan.removal.removal_plan import (
+    PackageRemoval,
+    build_removal_change,
+    draft_removal,
+    removal_draft_owner,
+)
 from fanout.reconcile.observation.listing_requests import list_downstream_refs
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
@@ -73,7 +83,7 @@ def remove_by_level(
 
     Then leftovers of present ones.
 
-    Yields the removals of each level when it is done. Where one waits for a pull request, the
+    Yields the removals of each level when it is done. Where one waits for a review, the
     levels after it are left to later sweeps. Raises as `find_removals` and `execute_removals`, and
     Conflict when people have changed more than `confirmed_removals` has.
     """
@@ -91,7 +101,7 @@ def remove_by_level(
     for level_names in (*levels, leftover_names) if leftover_names else levels:
         # Read again for each level: pushes of the levels before it take time, and people may edit
         # in between.
-        removals = find_removals(world, policy_result, declared, sorted(level_names))
+        removals = find_removals(world, policy_result, declared, sorted(level_names), request.at)
         for removal in removals:
             # Compared by tree: the person confirmed the loss of exactly these edits.
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
@@ -109,16 +119,20 @@ def remove_by_level(
             orphans=tuple(it for it in policy_result.orphans if it.name not in level_names),
         )
         yield removals
-        if any(removal.awaits_request for removal in removals):
+        if any(removal.awaits_review for removal in removals):
             return
 
 
 def find_removals(
-    world: World, policy_result: PolicyResult, declared: DeclaredObjects, variants: Sequence[str]
+    world: World,
+    policy_result: PolicyResult,
+    declared: DeclaredObjects,
+    variants: Sequence[str],
+    now: datetime,
 ) -> tuple[PackageRemoval, ...]:
     """Return the removals of the variants, one per location.
 
-    Of a present variant, its leftovers.
+    Of a present variant, its leftovers. `now` decides which approvals of a removal have expired.
 
     Raises InvalidInput when the target exists and nothing is left behind, or nothing is on
     record. Upstream is not read, so a tag that moved there does not prevent a removal;
@@ -141,7 +155,7 @@ def find_removals(
         by_place.setdefault(repository_place(repository), []).append(repository)
     places = [location.place for _, location in locations]
     repository_states = _read_states(world, by_place, places)
-    removals = []
+    removals: list[PackageRemoval] = []
     for variant, location in locations:
         name, path = location.place
         repository_name, state = repository_states.get(name, ("", None))
@@ -156,6 +170,7 @@ def find_removals(
                 reason="UnknownRepository",
                 remedy=REPOSITORY_REMEDY,
             )
+        stage = orphan_stages.get(variant, stage)
         removals.append(
             PackageRemoval(
                 variant=variant,
@@ -167,10 +182,45 @@ def find_removals(
                 moved_tree=location.moved_tree,
                 keeps_drafts=variant not in orphan_stages,
                 repository=repository_name,
-                stage=orphan_stages.get(variant, stage),
+                stage=stage,
+                needs_approvals=bool(find_approvals(policy_result.rules, stage)),
             )
         )
-    return tuple(removals)
+    return _mark_approved(policy_result, removals, world.setup.install, now)
+
+
+def _mark_approved(
+    policy_result: PolicyResult, removals: Sequence[PackageRemoval], install: str, now: datetime
+) -> tuple[PackageRemoval, ...]:
+    """Return the removals, those with their branch that need not wait because people approved it.
+
+    The branch must remove these packages and no others.
+    """
+    awaiting: dict[tuple[RemovalDraftOwner, str, str], list[PackageRemoval]] = {}
+    for removal in removals:
+        state = removal.repository_state
+        if removal.awaits_review and state is not None and state.forge is None:
+            key = removal_draft_owner(removal, install), removal.stage, state.key
+            awaiting.setdefault(key, []).append(removal)
+    if not awaiting:
+        return tuple(removals)
+    rules, records = policy_result.rules, build_gate_records(policy_result.records, now)
+    states = [group[0].repository_state for group in awaiting.values()]
+    approvals = index_removal_approvals(records, filter(None, states), rules, now)
+    branches: dict[int, str] = {}  # by removal
+    for (owner, stage, _), group in awaiting.items():
+        reviews = RemovalReviews(
+            owner=owner, lines={}, decisions=(), stage_rules=rules, approvals=approvals
+        )
+        drafted = [draft_removal(it, "") for it in group]
+        drafted = [replace(it, hold=reviews.find_hold(it)) for it in drafted]
+        state, repository = drafted[0].repository_state, drafted[0].repository
+        if find_branch_hold(state, owner.find_ref(stage), repository) is not None:
+            continue
+        plan = add_removals(owner, drafted)
+        if plan.draft is not None and plan.merges_branch and len(plan.packages) == len(group):
+            branches |= {id(it): plan.draft.commit for it in group}
+    return tuple(replace(it, approved_branch=branches.get(id(it), "")) for it in removals)
 
 
 def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLocation]:
@@ -302,7 +352,7 @@ def _remove_from_status(
 
     A variant stays on record until the last of its packages has left its branch.
     """
-    waiting = {removal.variant for removal in removals if removal.awaits_request}
+    waiting = {removal.variant for removal in removals if removal.awaits_review}
     removals = [removal for removal in removals if removal.variant not in waiting]
     variants = dict(status.variants)
     for removal in removals:

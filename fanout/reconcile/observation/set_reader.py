@@ -78,7 +78,10 @@ def read_set(
     # Whoever amends a commit of fanout keeps its message, and not its committer. Comparing whole
     # directories of each draft would dominate a pass.
     if is_edited or commits[0].commit.committer != writer:
-        own_paths = {*trees, *_list_untouched(reader, tip, contents.restored, writer)}
+        # What people put back on a branch of removals is not removed: it is to be as it was.
+        restored = {path for path in contents.removed if trees[path] is not None}
+        untouched = _list_untouched(reader, tip, contents.restored, writer)
+        own_paths = {*(trees.keys() - restored), *untouched}
         try:
             faults = find_outside_changes(
                 reader, tip, stated.base, target_head, own_paths, is_removal=not contents.written
@@ -94,6 +97,7 @@ def read_set(
     return SetState(
         ref=ref,
         commit=tip,
+        tree=commits[0].commit.tree,
         timestamp=commits[0].commit.timestamp,
         base=stated.base,
         policy=stated.policy,

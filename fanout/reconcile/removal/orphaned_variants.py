@@ -21,6 +21,7 @@ from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_rules import StageRule, find_approvals
 from fanout.gates.gate_wording import append_actor, describe_hold, format_removal_command
 from fanout.gates.percentages import Amount
 from fanout.gates.removal_gate import (
@@ -41,7 +42,11 @@ from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.removal.removal_drafts import DraftedRemoval, describe_request
+from fanout.plan.removal.removal_drafts import (
+    BRANCH_REASONS,
+    DraftedRemoval,
+    describe_removing,
+)
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
@@ -121,7 +126,7 @@ class VariantLocation(Value):
     place: PackagePlace
     status_line: VariantLine | None = None
     moved_tree: str = ""  # tree that moved with the variant
-    removal_request: str = ""  # the pull request that removes the package, in words; "": none
+    removed_by: str = ""  # the branch, or its pull request, that removes the package; "": none
 
 
 class OrphanLocations(Value):
@@ -159,20 +164,20 @@ def find_orphans(
         variant_digest(resolved_policy.namespace, resolved_policy.name, it.target)
         for it in resolved_policy.failures
     }
-    requests = _find_removal_requests(resolved_policy, repository_states)
+    branches = _find_removal_branches(resolved_policy, repository_states)
     return tuple(
-        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}), requests)
+        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}), branches)
         for name in sorted((status.variants.keys() - names) | stages_by_variant.keys())
         if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
 
 
-def _find_removal_requests(
+def _find_removal_branches(
     resolved_policy: ResolvedPolicy, repository_states: Iterable[RepositoryState]
 ) -> Mapping[PackagePlace, str]:
-    """Return the pull request that removes a package in words, by the place of the package."""
+    """Return the branch, or its pull request, that removes a package, by its place."""
     return {
-        (repository_state.identity, path): describe_request(repository_state, draft.ref)
+        (repository_state.identity, path): describe_removing(repository_state, draft.ref)
         for repository_state in repository_states
         for draft in repository_state.removal_sets
         if draft.policy == resolved_policy.title
@@ -184,12 +189,11 @@ def locate_orphan(
     name: str,
     status_line: VariantLine | None,
     stage_by_place: Mapping[PackagePlace, str],
-    requests: Mapping[PackagePlace, str],
+    branches: Mapping[PackagePlace, str],
 ) -> OrphanLocations:
     """Return the variant with its locations.
 
-    `stage_by_place` has the stage of each of its drafts, `requests` each pull request that removes
-    a package, in words.
+    `stage_by_place` has the stage of each of its drafts, `branches` what removes a package.
     """
     location_by_place: dict[PackagePlace, VariantLocation] = {}
     if status_line is not None:
@@ -209,8 +213,7 @@ def locate_orphan(
         stage or next(draft_stages, ""),
         status_line,
         tuple(
-            replace(it, removal_request=requests.get(it.place, ""))
-            for it in location_by_place.values()
+            replace(it, removed_by=branches.get(it.place, "")) for it in location_by_place.values()
         ),
     )
 
@@ -240,7 +243,7 @@ class PlannedRemovals(Value):
 
     evaluation: RemovalEvaluation = RemovalEvaluation()
     due: tuple[VariantRemoval, ...] = ()
-    # packages that go by pull requests, also those that are held
+    # packages that go by branches, also those that are held
     drafted: tuple[DraftedRemoval, ...] = ()
 
 
@@ -268,7 +271,7 @@ def plan_removals(
             policy=inputs.resolved_policy.name,
             variant=it.name,
             stage=it.stage,
-            package_removals=_build_removals(inputs, it),
+            package_removals=_build_removals(inputs, it, facts.stages),
             first_due=removal_due_since(it.name, it.status_line, status.removed, facts.now),
         )
         for it in orphans
@@ -330,34 +333,36 @@ def _evaluate_gate(
     )
 
 
-# A removal with one of these ends, also where a pull request for it is open; others delay it.
+# A removal with one of these ends, also where a branch for it is reviewed; others delay it.
 _ENDING_REASONS = frozenset({Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM})
 
 
 def _draft_removals(
     removals: Sequence[PackageRemoval], holds: Sequence[Hold], *, publish: bool
 ) -> Iterator[DraftedRemoval]:
-    """Yield the packages of one orphan that go by a pull request, unless its removal ends."""
+    """Yield the packages of one orphan that go by a branch, unless its removal ends."""
     reasons = {hold.reason for hold in holds}
     # Nobody wants it any more; but a PromotionPolicy that cannot be read closes the window, too.
     is_unwanted = Reason.AUTOMATION_OFF in reasons and Reason.WINDOW_CLOSED not in reasons
     if is_unwanted or not _ENDING_REASONS.isdisjoint(reasons):
         return
-    # A closed request keeps its packages, so that it is on record what was declined.
-    hold = next((it for it in holds if it.reason != Reason.REQUEST_CLOSED), None)
+    hold = next((it for it in holds if it.reason not in BRANCH_REASONS), None)
     if hold is None and not publish:
         hold = Hold(
             Reason.SWEEP_AWAITED, "this pass only writes drafts; a sweep removes the package"
         )
     for removal in removals:
-        if removal.awaits_request:
+        if removal.awaits_review:
             yield draft_removal(removal, TARGET_GONE, hold)
 
 
-def _build_removals(inputs: PolicyInputs, orphan: OrphanLocations) -> tuple[PackageRemoval, ...]:
+def _build_removals(
+    inputs: PolicyInputs, orphan: OrphanLocations, stage_rules: Sequence[StageRule]
+) -> tuple[PackageRemoval, ...]:
     """Return the removal at each location that no other variant occupies."""
     owner = trailer_owner(inputs.resolved_policy)
     keeps_package = orphans_packages(inputs.resolved_policy)
+    needs_approvals = bool(find_approvals(stage_rules, orphan.stage))
     removals = []
     for location in orphan.locations:
         # Another variant was published there since; removing the path would remove its package.
@@ -375,6 +380,7 @@ def _build_removals(inputs: PolicyInputs, orphan: OrphanLocations) -> tuple[Pack
                 moved_tree=location.moved_tree,
                 repository=repository.repository if repository is not None else "",
                 stage=orphan.stage,
+                needs_approvals=needs_approvals,
             )
         )
     return tuple(removals)
@@ -397,7 +403,7 @@ def _build_gate_input(
         trees=frozenset(edited.values()),
         held=_unreachable_hold(inputs, orphan, removals)
         or (_lost_branch_hold(removals, git) if git is not None else None)
-        or _request_hold(removals, reviews),
+        or _review_hold(removals, reviews),
     )
 
 
@@ -424,10 +430,10 @@ def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold
     return None
 
 
-def _request_hold(removals: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
-    """Return why the pull request that removes a package cannot be, or is not to be merged."""
+def _review_hold(removals: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
+    """Return why the branch that removes a package cannot be, or is not to be merged."""
     for removal in removals:
-        if removal.awaits_request and removal.repository_state is not None:
+        if removal.awaits_review and removal.repository_state is not None:
             hold = reviews.find_hold(draft_removal(removal, TARGET_GONE))
             if hold is not None:
                 return hold
@@ -571,14 +577,14 @@ def _describe_orphan(
     name, locations = orphan.name, orphan.locations
     holds = removal_decision.holds.get(name)
     hold = append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
-    requests = [it.removal_request for it in locations if it.removal_request]
+    branches = [it.removed_by for it in locations if it.removed_by]
     if holds is None:
         consequence = (
             f"to remove it, run `fanout remove {resolved_policy.name} {name} --reason WHY`"
         )
-    elif requests and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
+    elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
         detail = f"; {hold}" if hold else ""
-        consequence = f"it is removed by {requests[0]}{detail}"
+        consequence = f"it is removed by {branches[0]}{detail}"
     elif holds:
         consequence = f"it stays: {hold}"
     else:
