@@ -23,6 +23,7 @@ from fanout.plan.evidence.record_times import (
     stages_with_reports,
     with_draft_times,
 )
+from fanout.plan.evidence.removal_approvals import index_removal_approvals
 from fanout.plan.evidence.review_approvals import find_requested_changes, find_review_approvals
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.set_facts import build_set_facts
@@ -63,7 +64,6 @@ from fanout.plan.removal.move_cleanup import (
     drafted_leftovers,
     remaining_holds,
 )
-from fanout.plan.removal.removal_approvals import index_removal_approvals
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.step_choice import plan_step

@@ -36,8 +36,8 @@ from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_names
+from fanout.plan.evidence.removal_approvals import list_removal_facts
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.removal.removal_approvals import list_removal_facts
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.reconcile.pass_results import PolicyResult
 

@@ -17,6 +17,7 @@ from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
+from fanout.plan.evidence.removal_approvals import build_removal_facts
 from fanout.plan.evidence.review_approvals import find_rejecting_reviews
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest
@@ -36,7 +37,6 @@ from fanout.plan.pull_requests.request_text import (
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.removal.move_cleanup import draft_leftover
-from fanout.plan.removal.removal_approvals import build_removal_facts
 from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
     RemovalDraftOwner,

@@ -16,6 +16,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.gate_rules import find_approvals
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
+from fanout.plan.evidence.removal_approvals import index_removal_approvals
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState, SetState
@@ -23,7 +24,6 @@ from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import StatusChange
 from fanout.plan.records.policy_status import RecordedStatus, changed_lines
-from fanout.plan.removal.removal_approvals import index_removal_approvals
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, add_removals, find_branch_hold
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,

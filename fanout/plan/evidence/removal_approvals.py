@@ -61,5 +61,6 @@ def build_removal_facts(branch: SetState, removal: DraftedRemoval) -> VariantFac
 def list_removal_facts(plans: Iterable[RemovalDraftPlan]) -> Iterator[VariantFacts]:
     """Yield what approvals of removals may be about: each package of each branch."""
     for plan in plans:
-        for removal in plan.packages if plan.draft is not None else ():
-            yield build_removal_facts(plan.draft, removal)
+        if plan.draft is not None:
+            for removal in plan.packages:
+                yield build_removal_facts(plan.draft, removal)
