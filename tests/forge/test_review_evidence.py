@@ -224,6 +224,40 @@ def test_a_request_for_changes_holds_the_drafts_of_its_request_alone(fleet):
     assert held(fleet)[0] == "ApprovalMissing"
 
 
+def resume(fleet: ForgeFleet) -> int:
+    """Have another pull request opened, which Ann approves; return its number."""
+    resumed = fleet.later(minutes=1).run(
+        "resume", "monitoring", "--stage", "dev", "--reason", "go", "--by", "Ann <ann@example.com>"
+    )
+    assert resumed.code in (0, 3), resumed.err
+    fleet.later(minutes=1).sweep()
+    [_, request] = fleet.requests("edge")
+    number = int(request["number"])
+    fleet.review("edge", number, "ann")
+    return number
+
+
+@pytest.mark.parametrize("end", ["review", "record"])
+@pytest.mark.parametrize("act", ["closed", "deleted"])
+def test_a_request_for_changes_holds_the_next_pull_request_of_its_revision(refused, act, end):
+    number = request_number(refused)
+    if act == "closed":
+        refused.close("edge", number)
+    else:
+        refused.delete_branch("edge", HEAD)
+    held(refused)
+    other = resume(refused)
+    for _ in range(2):
+        reason, sentence = held(refused)
+        assert (reason, f"{refused.gitea.host}/bob" in sentence) == ("ChangesRequested", True)
+    if end == "review":
+        refused.review("edge", other, "bob")
+    else:
+        sign(refused, "Bob <bob@example.com>")
+    refused.later(minutes=1).settle()
+    assert refused.published() == {"sites/ams": "v1", "sites/ber": "v1"}
+
+
 @pytest.mark.parametrize("end", ["review", "record", "dismissal"])
 def test_a_request_for_changes_ends(refused, end):
     assert held(refused)[0] == "ChangesRequested"

@@ -135,6 +135,12 @@ def find_standing_approvals(
     return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
 
 
+def find_rejections(reviews: Iterable[ObservedReview]) -> list[ObservedReview]:
+    """Return the reviews that request changes and that neither their author nor anybody ended."""
+    standing = _find_standing(reviews, str)
+    return [it for it in standing if it.verdict is ReviewVerdict.CHANGES_REQUESTED]
+
+
 def find_rejecting_reviews(host: str, facts: RequestFacts, rule: ApprovalRule) -> list[ReviewHold]:
     """Return the reviews of a pull request by which approvers request changes, oldest first."""
     standing = _find_standing(facts.reviews, lambda login: _find_person(host, rule, login))

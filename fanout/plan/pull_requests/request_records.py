@@ -18,6 +18,7 @@ from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import Value, replace
 
 OPENING_PATIENCE = timedelta(minutes=1)
+_MAX_EARLIER = 4  # closed requests whose reviews are read; each takes a call
 _STATE_WORDS = {
     RequestState.OPEN: "open again",
     RequestState.CLOSED: "closed by a person",
@@ -94,7 +95,15 @@ def _observe_line(
     # let it through, is asked again by the next pass if this one ends before.
     if line is None or line.state != RequestState.CLOSED:
         return line
+    if line.number != request.number:
+        return _begin_line(line, request.number, request.url)
     return replace(line, state=RequestState.OPEN.value, declined={}, closed=None, closed_by="")
+
+
+def _begin_line(former: RequestLine | None, number: int, url: str) -> RequestLine:
+    """Return the line about an open request, which may be in place of a former one."""
+    earlier = (*former.earlier, former.number)[-_MAX_EARLIER:] if former is not None else ()
+    return RequestLine(number=number, state=RequestState.OPEN.value, url=url, earlier=earlier)
 
 
 def find_begun(
@@ -137,7 +146,7 @@ def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine
     if result.is_closed:
         return None
     if line is None or line.number != latest.number:
-        line = RequestLine(number=latest.number, state=RequestState.OPEN.value, url=latest.url)
+        line = _begin_line(line, latest.number, latest.url)
     if latest.head and latest.head != line.head:
         line = replace(line, refused=None, refused_since=None, refusal_reason="", refusal="")
     if latest.head:

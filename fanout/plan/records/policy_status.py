@@ -142,7 +142,8 @@ class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
     their revisions, `closed` the instant, and `closed_by` the person as `<host>/<login>`, or "" if
     nothing tells who. `refused` is when the forge last refused to merge
-    that head, with the reason and its words.
+    that head, with the reason and its words. `earlier` are the closed ones from the same branch in
+    place of which it was opened: changes that people requested there hold it, too.
     """
 
     number: int
@@ -157,6 +158,7 @@ class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
     refused_since: Instant | None = None  # the first refusal of that head
     refusal_reason: str = ""
     refusal: str = ""
+    earlier: tuple[int, ...] = ()  # numbers
 
 
 RequestKey = tuple[str, str]
@@ -345,7 +347,8 @@ def _as_plain_data(value: Mapping[str, Any]) -> dict[str, Any]:
             result |= {name: _as_plain_data(item)} if item else {}
         elif isinstance(item, tuple):
             entries = [
-                element if isinstance(element, str) else _as_plain_data(element) for element in item
+                _as_plain_data(element) if isinstance(element, Mapping) else element
+                for element in item
             ]
             result |= {name: entries} if item else {}
         # Defaults are left out: lines stay short, and a new field with a default does

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from fanout.errors import InvalidInput, Unavailable
+from fanout.plan.evidence.review_approvals import find_rejections
 from fanout.plan.evidence.status_readings import StatusSubject, find_awaited_commits
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -243,8 +244,15 @@ class ForgeReader:
         if request.state is RequestState.CLOSED:
             closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""
             return RequestFacts(request=request, closed_by=closed_by)
-        reviews = forge.reviews(name, request.number) if isinstance(forge, ReviewReader) else ()
-        return RequestFacts(request=request, reviews=tuple(reviews))
+        if not isinstance(forge, ReviewReader):
+            return RequestFacts(request=request)
+        # A closed request that another one replaces leaves requests for changes unanswered.
+        earlier = _list_earlier(repository.recorded.get(ref), request.number)
+        rejections = (
+            it for number in earlier for it in find_rejections(forge.reviews(name, number))
+        )
+        reviews = (*rejections, *forge.reviews(name, request.number))
+        return RequestFacts(request=request, reviews=reviews)
 
     def _read_settings(
         self, repository: HostedRepository, memo: RepositoryMemo, *, is_read: bool
@@ -305,6 +313,13 @@ class ForgeReader:
         except InvalidInput:  # a commit of people that cannot be read tells nothing
             return {}
         return {it.variant: it.revision for it in packages.values()}
+
+
+def _list_earlier(line: RequestLine | None, number: int) -> tuple[int, ...]:
+    """Return the numbers of the closed requests in place of which this one was opened."""
+    if line is None or line.number == number:
+        return line.earlier if line is not None else ()
+    return (*line.earlier, line.number) if line.state == RequestState.CLOSED else ()
 
 
 def _recorded_number(repository: HostedRepository, ref: str) -> int | None:
