@@ -15,6 +15,7 @@ from fanout.plan.observation.observed_request import RepositoryName, locate_repo
 from fanout.plan.pull_requests.call_limits import HostLimits, limits_of_host
 from fanout.ports import Credentials, Forge
 from fanout.telemetry.event_counters import EventCounters
+from fanout.values import replace
 
 
 class ForgeHosts:
@@ -32,9 +33,10 @@ class ForgeHosts:
     ) -> None:
         """Create an empty set; `secrets` returns a secret by name, or raises Denied.
 
-        Calls are counted in `events`. `patience`: seconds for one call; None: as long as it may
-        take.
+        Calls are counted in `events`. `patience`: seconds for one call, and for the limits that
+        would let it be made later; None: as long as it may take.
         """
+        self._patience = patience
         self._http_limits = HttpLimits() if patience is None else HttpLimits(patience=patience)
         self._events = events
         self._hosts = {host.host: host for host in hosts}
@@ -67,6 +69,8 @@ class ForgeHosts:
                     certificate_authority=host.certificate_authority or "",
                 )
                 limits = limits_of_host(host)
+                if self._patience is not None:
+                    limits = replace(limits, patience=min(limits.patience, self._patience))
                 self._clients[name] = ForgeHttp(access, limits, self._http_limits, self._events)
             return GiteaForge(self._clients[name]), repository
 
