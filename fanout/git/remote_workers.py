@@ -30,7 +30,9 @@ _Result = TypeVar("_Result")
 
 LOCAL_CONCURRENCY = 2 * (os.cpu_count() or 1)  # more would cost memory without saving time
 _BRIEF = 0.2  # seconds for a remote that has left a batch and not answered in time since
-_LEAST = 5.0  # seconds for any other remote once the shared patience is used up
+# Seconds for any other remote once patience is used up: that of a round, and a shared one. A tenant
+# with a hundred remotes that hang must not keep a round for a hundred times as long.
+_LEAST, _LEAST_SHARED = 1.0, 5.0
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 300.0  # seconds between attempts on a remote that hangs
 _MAX_BESIDE = 64  # attempts beside the batches; over it, the oldest is ended
 _JOIN_SECONDS = 10.0  # for threads whose git processes have been ended
@@ -134,6 +136,7 @@ class _Batch:
     )
     running: dict[str, RemoteTask] = field(default_factory=dict)
     threads: list[Thread] = field(default_factory=list)
+    spent: float = 0.0  # seconds waited in vain
 
 
 class RemoteWorkers:
@@ -288,12 +291,13 @@ class RemoteWorkers:
             return None
         now = monotonic()
         remaining = [
-            self._patience_for(it.key) - it.measure_wait(now) for it in list(batch.running.values())
+            self._patience_for(it.key, batch) - it.measure_wait(now)
+            for it in list(batch.running.values())
         ]
         # At most for as long as a signal may take to be seen.
         return min(max(min(remaining, default=0.0), _LOOK_SECONDS), _LONGEST_LOOK)
 
-    def _patience_for(self, key: str) -> float:
+    def _patience_for(self, key: str, batch: _Batch) -> float:
         patience = self._patience
         assert patience is not None, "only then attempts are overdue"
         if key in self._suspects:
@@ -303,15 +307,16 @@ class RemoteWorkers:
         if key in self._essential:
             return max(patience.seconds, COMMAND_PATIENCE.seconds)
         if patience.is_shared:
-            return max(patience.seconds - self._spent, min(_LEAST, patience.seconds))
-        return min(max(patience.seconds, 2 * self._seconds.get(key, 0.0)), patience.longest)
+            return max(patience.seconds - self._spent, min(_LEAST_SHARED, patience.seconds))
+        seconds = max(patience.seconds - batch.spent, min(_LEAST, patience.seconds))
+        return min(max(seconds, 2 * self._seconds.get(key, 0.0)), patience.longest)
 
     def _leave_overdue(self, batch: _Batch) -> dict[str, FanoutError]:
         """Let the attempts that wait for too long go on beside the batch; return their errors."""
         now, errors, waited = monotonic(), dict[str, FanoutError](), 0.0
         for key, attempt in list(batch.running.items()):
             seconds = attempt.measure_wait(now)
-            if seconds < self._patience_for(key) or self._is_receiving(attempt, now):
+            if seconds < self._patience_for(key, batch) or self._is_receiving(attempt, now):
                 continue
             with self._lock:
                 if attempt.is_done:
@@ -345,6 +350,7 @@ class RemoteWorkers:
             if batch.queues[local]:
                 self._start_worker(batch, local=local)
         self._spent += waited
+        batch.spent += waited
         return errors
 
     def _is_receiving(self, attempt: RemoteTask, now: float) -> bool:

@@ -14,7 +14,13 @@ from http_git import serving
 from interrupting import start_interruptible
 
 from fanout.errors import Conflict, ErrorLocation, FanoutError, Unavailable
-from fanout.git.remote_workers import LOCAL_CONCURRENCY, RemoteWorkers
+from fanout.git import remote_workers
+from fanout.git.remote_workers import (
+    LOCAL_CONCURRENCY,
+    RemoteTimeout,
+    RemoteWorkers,
+    waiting_for_remote,
+)
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
@@ -214,6 +220,27 @@ def test_how_many_are_worked_on_at_once(most, near, bound):
         == items
     )
     assert max(seen) == bound
+
+
+def test_a_batch_waits_in_full_for_the_first_of_many_that_hang(monkeypatch, tmp_path):
+    monkeypatch.setattr(remote_workers, "_LEAST", 0.05)
+    is_ended = threading.Event()
+
+    def work(number):
+        if number < 80:
+            with waiting_for_remote(tmp_path):
+                is_ended.wait()
+        return number
+
+    workers = RemoteWorkers(8, RemoteTimeout(1.0, 2.0), (), lambda: None)
+    items = {str(number): number for number in range(81)}
+    started = time.monotonic()
+    answers = workers.run_all(items, work, lambda _: False, lambda _: ErrorLocation(), lambda: None)
+    # Ten in a row would be ten seconds.
+    assert time.monotonic() - started < 5
+    assert answers.pop("80") == 80
+    assert {it.reason for it in answers.values()} == {"RemoteUnavailable"}
+    is_ended.set()
 
 
 def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server, tmp_path):
