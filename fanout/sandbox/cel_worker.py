@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from time import process_time
 from typing import Any
 
 import celpy
@@ -32,7 +33,7 @@ from fanout.sandbox.cel_syntax import (
     shorten_tree,
 )
 from fanout.sandbox.free_variables import FreeVariables
-from fanout.sandbox.worker_protocol import RefusedError, serve_requests
+from fanout.sandbox.worker_protocol import STEPS_PER_SECOND, RefusedError, serve_requests
 
 FLOAT_INT_LIMIT = 2.0**63
 
@@ -129,6 +130,7 @@ class CelEngine:
         logging.getLogger("celpy").setLevel(logging.CRITICAL)
         self._environment = celpy.Environment(runner_class=celpy.InterpretedRunner)
         self._steps = StepCounter()
+        self._seconds = 0.0  # of processor time
         # Rows come in chunks of one text, and parsing takes far longer than evaluating.
         self._program = lru_cache(MAX_PROGRAMS)(self._compile)
 
@@ -136,6 +138,11 @@ class CelEngine:
     def steps(self) -> int:
         """Steps of the last evaluation."""
         return self._steps.taken
+
+    @property
+    def time_steps(self) -> int:
+        """Steps that the processor time of the last evaluation counts as."""
+        return int(self._seconds * STEPS_PER_SECOND)
 
     def find_free_variables(self, text: str) -> FreeVariables:
         """Return the fields and variables that the expression reads. Raises RefusedError."""
@@ -151,8 +158,9 @@ class CelEngine:
 
     def compute(self, text: str, row: Mapping[str, Any]) -> Any:
         """Return the expression's value over a row. Raises RefusedError."""
-        self._steps.taken = 0
+        self._steps.taken, self._seconds = 0, 0.0
         _, _, evaluate = self._program(text)
+        started = process_time()
         try:
             return evaluate({name: to_cel(row[name]) for name in row})
         except EvaluationError as error:
@@ -162,6 +170,8 @@ class CelEngine:
             raise RefusedError("LimitExceeded", "it is nested too deep") from None
         except UnicodeEncodeError:  # half of a surrogate pair, for which JSON has an escape
             raise RefusedError("ExpressionError", "it reads text that is not Unicode") from None
+        finally:
+            self._seconds = process_time() - started
 
     def _compile(self, text: str) -> tuple[Tree, FreeVariables, Callable[[dict[str, Any]], Any]]:
         check_text(text)

@@ -17,7 +17,7 @@ from typing import Any, Self
 from fanout.disk_cache import installed_version, read_cache_value, write_cache_file
 from fanout.errors import Bug
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.sandbox.expression_closures import ASK, build_closure
+from fanout.sandbox.expression_closures import build_closure
 from fanout.sandbox.free_variables import (
     GLOBALS,
     FreeVariables,
@@ -27,7 +27,7 @@ from fanout.sandbox.free_variables import (
 )
 from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
-from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
+from fanout.selection.variant_spec import ASK, ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
 from fanout.values import Value, write_json
 
@@ -317,27 +317,10 @@ class ProcessSandbox:
             return self._require_open(self._templates).evaluate_texts(templates, rows, budget)
 
     def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
-        """Return each expression as a function of one row.
-
-        None if it must be passed to `evaluate`. A closure calls the sandbox for answers it
-        cannot compute, so the sandbox must be open then.
-        """
+        """Return each expression as a function of one row; None if none of them is computed."""
         with self._lock:
             compiled = self._require_open(self._expressions).compile_batch(expressions)
-        return [self._build_closure(text, compiled[text]) for text in expressions]
-
-    def _build_closure(
-        self, text: str, compiled_text: CompiledText | ExpressionFailure
-    ) -> InProcessExpression | None:
-        if isinstance(compiled_text, ExpressionFailure) or compiled_text.compute is None:
-            return None
-        compute = compiled_text.compute
-
-        def compute_or_evaluate(row: Mapping[str, Any]) -> Any:
-            value = compute(row)
-            return self.evaluate([text], [row])[0][0] if value is ASK else value
-
-        return InProcessExpression(text, compiled_text.free_variables, compute_or_evaluate)
+        return [_build_closure(text, compiled[text]) for text in expressions]
 
     def compile(
         self, expressions: Sequence[str], templates: Sequence[str]
@@ -377,6 +360,14 @@ class ProcessSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _build_closure(
+    text: str, compiled_text: CompiledText | ExpressionFailure
+) -> InProcessExpression | None:
+    if isinstance(compiled_text, ExpressionFailure) or compiled_text.compute is None:
+        return None
+    return InProcessExpression(text, compiled_text.free_variables, compiled_text.compute)
 
 
 def _find_names(

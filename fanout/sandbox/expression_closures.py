@@ -23,9 +23,13 @@ from typing import Any
 from fanout.sandbox import cel_operators
 from fanout.sandbox.cel_operators import INT_LIMIT, EvaluationError, no_overload
 from fanout.sandbox.free_variables import METADATA, METADATA_MAPS, FreeVariables, complete_value
+from fanout.selection.variant_spec import ASK
 
 FieldPath = tuple[str, ...]
-MAX_TEXT_LENGTH = 1 << 16  # characters of a text, and of all texts in a list or map
+# Characters of a text, and of all texts in a list or map: so that no evaluation takes longer than
+# what a budget does not count (`FREE_STEPS`), which nobody counts here.
+MAX_TEXT_LENGTH = 1 << 12
+MAX_COMPARED = 16  # items of a list that are compared one by one
 
 
 class UncertainAnswerError(Exception):
@@ -62,6 +66,8 @@ def is_in(item: Any, container: Any) -> bool:
         raise UncertainAnswerError
     if kind is str and container.__class__ is list:
         return item in container
+    if container.__class__ is list and len(container) > MAX_COMPARED:
+        raise UncertainAnswerError
     return cel_operators.is_in(item, container)
 
 
@@ -181,8 +187,6 @@ def _container_weight(container: Any, nested: list[Any]) -> int:
             normalize_value(item)
     return weight
 
-
-ASK: Any = object()  # result of a closure: a worker must evaluate the expression
 
 ClosureNode = Callable[[Sequence[Any]], Any]  # over the values that the expression reads
 

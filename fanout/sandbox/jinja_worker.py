@@ -76,7 +76,7 @@ def _check_length(size: int) -> None:
 class JinjaEngine:
     """Engine for Jinja."""
 
-    steps = 0  # Jinja compiles to Python, which counts none
+    steps = time_steps = 0  # Jinja compiles to Python, which counts none
 
     def __init__(self) -> None:
         # No autoescape: the text is Markdown, a title or a commit message, never HTML.

@@ -95,6 +95,7 @@ STACK_SIZE = 64 << 20
 RECURSION_LIMIT = 5000  # Python frames; enough for the longest expression that is not refused
 MAX_ANSWER_LENGTH = 1 << 20  # characters of one answer
 MAX_STEPS = 500_000  # of one evaluation, and of a request with several; about half a second
+STEPS_PER_SECOND = 2_000_000  # that the processor time of an evaluation counts as
 FREE_STEPS = 1000  # of each evaluation, so that a fleet of any size has its values in one pass
 
 AnswerList = list[Any]  # [value], or [reason, problem, remedy] of a refusal
@@ -124,6 +125,10 @@ class TextEngine(Protocol):
     @property
     def steps(self) -> int:
         """Steps of the last evaluation; 0 if the language counts none."""
+
+    @property
+    def time_steps(self) -> int:
+        """Steps that the processor time of the last evaluation counts as; 0 if it does not."""
 
     def find_free_variables(self, text: str) -> FreeVariables:
         """Return the variables and fields that the text reads. Raises RefusedError."""
@@ -202,7 +207,8 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
     for row in request["rows"]:
         answers.append(_evaluate_row(engine, request["text"], row))
         steps += engine.steps
-        excess += max(0, engine.steps - FREE_STEPS)
+        # Outside of macros nothing is counted, and one operator may handle a large value.
+        excess += max(0, engine.steps - FREE_STEPS, engine.time_steps - FREE_STEPS)
         if steps > MAX_STEPS:
             break
     exceeded = json.dumps(engine.steps > MAX_STEPS)

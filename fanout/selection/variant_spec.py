@@ -108,12 +108,15 @@ class ExpressionFailure(Value):
 Object = Mapping[str, Any]  # a Kubernetes object as plain data
 
 
+ASK: Any = object()  # result of an expression in process: the sandbox must evaluate it
+
+
 class InProcessExpression(KeyedValue):
     """An expression that is evaluated in process, once per variant.
 
-    Called with a row of variables it returns plain data, not to be modified, or
-    `ExpressionFailure`. The result depends on the row alone and equals that of the sandbox.
-    Its cost is bounded by the length of the text and by the size of what it reads.
+    Called with a row of variables it returns plain data, not to be modified, or `ASK`. The result
+    depends on the row alone and equals that of the sandbox. Its cost is bounded by the length of
+    the text and by the size of what it reads.
     """
 
     UNCOMPARED: ClassVar = ("evaluate",)
@@ -123,5 +126,5 @@ class InProcessExpression(KeyedValue):
     evaluate: Callable[[Mapping[str, Any]], Any]
 
     def __call__(self, row: Mapping[str, Any]) -> Any:
-        """Evaluate the expression over the row: plain data, or `ExpressionFailure`."""
+        """Evaluate the expression over the row: plain data, or `ASK`."""
         return self.evaluate(row)

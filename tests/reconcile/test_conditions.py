@@ -11,11 +11,13 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
 from fanout.reconcile.selection.propagation_conditions import MAX_ROUNDS, PropagationConditions
-from fanout.selection.variant_spec import ExpressionFailure
+from fanout.selection.variant_spec import ASK, ExpressionFailure, InProcessExpression
 
 
 class StubSandbox:
     """Answers by a function of the row, and counts what it is asked; nothing is a closure."""
+
+    closure: InProcessExpression | None = None  # of every expression
 
     def __init__(self, *names: str, answer: Callable[[Mapping[str, Any]], object]) -> None:
         self.batches: list[int] = []
@@ -24,8 +26,8 @@ class StubSandbox:
     def free_variables(self, expressions: Sequence[str], _: object) -> Any:
         return [self._names for _ in expressions], []
 
-    def closures(self, expressions: Sequence[str]) -> list[None]:
-        return [None for _ in expressions]
+    def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
+        return [self.closure for _ in expressions]
 
     def evaluate(
         self, _: object, rows: Sequence[Mapping[str, Any]], budget: EvaluationBudget | None
@@ -67,6 +69,19 @@ def test_one_batch_for_all_and_none_when_nothing_changed():
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
     assert sandbox.batches == [10]
+
+
+def test_what_closures_leave_is_asked_in_one_batch_within_the_budget_of_the_policy():
+    sandbox = StubSandbox("target", answer=lambda row: True)
+    sandbox.closure = InProcessExpression("x", {}, lambda row: row["target"]["number"] < 3 or ASK)
+    spent = EvaluationBudget(NOW)
+    spent.note_excess("y", "slow")
+    conditions = conditions_of(sandbox)
+    decision = conditions.decide(world(conditions, 10), spent)
+    assert len(decision.stages["dev"].released) == 3
+    assert [hold.reason for hold in decision.variants["v0009"].holds] == ["LimitExceeded"]
+    assert len(conditions.decide(world(conditions, 10), None).stages["dev"].released) == 10
+    assert sandbox.batches == [7, 7]
 
 
 def test_what_looks_alike_is_asked_once():

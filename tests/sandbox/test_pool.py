@@ -236,6 +236,19 @@ def test_time_counts_where_steps_tell_little():
     assert budget.pauses == {}
 
 
+def test_large_values_outside_of_macros_end_a_budget_together():
+    """Each text takes some hundredths of a second, and no step."""
+    row = {"target": {"many": list(range(3700))}}
+    texts = [" || ".join([f"{it}.5 in target.many"] * 30) for it in range(64)]
+    limits = WorkerLimits(cpu=60, wall_seconds=60, processes=1)
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        sandbox.compile(texts, [])
+        columns = sandbox.evaluate(texts, [row], EvaluationBudget(NOW, {}, 1_000_000))
+    done = [answer for [answer] in columns].count(False)
+    assert 1 <= done < 40
+    assert all("left for the next pass" in answer.problem for [answer] in columns[done:])
+
+
 def test_a_duration_of_many_letters_is_no_work(tight):
     text = f"duration('{'a' * 200}!')"
     (values,) = tight.evaluate([text, ], ROWS)  # fmt: skip

@@ -1,9 +1,9 @@
 """Conditions of `propagateWhen` as plain callables, although some need the sandbox.
 
-A condition of the bounded subset is a closure. Any other is answered from memoized
-sandbox answers for a row with equal values. The gates return requests for missing
-answers, and are evaluated again once these are there (design §6, "Expressions";
-§12).
+A condition of the bounded subset is a closure. Any other, and one that a closure leaves to the
+sandbox, is answered from memoized sandbox answers for a row with equal values. The gates return
+requests for missing answers, and are evaluated again once these are there (design §6,
+"Expressions"; §12).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from fanout.package.field_edits import canonical_text
 from fanout.pending_inputs import ExpressionRequest, InputPending, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
-from fanout.selection.variant_spec import ExpressionFailure
+from fanout.selection.variant_spec import ASK, ExpressionFailure, InProcessExpression
 
 MAX_ROUNDS = 64  # of questions in one pass; what is unanswered then is held until the next one
 _TOO_MANY_ROUNDS = ExpressionFailure(
@@ -56,9 +56,7 @@ class PropagationConditions:
             new_texts, names_by_text, self.sandbox.closures(new_texts), strict=True
         ):
             self._variables_by_text[text] = tuple(sorted(names))
-            self._callable_by_text[text] = (
-                closure if closure is not None else self._memoized_callable(text)
-            )
+            self._callable_by_text[text] = self._build_callable(text, closure)
 
     def begin_pass(self) -> None:
         """Begin a pass: drop answers over a limit, and all if there are too many."""
@@ -105,8 +103,17 @@ class PropagationConditions:
                 self._default_answer = UNKNOWN
         return decision
 
-    def _memoized_callable(self, text: str) -> Callable[[Variables], object]:
-        return lambda row: self._answers.get((text, self._row_key(text, row)), self._default_answer)
+    def _build_callable(
+        self, text: str, closure: InProcessExpression | None
+    ) -> Callable[[Variables], object]:
+        def find_answer(row: Variables) -> object:
+            # What is not computed is asked for together, within the budget of the policy.
+            value = ASK if closure is None else closure(row)
+            if value is not ASK:
+                return value
+            return self._answers.get((text, self._row_key(text, row)), self._default_answer)
+
+        return find_answer
 
     def _row_key(self, text: str, row: Variables) -> str:
         """Return the canonical text of the values that the condition reads from a row."""
