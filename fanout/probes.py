@@ -389,9 +389,8 @@ class HttpProbes:
                     answers[probe] = self._late_answers.pop(probe)[1]
         for probe in probes:
             if probe not in answers:
-                answers[probe] = ProbeFailure(
-                    f"{_without_query(probe.url)}: no answer yet; the request goes on"
-                )
+                where = _without_query(probe.url)
+                answers[probe] = ProbeFailure(f"{where}: no answer yet; the request goes on", True)
         return answers
 
     def _run_beside(self, probes: Sequence[ProbeQuery]) -> None:

@@ -110,7 +110,9 @@ class PolicyResult(Value, kw_only=True):
     removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # branches that remove packages
     refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
     error: FanoutError | None = None  # stops this policy only
-    retry_at: datetime | None = None  # when texts that were left, or exceeded a limit, are tried
+    # when texts that were left, or exceeded a limit, are tried, a forge takes calls again, or
+    # services may have answered
+    retry_at: datetime | None = None
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
     template_warnings: tuple[str, ...] = ()  # of templates of its pull requests
     traces: tuple[DueTrace, ...] = ()  # of records, that repositories do not have yet

@@ -12,7 +12,7 @@ from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey
-from fanout.errors import Bug, FanoutError, InvalidInput
+from fanout.errors import Bug, FanoutError, InvalidInput, RateLimited
 from fanout.plan.observation.repository_state import (
     RefListing,
     RefListingRequest,
@@ -25,7 +25,7 @@ from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.evidence.check_probes import CheckProber
+from fanout.reconcile.evidence.check_probes import ANSWER_PAUSE, CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.memo.policy_memo import PolicyMemo
@@ -318,11 +318,7 @@ class Reconciler:
         with self._world.counters.times.phase("judging"):
             result, plan = evaluator.evaluate(inputs)
         self._world.counters.add("judged")
-        retry_times = [find_retry_time(result.status.requests.values(), evaluator.now)]
-        if inputs.budget is not None:
-            retry_times.append(inputs.budget.retry_at)
-        if any(retry_times):
-            result = replace(result, retry_at=min(filter(None, retry_times)))
+        result = replace(result, retry_at=_find_retry(inputs, evaluator, result))
         upstream = inputs.resolved_policy.upstream
         listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
         if isinstance(listing, FanoutError):
@@ -600,6 +596,22 @@ def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> Policy
         policy_state=scope.policy_states[resolved_policy.records_key],
         error=resolved_policy.error,
     )
+
+
+def _find_retry(
+    inputs: PolicyInputs, evaluator: PolicyEvaluator, result: PolicyResult
+) -> datetime | None:
+    """Return when the policy is evaluated again, although nothing of it may have changed."""
+    budget, states = inputs.budget, inputs.path_ownership.own_states
+    failures = (it.forge.failure for it in states if it.forge is not None)
+    instants = [it.until for it in failures if isinstance(it, RateLimited)]
+    if budget is not None and budget.retry_at is not None:
+        instants.append(budget.retry_at)
+    if inputs.resolved_policy.key in evaluator.prober.unanswered:
+        instants.append(evaluator.now + ANSWER_PAUSE)
+    if (refused := find_retry_time(result.status.requests.values(), evaluator.now)) is not None:
+        instants.append(refused)
+    return min(instants, default=None)
 
 
 def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ from time import monotonic, sleep
 
 import pytest
 from fleet import POLICY, PROMOTION, Fleet
+from forge_proxy import Fault, proxying
 from http_git import serving
 from run_process import run_processes
+from service import Page, service
 
 from fanout.cli.process_exit import ExitCode
 from fanout.git.remote_workers import RemoteTimeout
@@ -106,6 +108,68 @@ def test_changes_of_others_do_not_wait_and_the_rest_is_made_up_when_the_server_a
     assert running.end() == ExitCode.OK
     reasons = {line.get("reason") for line in running.log()} | {running.path.read_text()}
     assert "has not answered within" in str(reasons)
+
+
+CONFIGURATION = """\
+apiVersion: fanout.dev/v1alpha1
+kind: FanoutConfiguration
+forges:
+- {{host: "{host}", type: gitea, api: "{api}", secretRef: {{name: gitea}}}}
+"""
+FAULTS = {
+    "gives no answer": Fault(delay=300),
+    "takes calls later": Fault(status=429, headers={"Retry-After": "20"}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_changes_of_others_do_not_wait_for_a_forge(fleet, server, start, fault):
+    (server.root / "org").symlink_to(".")
+    for name in SLOW:
+        text = (fleet.root / "policies" / f"repository-{name}.yaml").read_text()
+        text = text.replace(server.url(), server.url("org")).removesuffix("}\n")
+        fleet.write(f"repository-{name}.yaml", f"{text}, forge: {{type: gitea}}}}\n")
+    secret = fleet.root / "state" / "secrets" / "gitea"
+    secret.parent.mkdir(parents=True)
+    secret.write_text("token")
+    secret.chmod(0o600)
+    with proxying() as proxy:
+        proxy.next_fault = lambda _: fault
+        host = server.url().removeprefix("http://")
+        configuration = fleet.root / "fanout.yaml"
+        configuration.write_text(CONFIGURATION.format(host=host, api=proxy.api))
+        running = start(fleet, "--interval", "1h", "--config", str(configuration))
+        running.until(lambda: published(fleet) and proxy.seen)
+        seconds = []
+        for number in range(2, 7):
+            started = monotonic()
+            fleet.site("ams", "dev, of: edge", "edge", retention=f"{number}d")
+            running.until(partial(has_published, fleet, number))
+            seconds.append(monotonic() - started)
+        assert max(seconds) < 10, seconds
+        assert median(seconds) < 3, seconds
+        if fault.status == 429:  # it is called again at the time that it names, not by the interval
+            calls = len(proxy.seen)
+            running.until(lambda: len(proxy.seen) > calls)
+        proxy.closing.set()
+        assert running.end() == ExitCode.OK
+
+
+def test_a_check_is_answered_although_no_round_waited_for_it(tmp_path, start):
+    with service() as slow:
+        slow.pages["/state"] = Page('{"ok": true}', slow=True)
+        http = f"{{url: '{slow.url}/state', cel: response.body.ok}}"
+        check = f"{{name: e2e, freshFor: 10m, settle: 1s, http: {http}}}"
+        fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+        policy = POLICY.replace("{name: e2e, report: {}}", check, 1).replace(", soak: 1h", "")
+        fleet.write("policy.yaml", policy)
+        fleet.now = datetime.now(UTC)
+        running = start(fleet, "--interval", "1h")
+        running.until(lambda: slow.asked and "sites/ams/v1" in published(fleet))
+        sleep(4)  # until the round has left the request
+        slow.closing.set()
+        running.until(lambda: "sites/ber/v1" in published(fleet))
+        assert running.end() == ExitCode.OK
 
 
 def has_published(fleet, number):

@@ -27,3 +27,4 @@ class ProbeFailure(Value):
     """Failure of a query, as a sentence that shows no secret."""
 
     message: str
+    goes_on: bool = False  # True: the request is under way, and a later pass may have its answer

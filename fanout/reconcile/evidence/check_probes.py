@@ -7,7 +7,7 @@ probes once in a pass.
 from collections import ChainMap, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,11 @@ from fanout.plan.evidence.due_checks import find_due_checks
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import ProbeClient, Sandbox
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.cluster_objects import ClusterObjectIndex
 
+# After which a pass asks for answers that an earlier one did not wait for: no service has longer.
+ANSWER_PAUSE = timedelta(seconds=10)
 _STRIDE = 7919  # a prime, so that passes a minute apart begin far from each other
 Readings = Mapping[str, tuple[CheckReading, ...]]
 
@@ -35,6 +37,8 @@ class CheckProber:
     objects: ClusterObjectIndex
     now: datetime
     readable_namespaces: frozenset[str] = frozenset()  # besides a policy's own
+    # Policies with requests that go on without the pass.
+    unanswered: set[PolicyKey] = field(default_factory=set)
     _responses: dict[ProbeQuery, ProbeResponse | ProbeFailure] = field(default_factory=dict)
 
     def read_checks(
@@ -78,6 +82,10 @@ class CheckProber:
             ],
             obtain,
         )
+        failures = (it for it in self._responses.values() if isinstance(it, ProbeFailure))
+        messages = {it.message for it in failures if it.goes_on}
+        if any(it.message in messages for it in check_readings):
+            self.unanswered.add(resolved_policy.key)
         readings_by_variant: dict[str, list[CheckReading]] = {}
         for due_check, check_reading in zip(due_checks, check_readings, strict=True):
             readings_by_variant.setdefault(due_check.variant, []).append(check_reading)
