@@ -188,7 +188,7 @@ def test_pre_commit_runs_what_make_check_runs():
 
 
 # Words of the API server and not of fanout, which tests of tests/kube meet.
-OTHERS_WORDS = (" is forbidden", "cannot list resource", " not found")
+OTHERS_WORDS = (" is forbidden", "cannot list resource", "conversion webhook", " not found")
 
 
 def test_messages_of_the_troubleshooting_page_are_those_of_the_code():

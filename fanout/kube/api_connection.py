@@ -98,6 +98,10 @@ _UNSELECTABLE = "field label not supported"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
 NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
 RETRY_REMEDY = "none: it is read and decided again"
+LISTED_AGAIN_REMEDY = (
+    "check the conversion webhook of its CustomResourceDefinition, or the server behind its"
+    " APIService; it is listed again until that succeeds"
+)
 
 
 class NotServed(Unavailable):

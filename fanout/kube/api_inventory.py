@@ -6,7 +6,7 @@ from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.git_repository import Repository
-from fanout.api.object_meta import KRMObject, is_secret
+from fanout.api.object_meta import GROUP, KRMObject, is_secret
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -24,8 +24,8 @@ from fanout.declared.required_kinds import (
     merge_references,
 )
 from fanout.declared.schedule_errors import find_schedule_errors
-from fanout.errors import Bug, Denied, ErrorLocation
-from fanout.kube.api_connection import NOT_SERVED_REMEDY, NotServed
+from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, Unavailable
+from fanout.kube.api_connection import LISTED_AGAIN_REMEDY, NOT_SERVED_REMEDY, NotServed
 from fanout.kube.object_listing import ListedKind, ListedObjects, without_request
 from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
 from fanout.kube.watched_objects import WatchedObjects
@@ -345,8 +345,12 @@ class ApiInventory:
         reading.listed_kinds.append(listed_kind)
         try:
             return self._source.objects(listed_kind)
-        except (Denied, NotServed, Bug) as error:
+        except (Denied, Unavailable, Bug) as error:
             resource_type = listed_kind.resource_type
+            # Without fanout's own kinds nothing is known. Any other concerns those that name it.
+            is_own = resource_type.group == GROUP
+            if isinstance(error, Unavailable) and is_own and not isinstance(error, NotServed):
+                raise
             is_narrowable = resource_type.is_namespaced and not listed_kind.namespace
             if isinstance(error, Denied) and self._namespace and is_narrowable:
                 if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
@@ -355,7 +359,7 @@ class ApiInventory:
                     reading.unread.append(DeclarationFailure(subject, kind, self._namespace))
                 return self._list(replace(listed_kind, namespace=self._namespace), reading)
             key = resource_type.group, resource_type.kind, resource_type.version
-            reading.unread_kinds[key] = UnreadableKind(error.problem, error.remedy)
+            reading.unread_kinds[key] = _describe_failure(error)
             return {}
 
     def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
@@ -384,6 +388,11 @@ def _add_broken(
 ) -> None:
     reading.findings += (build_finding(key.identity, position, error) for error in errors)
     reading.broken.append((key, position))
+
+
+def _describe_failure(error: FanoutError) -> UnreadableKind:
+    is_refused = isinstance(error, (Denied, NotServed, Bug))
+    return UnreadableKind(error.problem, error.remedy if is_refused else LISTED_AGAIN_REMEDY)
 
 
 def _source_of(kind: GroupKind) -> str:

@@ -13,8 +13,13 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from fanout.errors import Bug, Denied, FanoutError
-from fanout.kube.api_connection import ApiConnection, NotServed, WatchExpired
+from fanout.errors import Bug, Denied, FanoutError, Unavailable
+from fanout.kube.api_connection import (
+    LISTED_AGAIN_REMEDY,
+    ApiConnection,
+    NotServed,
+    WatchExpired,
+)
 from fanout.retries import choose_pause
 from fanout.selection.cluster_objects import has_same_content
 from fanout.telemetry.error_isolation import BARRIER
@@ -67,6 +72,7 @@ class ObjectWatch(Generic[Value]):
         self._attempts = 0  # that failed, in a row
         self._stopped = Event()
         self._retry = Event()  # ends a pause
+        self._listed = Event()  # after the first attempt
 
     def start(self) -> None:
         """List the objects, and start the thread that watches them.
@@ -76,6 +82,22 @@ class ObjectWatch(Generic[Value]):
         """
         with suppress(Denied, NotServed):  # as the failure
             self.refresh()
+        self._start_thread()
+
+    def start_within(self, seconds: float) -> None:
+        """Start the thread, which lists and watches the objects, and wait for the first list.
+
+        After `seconds`, or a list that fails, `values` raises why there are no objects yet.
+        """
+        self._failure = Unavailable(
+            f"the API server has not answered {self._path} within {seconds:g} s",
+            reason="ClusterUnavailable",
+            remedy=LISTED_AGAIN_REMEDY,
+        )
+        self._start_thread()
+        self._listed.wait(seconds)
+
+    def _start_thread(self) -> None:
         self._connection.on_return(self._retry.set)
         Thread(target=self._run, name=f"watch {self._path}", daemon=True).start()
 
@@ -93,7 +115,8 @@ class ObjectWatch(Generic[Value]):
     def values(self) -> Mapping[tuple[str, str], Value]:
         """Return the values in order of namespace and name; the same mapping if none changed.
 
-        Raises Denied or NotServed if the kind could not be listed or watched.
+        Raises Denied or NotServed if the kind could not be listed or watched, Unavailable if it
+        has never been listed.
         """
         with self._lock:
             # What can be listed and not watched would be outdated unnoticed.
@@ -109,19 +132,22 @@ class ObjectWatch(Generic[Value]):
 
         Raises Denied, NotServed or Unavailable.
         """
+        try:
+            self._list()
+        finally:
+            self._listed.set()
+
+    def _list(self) -> None:
         with self._lock:
             version_before = self._version
         try:
             # Without a resourceVersion the list is consistent: it has what the API server
             # acknowledged before.
             document = self._connection.get(self._path)
-        except (Denied, NotServed) as error:
-            with self._lock:
-                is_new = str(self._failure) != str(error)
-                self._failure, self._must_list = error, True
-                self._changes += is_new
-            if is_new:
-                self._notify()
+        except FanoutError as error:
+            # Else the values of the last response still count, if there was one.
+            if isinstance(error, (Denied, NotServed)) or type(self._failure) is Unavailable:
+                self._note_failed_list(error)
             raise
         # Resource versions of a kind are comparable numbers since Kubernetes 1.35.
         version = int(document["metadata"]["resourceVersion"])
@@ -148,6 +174,14 @@ class ObjectWatch(Generic[Value]):
                 return
             self._mark_changed()
         self._notify()
+
+    def _note_failed_list(self, error: FanoutError) -> None:
+        with self._lock:
+            is_new = str(self._failure) != str(error)
+            self._failure, self._must_list = error, True
+            self._changes += is_new
+        if is_new:
+            self._notify()
 
     def apply_response(self, item: Any) -> Value | None:
         """Take in an object as the response to a write has it, and return its value.

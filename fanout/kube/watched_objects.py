@@ -29,6 +29,9 @@ _ESTABLISHED = "Established"
 # After these an API server is asked again which kinds it serves, if one is missing. Of custom kinds
 # their definitions tell; nothing tells of those that a later release or an APIService adds.
 DISCOVERY_PAUSE = 60.0
+# For the first list of a kind that is not fanout's own: whoever needs other kinds must not wait for
+# a conversion webhook, or a server behind an APIService, that does not answer.
+LIST_SECONDS = 5.0
 
 
 class _CustomKind(Value):
@@ -121,14 +124,17 @@ class WatchedObjects:
 
         They are in order of namespace and name; an unchanged kind is the same mapping. Raises
         Denied or NotServed if the kind cannot be listed, Bug if an object cannot be read,
-        Unavailable without a usable response.
+        Unavailable without a usable response in time.
         """
         watch = self._watches.get(kind)
         if watch is None:
             watch = ObjectWatch(
                 self._connection, kind.path, partial(build_declared, kind), self._notify
             )
-            watch.start()
+            if kind.resource_type.group == GROUP:
+                watch.start()
+            else:
+                watch.start_within(LIST_SECONDS)
             self._watches[kind] = watch
         return watch.values()
 

@@ -9,6 +9,7 @@
 | a check of an object in another tenant's namespace | refused, by namespace; the object is not shown | `test_an_object_with_errors_holds_its_namespace_alone` |
 | a Repository with another tenant's URL and no secret | sees what the remote shows anonymous people | `test_the_url_of_another_tenant_shows_what_anybody_sees` |
 | RBAC denies a kind | policies that need it hold, with verb and resource; others go on; nothing is removed | `test_a_kind_that_must_not_be_listed_holds_who_needs_it`; commands: `test_reading.py::test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named` |
+| the conversion webhook of a kind is down | policies that name the kind hold, with its message; others go on | `test_a_kind_that_the_server_cannot_list_holds_who_names_it_alone` |
 | targets deleted by mistake | above `removalLimit` nothing is removed until a person confirms, with the command that `explain` prints | `test_removals_above_the_limit_wait_for_a_person_and_follow` |
 | the definition of a kind deleted and made again | held, then goes on; no variant is removed | `test_controller.py::test_a_definition_that_is_deleted_removes_no_variant`; commands: `test_reading.py::test_a_kind_that_is_not_served_any_more_removes_nothing` |
 | a policy deleted while records wait, and made again under its name | its records go on counting; nothing is published twice | `test_a_policy_made_again_has_the_records_that_waited` |
@@ -37,6 +38,7 @@ from kube.tenants import (
     OPEN,
     OWN,
     PLAIN_POLICY,
+    READER,
     allow_secrets,
     await_handled,
     condition,
@@ -246,6 +248,79 @@ def test_a_kind_that_must_not_be_listed_holds_who_needs_it(tenant, begin, resour
     for path in ("sites/ams", "injecting", "open"):
         settings = yaml.safe_load(edge.file("main", f"{path}/settings.yaml"))
         assert settings["data"]["retention"] == "7d"
+    assert controller.end() == 0
+
+
+WIDGETS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget}
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {url: "https://127.0.0.1:1/convert"}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+  - name: v2
+    served: true
+    storage: false
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+
+
+@pytest.fixture
+def widgets(base_server):
+    """A kind of which the API server can list no objects in version v2, because it has one."""
+    verbs = ["get", "list", "watch"]
+    rule = {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": verbs}
+    base_server.patch(READER, {"rules": [*READER["rules"], rule]})
+    wait_until(
+        lambda: base_server.may(CONTROLLER, "list", "widgets.example.com"),
+        "the controller has no right",
+    )
+    base_server.kubectl("apply", "-f", "-", stdin=WIDGETS)
+    base_server.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
+    base_server.kubectl("get", "widgets.v1.example.com", "--all-namespaces")
+    yield
+    base_server.patch(READER, {"rules": READER["rules"]})
+    base_server.kubectl("delete", "crd", "widgets.example.com")
+
+
+def test_a_kind_that_the_server_cannot_list_holds_who_names_it_alone(tenant, begin, widgets):
+    broken, whole = tenant(), tenant()
+    meta = {"name": "ams", "namespace": broken.namespace, "labels": {"tier": "dev"}}
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta}
+    broken.server.create({**widget, "spec": {"repository": "edge"}})
+    named = ("infra.example.com/v1, kind: Cluster", "example.com/v2, kind: Widget")
+    broken.fleet.policy("widgets", named)
+    broken.move()
+    broken.apply()
+    planned = whole.ask("plan")
+    assert "publish" in planned.out or "draft" in planned.out, planned.err
+    controller = begin(whole)
+    edges = [it.fleet.repos["edge"] for it in (broken, whole)]
+    controller.until(lambda: all("sites/ams/v1" in it.tags() for it in edges))
+    controller.until(lambda: condition(broken, "UpstreamPolicy", "widgets", "Stalled"))
+    message = condition(broken, "UpstreamPolicy", "widgets", "Stalled")["message"]
+    assert "spec.targets[0].objectSelector" in message
+    assert "conversion webhook for example.com/v1, Kind=Widget failed" in message
+    whole.fleet.release("v2")
+    request_pass(whole, "second")
+    controller.until(lambda: "sites/ams/v2" in edges[1].tags())
+    conversion = [{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]
+    patch = ("patch", "crd", "widgets.example.com", "--type=json", "-p", json.dumps(conversion))
+    whole.server.kubectl(*patch)
+    controller.until(lambda: "widgets/ams/v1" in edges[0].tags())
     assert controller.end() == 0
 
 

@@ -1,5 +1,8 @@
 """Watches and discovery over a played connection."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
 from typing import Any, cast
 
 import pytest
@@ -7,8 +10,9 @@ import pytest
 from fanout.errors import Unavailable
 from fanout.kube import watched_objects
 from fanout.kube.api_connection import JSON_TYPE, ApiConnection
+from fanout.kube.object_listing import ListedKind
 from fanout.kube.object_watch import ObjectWatch, read_name
-from fanout.kube.resource_discovery import DEFINITION_TYPE
+from fanout.kube.resource_discovery import DEFINITION_TYPE, ResourceType
 from fanout.kube.watched_objects import WatchedObjects
 
 METRICS = ("metrics.k8s.io", "PodMetrics", "v1beta1")
@@ -151,3 +155,49 @@ def test_a_discovery_that_fails_or_lacks_a_group_takes_no_kind_away(
     clock[0] += 1
     assert source.version() != before
     assert all(source.served().find(*it) for it in (METRICS, DEPLOYMENT))
+
+
+SITES = ListedKind(ResourceType("example.com", "v1", "Site", "sites", is_namespaced=True))
+
+
+class Hanging(PlayedConnection):
+    """An API server that does not list a kind before it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer, self.is_ended = Event(), Event()
+
+    def get(self, path: str, accept: str = JSON_TYPE) -> Any:
+        if path == SITES.path:
+            self.may_answer.wait()
+        return super().get(path, accept)
+
+    def on_return(self, listener: Any) -> None:
+        """Do nothing: there is no outage."""
+
+    ignore_return = on_return
+
+    @contextmanager
+    def watch(self, path: str) -> Iterator[Iterator[Any]]:
+        self.is_ended.wait()
+        yield iter(())
+
+
+def test_a_kind_that_the_server_does_not_list_in_time_is_there_when_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(watched_objects, "LIST_SECONDS", 0.05)
+    connection, is_changed = Hanging(), Event()
+    source = WatchedObjects(open_played(connection), is_changed.set)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"has not answered /apis/example\.com/v1/sites"):
+            source.objects(SITES)
+    before = source.version()
+    meta = {"name": "a", "namespace": "one"}
+    connection.items = [{"metadata": meta, "spec": {}}]
+    connection.may_answer.set()
+    assert is_changed.wait(60)
+    assert source.version() != before
+    assert list(source.objects(SITES)) == [("one", "a")]
+    source.stop()
+    connection.is_ended.set()
