@@ -66,7 +66,7 @@ VERBS = {
         "controller", "Run continuously on the objects of a Kubernetes cluster.", _CHANGE
     ),
     "report": Verb("report", "Record evidence: the result of a check.", _RECORD),
-    "approve": Verb("approve", "Approve drafts of a stage.", _RECORD),
+    "approve": Verb("approve", "Approve drafts or removals of a stage.", _RECORD),
     "revoke": Verb("revoke", "Revoke an approval.", _RECORD),
     "withdraw": Verb("withdraw", "Withdraw an active decision, or evidence.", _RECORD),
     "accept-records": Verb(
