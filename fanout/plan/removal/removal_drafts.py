@@ -227,10 +227,9 @@ def _plan_draft(
     if draft is not None:
         holds += filter(None, (find_package_hold(it, draft) for it in packages))
     if not packages:
-        sentence = (
-            "every package that the branch removes was put back; close its pull request to keep"
-            " them"
-        )
+        # Without a forge a deleted branch is no decision: the next sweep writes it again.
+        way = "declare their targets again" if state.forge is None else "close its pull request"
+        sentence = f"every package that the branch removes was put back; {way} to keep them"
         actor = plan_wording.format_maintainers(repository)
         holds = [Hold(Reason.EDITED_DOWNSTREAM, sentence, who=actor)]
     return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
