@@ -539,6 +539,9 @@ def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: st
     assert f"ok: 0 of 1 approval; approve {address}; who can act: an approver" in missing["message"]
     assert missing["commands"] == []
     assert "sites/b/Kptfile" in fleet.repos["edge"].files()
+    approval = ("approve", "monitoring", "--stage", "dev", "--removals")
+    recorded = fleet.run(*approval, "--by", "Ann <ann@example.com>")
+    assert (recorded.code, "approve the pull request in edge" in recorded.err) == (4, True)
     fleet.review("edge", number, "bob")  # nobody that the group has by this name
     sweep(fleet, 2)
     assert fleet.requests("edge")[-1]["state"] == "open"

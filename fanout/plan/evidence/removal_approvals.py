@@ -46,8 +46,9 @@ def build_removal_facts(branch: SetState, removal: DraftedRemoval) -> VariantFac
         name=removal.variant,
         stage=removal.stage,
         target="",
-        # An approval from before the publication was about an earlier removal.
-        removed=removal.published_at,
+        # A record from before the publication was about an earlier removal. A review is about a
+        # commit, which no earlier branch has; and the clock of a forge is another one.
+        removed=removal.published_at if removal.repository_state.forge is None else None,
         draft=DraftFacts(
             revision="",
             digest="",
