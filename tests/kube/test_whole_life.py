@@ -407,7 +407,7 @@ def promote(life: Life) -> None:
 
 
 def change_objects(life: Life) -> None:
-    """Change a ConfigMap, and delete a target."""
+    """Change a ConfigMap, and delete a target, whose removal two people approve."""
     site, repo = name_site(0), life.edges[0]
     settings, before = f"sites/{site}/settings.yaml", life.heads()
     assert "7d" in repo.file("main", settings)
@@ -419,6 +419,13 @@ def change_objects(life: Life) -> None:
     gone = name_site(SITES - 1)
     life.fleet.remove(f"site-{gone}.yaml")
     life.kubectl("delete", "cluster", gone)
+    branch = f"refs/heads/drafts/default/_removals/{NAMESPACE}.monitoring/prod"
+    life.until(lambda: any(branch in it.refs() for it in life.edges))
+    [edge] = [it for it in life.edges if branch in it.refs()]
+    tree = edge.git("rev-parse", f"{branch}^{{tree}}").strip()
+    for person in ("alice", "bob"):
+        assert f"sites/{gone}" in life.packages()
+        life.record("Approval", person, check="ok", stage="prod", trees=[tree])
     life.until(lambda: life.packages() == (FIRST | PROD) - {f"sites/{gone}"})
 
 
