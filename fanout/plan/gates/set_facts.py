@@ -10,6 +10,7 @@ from fanout.api.results import Hold
 from fanout.gates.gate_facts import SetFacts
 from fanout.plan import plan_wording
 from fanout.plan.moves.move_locations import location_author
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.rendered_variant import RenderedVariant
 
@@ -18,15 +19,28 @@ def build_set_facts(
     variants: Sequence[RenderedVariant], inputs: RequestHoldInputs
 ) -> dict[str, SetFacts]:
     """Return the facts by variant, without variants that are published alone."""
+    # Most fleets have none of these, and each pass looks at all variants.
+    tied = [it for it in variants if _may_be_tied(it.selected.observed)]
+    if not tied:
+        return {}
     draft_refs = {variant.spec.name: variant.observed.draft_ref for variant in variants}
     alone = SetFacts()
     shared = {alone: alone}  # those of one branch are one object
     set_facts: dict[str, SetFacts] = {}
-    for variant in variants:
+    for variant in tied:
         built = _build_facts_of(variant, draft_refs, inputs)
         if (kept := shared.setdefault(built, built)) is not alone:
             set_facts[variant.spec.name] = kept
     return set_facts
+
+
+def _may_be_tied(observed: ObservedVariant) -> bool:
+    return bool(
+        observed.shares_draft
+        or observed.repository_state.forge is not None
+        or observed.exchange_partners
+        or observed.misplaced_drafts
+    )
 
 
 def _build_facts_of(
