@@ -94,7 +94,9 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
     """
     evaluation = start_evaluation(policy_facts)
     evaluation.apply_candidates()
-    results: dict[str, VariantResult] = {}
+    unstaged = [_evaluate_unstaged(policy_facts, variant) for variant in evaluation.unstaged]
+    # Others may have to wait for one that is in no stage.
+    results = {it.name: it for it in unstaged}
     # Upstream stages first: the holds of a stage name who can unblock the stages before it.
     evaluated = {it.name: _evaluate_stage(evaluation, it, results) for it in evaluation.stages}
     stages = {
@@ -106,7 +108,6 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
         for it in policy_facts.stages
         for variant in evaluated[it.name].variants
     ]
-    unstaged = [_evaluate_unstaged(policy_facts, variant) for variant in evaluation.unstaged]
     instants = [stage.next for stage in stages.values()]
     for item in evaluated.values():
         instants += item.release_evaluator.check_times | item.release_evaluator.expiry_times

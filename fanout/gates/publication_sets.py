@@ -21,8 +21,8 @@ def hold_sets(
 ) -> None:
     """Add a hold to each variant whose gates are open and that has to wait for its set.
 
-    `results` are by variant and changed in place; what a variant that is not among them does is
-    unknown, and keeps nobody waiting.
+    `results` are by variant and changed in place. A variant of a later stage is not among them yet,
+    and keeps nobody waiting until it is.
     """
     # Each round holds at least one variant that would be published, so it ends.
     while holds := (

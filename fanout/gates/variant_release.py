@@ -24,7 +24,7 @@ from fanout.gates.automatic_promotion import (
 )
 from fanout.gates.candidate_promotion import list_needed_overrides
 from fanout.gates.gate_evaluation import GateEvaluation
-from fanout.gates.gate_facts import DraftFacts, Grant
+from fanout.gates.gate_facts import DraftFacts, Grant, SetFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_reason
 from fanout.gates.next_changes import (
@@ -413,7 +413,8 @@ class StageReleaseEvaluator:
             if serialize_hold is not None and not overtakes:
                 return (serialize_hold,)
         # Those that exchange places go in one step, or each would wait for the other for ever.
-        goes_along = not self._started.isdisjoint(self._find_partners(variant))
+        set_facts = self._evaluation.policy_facts.sets.get(variant.facts.name, SetFacts())
+        goes_along = not self._started.isdisjoint(set_facts.partners)
         refusal = None if goes_along else self.budget.find_refusal(variant)
         if variant.leads and refusal is not None and refusal.reason == Reason.GROUP_AWAITS:
             refusal = None  # it goes first
@@ -435,10 +436,6 @@ class StageReleaseEvaluator:
     def _started(self) -> set[str]:
         """Return the variants that are released and not published yet, as the pass begins."""
         return {it.facts.name for it in self._tally.variants if it.has_pending_grant}
-
-    def _find_partners(self, variant: TalliedVariant) -> frozenset[str]:
-        set_facts = self._evaluation.policy_facts.sets.get(variant.facts.name)
-        return set_facts.partners if set_facts is not None else frozenset()
 
     def _find_stage_holds(
         self, overrides: frozenset[OverridableGate], revision: str

@@ -136,3 +136,15 @@ def test_a_stage_shows_what_a_later_stage_keeps_from_publication():
     assert reasons_of(decision, "a") == ["PathTaken"]
     assert "PathTaken" in reasons_of(decision, "first")
     assert decision.variants["a"].state is VariantState.PROPOSED
+
+
+def test_a_variant_waits_for_a_partner_that_is_in_no_stage():
+    variants = [
+        variant("a", "first", published("v1"), draft=replace(draft("v1"), moves=True)),
+        variant("b", "gone", published("v1"), draft=replace(draft("v1"), moves=True)),
+    ]
+    sets = {name: SetFacts(partners=frozenset(other)) for name, other in ("ab", "ba")}
+    made = facts((stage("first"),), variants, said("first", PASSED, when=2))
+    decision = evaluate_gates(replace(made, sets=sets))
+    assert not decision.variants["a"].publish
+    assert "PathTaken" in reasons_of(decision, "a")
