@@ -40,6 +40,7 @@ class CheckProber:
     # Policies with requests that go on without the pass.
     unanswered: set[PolicyKey] = field(default_factory=set)
     _responses: dict[ProbeQuery, ProbeResponse | ProbeFailure] = field(default_factory=dict)
+    _late_messages: set[str] = field(default_factory=set)  # of requests that go on
 
     def read_checks(
         self,
@@ -73,7 +74,10 @@ class CheckProber:
                 # its turn.
                 offset = int(self.now.timestamp()) * _STRIDE % len(probes)
                 probes = probes[offset:] + probes[:offset]
-                self._responses.update(zip(probes, self.probes.ask(probes), strict=True))
+                answers = self.probes.ask(probes)
+                self._responses.update(zip(probes, answers, strict=True))
+                failures = (it for it in answers if isinstance(it, ProbeFailure))
+                self._late_messages |= {it.message for it in failures if it.goes_on}
 
         check_readings = complete(
             [
@@ -82,9 +86,7 @@ class CheckProber:
             ],
             obtain,
         )
-        failures = (it for it in self._responses.values() if isinstance(it, ProbeFailure))
-        messages = {it.message for it in failures if it.goes_on}
-        if any(it.message in messages for it in check_readings):
+        if any(it.message in self._late_messages for it in check_readings):
             self.unanswered.add(resolved_policy.key)
         readings_by_variant: dict[str, list[CheckReading]] = {}
         for due_check, check_reading in zip(due_checks, check_readings, strict=True):
