@@ -13,7 +13,7 @@ from source_files import MODULES, ONE_PROCESS, PACKAGE, ROOT, name_of, read_sour
 pytestmark = ONE_PROCESS
 
 LONGEST_FILE = 600  # lines of code: one concept, one module
-LONGEST_FUNCTION = 60  # lines without its docstring and comments
+LONGEST_FUNCTION = 80  # lines without its docstring and comments
 # Classes that share 60 % of their fields, and four at least, and why they are two.
 SEPARATE_CLASSES = {
     ("ApprovalSpec", "StatedApproval"): "in a scenario trees have any names, or are not stated",
