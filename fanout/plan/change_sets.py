@@ -72,8 +72,8 @@ def _keep(plan: PolicyPlan, remote: str, members: Collection[SetMember]) -> Poli
         return _is_at(state, remote) and (plan.namespace, name) in members
 
     def keep_packages(removal: VariantRemoval) -> VariantRemoval:
-        packages = (it for it in removal.package_removals if _is_at(it.repository_state, remote))
-        return replace(removal, package_removals=tuple(packages))
+        packages = (it for it in removal.packages if _is_at(it.repository_state, remote))
+        return replace(removal, packages=tuple(packages))
 
     steps = (
         it
@@ -87,7 +87,6 @@ def _keep(plan: PolicyPlan, remote: str, members: Collection[SetMember]) -> Poli
         steps=tuple(steps),
         cleanup=replace(
             cleanup,
-            items=tuple(it for it in cleanup.items if is_kept(it.repository_state, it.spec.name)),
             removals=tuple(map(keep_packages, removals)),
             removal_drafts=tuple(it for it in cleanup.removal_drafts if is_kept(it.state, it.ref)),
         ),
@@ -103,25 +102,14 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
         is_pushed = step.step not in (VariantStep.KEEP, VariantStep.MERGE)
         if is_pushed and _is_at(step.rendered.observed.repository_state, remote):
             yield _step_part(plan, step)
-    for item in plan.cleanup.items:
-        if _is_at(item.repository_state, remote):
+    for _, removal in plan.cleanup.packages:
+        if _is_at(removal.repository_state, remote):
             yield _Part(
-                {(plan.namespace, item.spec.name)},
-                {("path", item.path), *_shared_drafts([item.open_draft])},
-                {item.repository_state.branch} if item.removes_package else set(),
-                item.removes_package,
+                {(plan.namespace, removal.variant)},
+                {("path", removal.path), *_shared_drafts(removal.drafts)},
+                {removal.state.branch} if removal.is_pushed else set(),
+                removal.is_pushed,
             )
-    for variant_removal in plan.cleanup.removals:
-        for removal in variant_removal.package_removals:
-            state = removal.repository_state
-            if state is not None and _is_at(state, remote):
-                removes = removal.removes_package and not removal.awaits_review
-                yield _Part(
-                    {(plan.namespace, removal.variant)},
-                    {("path", removal.path), *_shared_drafts(removal.removed_drafts)},
-                    {state.branch} if removes else set(),
-                    removes,
-                )
     for draft_plan in plan.cleanup.removal_drafts:
         paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
         part = _Part({(plan.namespace, draft_plan.ref)}, paths)

@@ -21,9 +21,8 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     VariantLine,
 )
-from fanout.plan.removal.move_cleanup import PolicyCleanup, cleanup_actions
 from fanout.plan.removal.removal_drafts import removal_draft_actions
-from fanout.plan.removal.removal_plan import removal_actions
+from fanout.plan.removal.removal_plan import PolicyCleanup, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import Value, field, replace
@@ -67,8 +66,6 @@ def plan_policy(
     one to record; `moment` has the time of the pass and the newest records.
     """
     lines, published, actions = _plan_variants(steps, recorded, moment)
-    for item in cleanup.items:
-        actions += cleanup_actions(item)
     for removal in cleanup.removals:
         actions += removal_actions(removal)
     for removal_draft in cleanup.removal_drafts:
@@ -90,8 +87,8 @@ def plan_policy(
         recorded.draft_repositories | written | cleanup.rediscovered
     ) - cleanup.emptied
     # A package that a pull request takes off the branch is removed when the branch is without it.
-    due = (it for it in cleanup.removals if not it.awaits_review)
-    removed = {**recorded.removed, **{it.variant: it.first_due for it in due}}
+    due = {it.variant: it.due for it in cleanup.removals if it.due and not it.awaits_review}
+    removed = {**recorded.removed, **due}
     # The commit of every revision in use, to detect tags that move (design §1).
     used_revisions = {
         planned.rendered.selected.revision: planned.rendered.selected.upstream_commit

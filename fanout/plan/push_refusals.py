@@ -64,8 +64,7 @@ def find_names(plans: Iterable[PolicyPlan], remote: str) -> Mapping[str, frozens
     for plan in plans:
         states = [it.rendered.observed.repository_state for it in plan.steps]
         paths = {it.rendered.spec.path for it in plan.steps}
-        paths |= {it.path for it in plan.cleanup.items}
-        paths |= {package.path for it in plan.cleanup.removals for package in it.package_removals}
+        paths |= {removal.path for _, removal in plan.cleanup.packages}
         paths |= {package.path for it in plan.cleanup.removal_drafts for package in it.packages}
         places |= {(plan.namespace, plan.name, path) for path in paths}
         # Also of policies that the pass is not about.

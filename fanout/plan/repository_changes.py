@@ -25,14 +25,13 @@ from fanout.plan.publication_messages import (
 )
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
-from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
+from fanout.plan.removal.package_removal import PackageRemoval
 from fanout.plan.removal.removal_drafts import (
     RemovalDraftPlan,
     build_removal_merge,
     list_removal_writes,
 )
-from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
+from fanout.plan.removal.removal_plan import VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field, replace
@@ -47,7 +46,6 @@ class _RepositoryWork(Value):
     state: RepositoryState
     steps: list[DecidedVariant] = field(default_factory=list)
     merges: list[PublicationMerge] = field(default_factory=list)
-    cleanup_items: list[CleanupItem] = field(default_factory=list)
     removals: list[tuple[VariantRemoval, PackageRemoval]] = field(default_factory=list)
     removal_drafts: list[RemovalDraftPlan] = field(default_factory=list)
 
@@ -70,13 +68,10 @@ def build_changes(
             # What the forge merges is found by the next pass.
             if planned.step not in (VariantStep.KEEP, VariantStep.MERGE):
                 find_work(planned.rendered.observed.repository_state).steps.append(planned)
-        for cleanup_item in plan.cleanup.items:
-            find_work(cleanup_item.repository_state).cleanup_items.append(cleanup_item)
-        for variant_removal in plan.cleanup.removals:
-            for removal in variant_removal.package_removals:
-                if removal.repository_state is not None:
-                    work = find_work(removal.repository_state)
-                    work.removals.append((variant_removal, removal))
+        for variant_removal, removal in plan.cleanup.packages:
+            if removal.repository_state is not None:
+                work = find_work(removal.repository_state)
+                work.removals.append((variant_removal, removal))
         for removal_draft in plan.cleanup.removal_drafts:
             find_work(removal_draft.state).removal_drafts.append(removal_draft)
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
@@ -119,10 +114,8 @@ def _build_change(
     vendor = _build_vendor_commit(work, steps, settings.install)
     tagged = _merged_by_hand(steps) if state.pushes_tags else ()
     tags = {next_publication_tag(variant): state.head for variant in tagged}
-    cleanup = leaving(work.cleanup_items)
     merges = (
         *work.merges,
-        *filter(None, [cleanup]),
         *build_removal_commits(work.removals),
         *(build_removal_merge(it) for it in work.removal_drafts if it.merges_branch),
     )
@@ -159,8 +152,7 @@ def _build_change(
 def _find_leaving_drafts(work: _RepositoryWork) -> tuple[list[OpenDraft], list[OpenDraft]]:
     """Return the drafts whose content is on the branch after this pass, and those withdrawn."""
     published: list[OpenDraft] = []
-    withdrawn = [it.open_draft for it in work.cleanup_items if it.open_draft is not None]
-    withdrawn += [draft for _, removal in work.removals for draft in removal.removed_drafts]
+    withdrawn = [draft for _, removal in work.removals for draft in removal.drafts]
     for item in work.steps:
         draft, keeps = item.rendered.observed.draft, item.rendered.observed.keeps_draft
         if draft is not None and item.step is VariantStep.REMOVE:
@@ -275,8 +267,7 @@ def _build_vendor_commit(
     """Build the next commit of the branch of renderings, or None without a change."""
     state = work.state
     put: dict[str, str] = {}
-    drop = vendor_drops(work.cleanup_items)
-    drop += [path for _, removal in work.removals for path in removal.dropped_renderings]
+    drop = [path for _, removal in work.removals for path in removal.renderings]
     times = [state.vendor_time, state.head_time]
     for planned in steps:
         variant, step = planned.rendered, planned.step

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import starmap
+from operator import attrgetter
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.errors import FanoutError
@@ -59,12 +61,12 @@ from fanout.plan.records.trace_changes import (
 )
 from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
-    PolicyCleanup,
-    cleanup_items,
-    drafted_leftovers,
+    list_drafted_leftovers,
+    plan_move_cleanup,
     remaining_holds,
 )
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
+from fanout.plan.removal.removal_plan import PolicyCleanup
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.step_choice import plan_step
 from fanout.plan.variant_observation import with_waiting_decisions
@@ -482,10 +484,10 @@ class PolicyEvaluator(Value, kw_only=True):
     ) -> PolicyCleanup:
         """Plan what leaves branches after moves and removals, and the branches that do it."""
         return PolicyCleanup(
-            items=tuple(
-                it for step, permission in departing_steps for it in cleanup_items(step, permission)
+            removals=(
+                *filter(attrgetter("packages"), starmap(plan_move_cleanup, departing_steps)),
+                *removals.due,
             ),
-            removals=removals.due,
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
             removal_drafts=reviews.mark_declined(
@@ -496,8 +498,8 @@ class PolicyEvaluator(Value, kw_only=True):
                         *removals.drafted,
                         *(
                             it
-                            for step, permission in departing_steps
-                            for it in drafted_leftovers(step, permission)
+                            for departing in departing_steps
+                            for it in list_drafted_leftovers(*departing)
                         ),
                     ],
                 )

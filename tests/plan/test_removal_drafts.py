@@ -8,11 +8,8 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     SetState,
 )
-from fanout.plan.removal.removal_drafts import (
-    DraftedRemoval,
-    RemovalDraftOwner,
-    plan_removal_drafts,
-)
+from fanout.plan.removal.package_removal import PackageRemoval
+from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.values import replace
 
 OWNER = RemovalDraftOwner("default", "team", "web")
@@ -48,7 +45,7 @@ def draft(*removed: str, edited: bool = False) -> SetState:
 
 def plan(observed: RepositoryState, *wanted: str, held: tuple[str, ...] = ()):
     removals = [
-        DraftedRemoval(
+        PackageRemoval(
             variant=f"variant {it}",
             stage="prod",
             repository="edge",

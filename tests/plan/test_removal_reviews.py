@@ -18,7 +18,8 @@ from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState, SetState
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
-from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
+from fanout.plan.removal.package_removal import PackageRemoval
+from fanout.plan.removal.removal_drafts import RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace
 
 OWNER = RemovalDraftOwner("default", "default", "monitoring")
@@ -40,7 +41,7 @@ def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
     shown = replace(forge(), requests={REF: facts} if facts is not None else {})
     refs = {REF: commit_id("c1")} if present else {}
     state = RepositoryState(remote=REMOTE, branch=MAIN, refs=refs, forge=shown)
-    removal = DraftedRemoval(
+    removal = PackageRemoval(
         variant="a", stage=stage, repository="edge", repository_state=state, path="sites/a",
         tree="tree-a", reason="",
     )  # fmt: skip

@@ -59,13 +59,12 @@ from fanout.plan.records.policy_status import (
     RequestLine,
 )
 from fanout.plan.removal.move_cleanup import (
-    CleanupItem,
     CleanupPermission,
-    PolicyCleanup,
-    cleanup_actions,
-    drafted_leftovers,
+    list_drafted_leftovers,
     remaining_holds,
 )
+from fanout.plan.removal.package_removal import PackageRemoval
+from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.plan.rollback.earlier_publication import RevertedPublication
 from fanout.plan.rollback.rollback_holds import moved_away_hold
@@ -288,7 +287,7 @@ def test_a_sentence_of_a_former_path(variant, fields, message):
 
 def test_a_former_path_joins_a_pull_request_when_the_variant_is_ready():
     step = DecidedVariant(leaving(forge=forge()), VariantStep.KEEP)
-    [removal] = drafted_leftovers(step, CleanupPermission(is_automatic=True))
+    [removal] = list_drafted_leftovers(step, CleanupPermission(is_automatic=True))
     assert read(removal.hold) == ("old/a is removed when a is ready at its new path", "")
 
 
@@ -515,15 +514,25 @@ def test_a_detail_of_a_pull_request(state, facts, detail):
 
 
 def test_details_of_a_cleanup_after_a_move():
-    line = PreviousLocationLine(CORE.identity, "old/a", "t")
-    item = CleanupItem(
-        spec=A.spec, repository_state=CORE, repository="core", path="old/a", left_place=line
+    moved = "its variant is sites/a in edge now"
+    leftover = PackageRemoval(
+        variant="a",
+        repository_state=CORE,
+        repository="core",
+        path="old/a",
+        reason=moved,
+        left_line=PreviousLocationLine(CORE.identity, "old/a", "t"),
     )
-    draft = replace(item, open_draft=DRAFT)
-    moved = "the path of a is edge:sites/a now"
-    assert [it.detail for it in cleanup_actions(replace(item, removes_package=True))] == [moved]
     left = "that a has left core:old/a"
-    assert [it.detail for it in cleanup_actions(draft)] == [moved, left]
+    for package, details in (
+        (replace(leftover, tree="t"), [moved]),
+        (replace(leftover, drafts=(DRAFT,)), [moved, left]),
+        (replace(leftover, drafts=(DRAFT,), left_line=None), [moved]),
+    ):
+        removal = VariantRemoval(
+            namespace="default", policy="monitoring", variant="a", packages=(package,)
+        )
+        assert [it.detail for it in removal_actions(removal)] == details
 
 
 TEXT = RequestText("Promote v2", "text", "digest")

@@ -1,6 +1,5 @@
 """Sentences of removals, word for word, in small states that raise them."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,14 +10,13 @@ from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.removal_gate import RemovalEvaluation
-from fanout.plan.observation.repository_state import PathState, PushedChange
+from fanout.plan.observation.repository_state import PathState
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import PublishedLine, RecordedStatus, VariantLine
-from fanout.plan.removal.removal_plan import PackageRemoval
+from fanout.plan.removal.package_removal import PackageRemoval, complete_removal
 from fanout.reconcile.execution import removal_execution
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,
-    execute_removals,
     find_removals,
     find_undeclared_variant,
     remove_by_level,
@@ -31,7 +29,6 @@ from fanout.reconcile.removal.orphaned_variants import (
     find_removal_doubt,
     summarize_orphans,
 )
-from fanout.reconcile.world import Setup
 from fanout.values import replace
 
 AMS, BER = variant_name("ams"), variant_name("ber")
@@ -126,7 +123,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("of", "variant", "problem"), REFUSED, ids=[it[2] for it in REFUSED])
 def test_a_removal_that_is_refused(of, variant, problem):
-    assert refusal(find_removals, None, of, DeclaredObjects(), [variant], NOW) == problem
+    assert refusal(find_removals, None, of, DeclaredObjects(), [variant], "") == problem
 
 
 def test_a_variant_that_an_unread_file_may_declare():
@@ -141,29 +138,17 @@ def removal(tree="t1"):
     state = repository_state(open_draft(BER, "sites/ber"))
     published = PublishedLine(revision="v1", commit="c", digest="d", tree="t1", at=NOW)
     line = VariantLine(repository=state.identity, path="sites/ber", published=published)
-    return PackageRemoval(
+    package = PackageRemoval(
         variant=BER,
-        owner="platform/monitoring",
-        status_line=line,
         path="sites/ber",
         repository_state=replace(state, head="h", path_states={"sites/ber": PathState(tree)}),
-        keeps_package=False,
         repository="edge",
         stage="dev",
     )
+    return complete_removal(package, "platform/monitoring", line, needs_approvals=False)
 
 
 def test_a_package_that_changed_during_its_removal(monkeypatch):
     monkeypatch.setattr(removal_execution, "find_removals", lambda *_: (removal("later"),))
     steps = remove_by_level(NO_WORLD, result(ELSEWHERE), DeclaredObjects(), [removal()], REQUEST)
     assert refusal(next, steps) == "the package sites/ber changed during the removal"
-
-
-def test_a_branch_that_the_server_keeps():
-    def change(changes):
-        return {it.remote.key: PushedChange({}) for it in changes}
-
-    world = SimpleNamespace(git=SimpleNamespace(change=change), setup=Setup())
-    assert refusal(execute_removals, world, result(ELSEWHERE), [removal()], REQUEST) == (
-        "branch drafts/default/sites/ber/monitoring was not deleted"
-    )

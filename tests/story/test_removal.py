@@ -53,7 +53,7 @@ def test_its_package_leaves_the_branch_in_one_commit_and_its_tags_stay(fleet: Fl
     assert edge.files() == others
     assert edge.git("rev-list", f"{before['refs/heads/main']}..main").count("\n") == 0
     message = edge.git("log", "-1", "--format=%B", "main")
-    assert message.startswith("Remove sites/ams\n\nthe site is closed\n")
+    assert message.startswith("Remove sites/ams\n\nThe site is closed.\n")
     assert f"Fanout-Variant: {name}" in message
     assert edge.tags() == ["sites/ams/v1", "sites/ber/v1"]
     assert [it for it in edge.files(RENDERED) if "ams" in it] == []

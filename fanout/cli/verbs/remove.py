@@ -41,7 +41,8 @@ from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.removal.removal_plan import PackageRemoval, removal_draft_owner
+from fanout.plan.removal.package_removal import PackageRemoval
+from fanout.plan.removal.removal_drafts import RemovalDraftOwner
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,
     find_removals,
@@ -110,7 +111,7 @@ def command(
             recorded = describe_record(settings, earlier.name, "; it is applied", is_repeated=True)
             print_recorded(settings, recorded)
             return ExitCode.OK
-        removals = find_removals(program.world, item, declared, names, settings.now())
+        removals = find_removals(program.world, item, declared, names, request.reason)
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
         if edited_trees and not edited:
             raise InvalidInput(
@@ -127,21 +128,25 @@ def command(
         if window_hold is not None:
             print_message(f"a later sweep removes it: {describe_hold(window_hold)}", settings.color)
             return ExitCode.NO_EFFECT
+        policy = item.resolved_policy
+        owner = RemovalDraftOwner(program.world.setup.install, policy.namespace, policy.name)
         if settings.plans_only:
-            _print_planned(session, removals)
+            _print_planned(session, removals, owner)
             return ExitCode.OK
         removal_request = RemovalRequest(request.reason, settings.now())
         pending = set(names)
         for removed in remove_by_level(program.world, item, declared, removals, removal_request):
             for removal in removed:
                 pending.discard(removal.variant)
-                write_stdout(complete_text(_format_removal(removal, program.world.setup.install)))
+                write_stdout(complete_text(_format_removal(removal, owner)))
         for name in sorted(pending):
             write_stdout(f"{name} waits for variants of other stages; a later sweep removes it\n")
     return ExitCode.OK
 
 
-def _print_planned(session: RecordSession, removals: Sequence[PackageRemoval]) -> None:
+def _print_planned(
+    session: RecordSession, removals: Sequence[PackageRemoval], owner: RemovalDraftOwner
+) -> None:
     """Print what a dry run would remove, or what the controller of a cluster removes."""
     if not session.settings.dry_run:
         names = format_names(removal.variant for removal in removals)
@@ -149,8 +154,7 @@ def _print_planned(session: RecordSession, removals: Sequence[PackageRemoval]) -
         return
     print_new_records(session.program)
     for removal in removals:
-        line = _format_removal(removal, session.program.world.setup.install)
-        print_recorded(session.settings, line)
+        print_recorded(session.settings, _format_removal(removal, owner))
 
 
 def _find_earlier_removal(session: RecordSession, variant: str | None) -> RecordEntry | None:
@@ -276,16 +280,12 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     return matches.pop()
 
 
-def _format_removal(removal: PackageRemoval, install: str) -> str:
-    location = (
-        f"{removal.path} in {removal.repository_state.identity}"
-        if removal.repository_state
-        else removal.path
-    )
+def _format_removal(removal: PackageRemoval, owner: RemovalDraftOwner) -> str:
+    state = removal.repository_state
+    location = f"{removal.path} in {state.identity}" if state is not None else removal.path
     if removal.awaits_review:
-        owner, state = removal_draft_owner(removal, install), removal.repository_state
         branch = owner.find_ref(removal.stage).removeprefix("refs/heads/")
-        if state is not None and state.forge is None:
+        if removal.state.forge is None:
             return (
                 f"{removal.variant} waits for approvals: branch {branch} removes {location}; review"
                 f" it, then run `fanout approve {owner.name} --stage {removal.stage} --removals`\n"
@@ -294,9 +294,9 @@ def _format_removal(removal: PackageRemoval, install: str) -> str:
             f"{removal.variant} waits for its pull request: branch {branch} removes {location};"
             " the next sweep opens the request\n"
         )
-    if removal.removes_package:
+    if removal.tree:
         return f"{removal.variant} removed: {location} left the branch\n"
-    if removal.repository_state is None:
+    if state is None:
         return f"{removal.variant} removed from the status: its repository is not declared\n"
     if removal.path_state.tree is None:
         return f"{removal.variant} removed: the branch did not have it\n"

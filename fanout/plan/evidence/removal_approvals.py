@@ -14,7 +14,8 @@ from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import RecordFacts
 from fanout.plan.evidence.review_approvals import find_removal_approvals
 from fanout.plan.observation.repository_state import RepositoryState, SetState
-from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
+from fanout.plan.removal.package_removal import PackageRemoval
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 
 
 def index_removal_approvals(
@@ -40,7 +41,7 @@ def index_removal_approvals(
     return ApprovalIndex([*records.approvals, *reviews], stage_rules, now, decisions)
 
 
-def build_removal_facts(branch: SetState, removal: DraftedRemoval) -> VariantFacts:
+def build_removal_facts(branch: SetState, removal: PackageRemoval) -> VariantFacts:
     """Return what approvals of the removal of a package are about: its branch, as a draft."""
     return VariantFacts(
         name=removal.variant,
@@ -48,7 +49,9 @@ def build_removal_facts(branch: SetState, removal: DraftedRemoval) -> VariantFac
         target="",
         # A record from before the publication was about an earlier removal. A review is about a
         # commit, which no earlier branch has; and the clock of a forge is another one.
-        removed=removal.published_at if removal.repository_state.forge is None else None,
+        removed=removal.published.at
+        if removal.published is not None and removal.state.forge is None
+        else None,
         draft=DraftFacts(
             revision="",
             digest="",

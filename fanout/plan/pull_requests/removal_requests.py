@@ -36,14 +36,13 @@ from fanout.plan.pull_requests.request_text import (
     RequestVariant,
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
-from fanout.plan.removal.move_cleanup import draft_leftover
+from fanout.plan.removal.move_cleanup import build_leftover_removal
+from fanout.plan.removal.package_removal import PackageRemoval, is_reviewed
 from fanout.plan.removal.removal_drafts import (
-    DraftedRemoval,
     RemovalDraftOwner,
     RemovalDraftPlan,
     find_branch_hold,
     find_package_hold,
-    is_reviewed,
 )
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
@@ -131,18 +130,18 @@ class RemovalReviews(Value, kw_only=True):
     stage_rules: Sequence[StageRule]
     approvals: ApprovalIndex
 
-    def find_hold(self, removal: DraftedRemoval) -> Hold | None:
+    def find_hold(self, removal: PackageRemoval) -> Hold | None:
         """Return why people keep the branch that removes a package from being merged, or None.
 
         The reviews that a stage requires of a change, it requires of a removal.
         """
         ref = self.owner.find_ref(removal.stage)
-        branch_hold = find_branch_hold(removal.repository_state, ref, removal.repository)
+        branch_hold = find_branch_hold(removal.state, ref, removal.repository)
         if branch_hold is not None:
             return branch_hold
         declined = self.find_declined(removal)
         if declined is None:
-            branch = removal.repository_state.sets.get(ref)
+            branch = removal.state.sets.get(ref)
             return (
                 (find_package_hold(removal, branch) if branch is not None else None)
                 or self.find_requested_changes(removal)
@@ -161,12 +160,13 @@ class RemovalReviews(Value, kw_only=True):
             abandoned.left_place.place: hold
             for abandoned in variant.observed.abandoned
             if is_reviewed(abandoned.location.repository_state, needs_approvals=needs_approvals)
-            and (hold := self.find_hold(draft_leftover(variant.spec, abandoned))) is not None
+            and (hold := self.find_hold(build_leftover_removal(variant.spec, abandoned.location)))
+            is not None
         }
 
-    def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
+    def find_declined(self, removal: PackageRemoval) -> DeclinedRequest | None:
         """Return the request by which a person declined the removal of a package, or None."""
-        state, ref = removal.repository_state, self.owner.find_ref(removal.stage)
+        state, ref = removal.state, self.owner.find_ref(removal.stage)
         forge, line = state.forge, self.lines.get((state.identity, ref))
         facts = forge.requests.get(ref) if forge is not None else None
         if forge is not None and facts is not None:
@@ -185,9 +185,9 @@ class RemovalReviews(Value, kw_only=True):
         is_over = is_resumed(removal.stage, removal.variant, closed, self.decisions)
         return None if is_over else declined
 
-    def find_requested_changes(self, removal: DraftedRemoval) -> Hold | None:
+    def find_requested_changes(self, removal: PackageRemoval) -> Hold | None:
         """Return the hold of a package whose removal an approver of the stage has refused."""
-        forge = removal.repository_state.forge
+        forge = removal.state.forge
         facts = (
             forge.requests.get(self.owner.find_ref(removal.stage)) if forge is not None else None
         )
@@ -207,12 +207,12 @@ class RemovalReviews(Value, kw_only=True):
                 return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
         return None
 
-    def _find_missing_approvals(self, removal: DraftedRemoval) -> Hold | None:
+    def _find_missing_approvals(self, removal: PackageRemoval) -> Hold | None:
         """Return the hold of a package that a branch removes without the approvals of its stage.
 
         A package that is not on the branch joins it first: the branch is what is reviewed.
         """
-        branch = removal.repository_state.sets.get(self.owner.find_ref(removal.stage))
+        branch = removal.state.sets.get(self.owner.find_ref(removal.stage))
         if branch is None or removal.path not in branch.removed_trees:
             return None
         facts = build_removal_facts(branch, removal)
@@ -227,10 +227,10 @@ class RemovalReviews(Value, kw_only=True):
         return None
 
     def _advise_approval(
-        self, removal: DraftedRemoval, rule: ApprovalRule, *, has_others: bool
+        self, removal: PackageRemoval, rule: ApprovalRule, *, has_others: bool
     ) -> str:
         """Return how people approve the branch that removes a package."""
-        state, ref = removal.repository_state, self.owner.find_ref(removal.stage)
+        state, ref = removal.state, self.owner.find_ref(removal.stage)
         if state.forge is None:
             check = f" --check {rule.name}" if has_others else ""
             command = f"fanout approve {self.owner.name} --stage {removal.stage} --removals{check}"

@@ -146,9 +146,7 @@ def group_orphaned(
     if any(not step.rendered.spec.policy for step in plan.steps):
         return  # a variant written by hand, which a policy may have the name of
     variants = {step.rendered.spec.name for step in plan.steps}
-    removals = [removal for it in plan.cleanup.removals for removal in it.package_removals]
-    removed = {draft.ref for removal in removals for draft in removal.removed_drafts}
-    removed |= {it.open_draft.ref for it in plan.cleanup.items if it.open_draft is not None}
+    removed = {draft.ref for _, removal in plan.cleanup.packages for draft in removal.drafts}
     for repository, state in sorted(states_by_repository.items()):
         drafts_by_ref: dict[str, list[OpenDraft]] = {}
         for draft in state.drafts:

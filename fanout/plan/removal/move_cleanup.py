@@ -8,56 +8,25 @@ repository whose commits the new draft has taken is removed before that is publi
 its branch is the only sign that they are in it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
-from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
-from fanout.plan.observation.repository_state import ObservedPath, OpenDraft, PublicationMerge
+from fanout.plan.observation.repository_state import ObservedPath
 from fanout.plan.observed_variant import missing_branch_hold
-from fanout.plan.records.policy_status import PreviousLocationLine
+from fanout.plan.removal.package_removal import PackageRemoval, is_reviewed
 from fanout.plan.removal.removal_drafts import (
     BRANCH_REASONS,
-    DraftedRemoval,
-    RemovalDraftPlan,
     describe_removing,
-    is_reviewed,
 )
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
-
-
-class CleanupItem(ObservedPath, kw_only=True):
-    """One draft or package to remove from a place where the variant was, or was to be."""
-
-    spec: VariantSpec
-    open_draft: OpenDraft | None = None
-    left_place: PreviousLocationLine | None = None
-    # the package leaves the branch; else it stays, or is gone already
-    removes_package: bool = False
-    # so does its pristine rendering; else that is somebody else's by now
-    drops_rendering: bool = False
-
-
-class PolicyCleanup(Value):
-    """Cleanup of one policy after moves and removals.
-
-    `emptied` and `rediscovered` are the repositories that the policy stops, or starts again, to
-    observe.
-    """
-
-    items: tuple[CleanupItem, ...] = ()
-    removals: tuple[VariantRemoval, ...] = ()
-    emptied: frozenset[str] = frozenset()
-    rediscovered: frozenset[str] = frozenset()  # after records were lost
-    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # those there are, and those written
 
 
 class CleanupPermission(Value, kw_only=True):
@@ -76,46 +45,71 @@ class CleanupPermission(Value, kw_only=True):
     review_holds: Mapping[PackagePlace, Hold] = field(default_factory=dict)
 
 
-def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
-    """Yield what this pass removes for one variant that moved."""
-    variant = planned.rendered
-    # While the variant's own place cannot be used, nothing shows what has arrived
-    # there.
-    if variant.observed.obstacle is not None:
-        return
-    for misplaced in variant.observed.misplaced_drafts:
-        if _is_edit_kept(planned, misplaced):
-            yield CleanupItem(
-                spec=variant.spec,
-                repository_state=misplaced.repository_state,
-                repository=misplaced.repository,
-                path=misplaced.path,
-                open_draft=misplaced.draft,
+def plan_move_cleanup(planned: DecidedVariant, permission: CleanupPermission) -> VariantRemoval:
+    """Plan what this pass removes for one variant that moved."""
+    variant, spec = planned.rendered, planned.rendered.spec
+    removals: list[PackageRemoval] = []
+    # While the variant's own place cannot be used, nothing shows what has arrived there.
+    if variant.observed.obstacle is None:
+        removals += (
+            replace(
+                build_leftover_removal(spec, it),
+                tree="",
+                drafts=(it.draft,),
+                renderings=_list_renderings(it),
             )
+            for it in variant.observed.misplaced_drafts
+            if _is_edit_kept(planned, it)
+        )
+        leftovers = (_plan_leftover(variant, it, permission) for it in variant.observed.abandoned)
+        removals += filter(None, leftovers)
+    return VariantRemoval(
+        namespace=spec.namespace,
+        policy=spec.policy,
+        stage=spec.stage,
+        variant=spec.name,
+        packages=tuple(removals),
+    )
+
+
+def _plan_leftover(
+    variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
+) -> PackageRemoval | None:
+    """Return what this pass removes from a place that a variant has left, or None."""
+    state, path = abandoned.location.repository_state, abandoned.location.path
+    if not state.head:
+        return None  # its package may be on a branch of another name
     is_automatic = (
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
     )
-    for abandoned in variant.observed.abandoned:
-        if not abandoned.location.repository_state.head:
-            continue  # its package may be on a branch of another name
-        # An edit made after the move is not at the new place and would be lost.
-        may_remove = abandoned.is_vacant or (
-            permission.is_ready and is_automatic and not abandoned.is_edited
-        )
-        if permission.is_publishing and may_remove and not _moves_back(variant, abandoned):
-            location = abandoned.location
-            removes_package = not abandoned.is_vacant and not permission.keeps_package
-            if removes_package and _is_reviewed(abandoned, permission):
-                continue  # by a branch, and settled when that is merged
-            yield CleanupItem(
-                spec=variant.spec,
-                repository_state=location.repository_state,
-                repository=location.repository,
-                path=location.path,
-                left_place=abandoned.left_place,
-                removes_package=removes_package,
-                drops_rendering=not abandoned.has_other_owner,
-            )
+    # An edit made after the move is not at the new place and would be lost.
+    may_remove = abandoned.is_vacant or (
+        permission.is_ready and is_automatic and not abandoned.is_edited
+    )
+    removes_package = not abandoned.is_vacant and not permission.keeps_package
+    if (
+        not permission.is_publishing
+        or not may_remove
+        or _moves_back(variant, abandoned)
+        # It goes by a branch, and is settled when that is merged.
+        or (removes_package and _is_reviewed(abandoned, permission))
+    ):
+        return None
+    is_rendered = not abandoned.has_other_owner and path in state.published_renderings
+    return replace(
+        build_leftover_removal(variant.spec, abandoned.location),
+        left_line=abandoned.left_place,
+        tree=abandoned.left_place.tree if removes_package else "",
+        renderings=(f"published/{path}",) if is_rendered else (),
+    )
+
+
+def _list_renderings(misplaced: MisplacedDraft) -> tuple[str, ...]:
+    """Return the directory of a draft's rendering, unless drafts of other policies share it."""
+    state, path = misplaced.repository_state, misplaced.path
+    keys = [draft.key for draft in state.drafts if draft.path == path]
+    is_own = path in state.drafted_renderings and keys == [misplaced.draft.key]
+    return (f"drafts/{path}",) if is_own else ()
 
 
 def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:
@@ -147,9 +141,9 @@ def _is_reviewed(abandoned: AbandonedLocation, permission: CleanupPermission) ->
     return is_reviewed(state, needs_approvals=permission.needs_approvals)
 
 
-def drafted_leftovers(
+def list_drafted_leftovers(
     planned: DecidedVariant, permission: CleanupPermission
-) -> Iterator[DraftedRemoval]:
+) -> Iterator[PackageRemoval]:
     """Yield the old packages of one variant that go by a branch which people review.
 
     One with a hold stays on a branch that removes it already.
@@ -161,29 +155,25 @@ def drafted_leftovers(
     if variant.observed.obstacle is not None or permission.keeps_package or not is_wanted:
         return
     for abandoned in variant.observed.abandoned:
-        tree = abandoned.location.path_state.tree
+        removal = build_leftover_removal(variant.spec, abandoned.location)
         if (
-            not _is_reviewed(abandoned, permission)
-            or abandoned.is_vacant
-            or tree is None
-            or _moves_back(variant, abandoned)
-            or (abandoned.is_edited and tree not in (permission.confirmed_trees or ()))
+            _is_reviewed(abandoned, permission)
+            and not abandoned.is_vacant
+            and not _moves_back(variant, abandoned)
+            and (not abandoned.is_edited or removal.tree in (permission.confirmed_trees or ()))
         ):
-            continue
-        removal = draft_leftover(variant.spec, abandoned)
-        yield replace(removal, hold=_leftover_hold(variant, abandoned, permission))
+            yield replace(removal, hold=_leftover_hold(variant, abandoned, permission))
 
 
-def draft_leftover(spec: VariantSpec, abandoned: AbandonedLocation) -> DraftedRemoval:
-    """Return the removal by a branch of an old package, which is there."""
-    location = abandoned.location
-    return DraftedRemoval(
+def build_leftover_removal(spec: VariantSpec, place: ObservedPath) -> PackageRemoval:
+    """Build the removal of something that a variant has left at a place."""
+    return PackageRemoval(
+        repository_state=place.repository_state,
+        repository=place.repository,
+        path=place.path,
         variant=spec.name,
         stage=spec.stage,
-        repository=location.repository,
-        repository_state=location.repository_state,
-        path=location.path,
-        tree=location.path_state.tree or "",
+        tree=place.path_state.tree or "",
         reason=f"its variant is {spec.path} in {spec.repository} now",
     )
 
@@ -248,70 +238,3 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         elif permission.is_ready and (window_hold := permission.window_hold) is not None:
             message = f"the former path {location} still exists: {window_hold.message}"
             yield replace(window_hold, message=message)
-
-
-def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
-    """Yield the actions of one cleanup item."""
-    spec, draft, left_place = item.spec, item.open_draft, item.left_place
-    common = {
-        "namespace": spec.namespace,
-        "policy": spec.policy,
-        "stage": spec.stage,
-        "variant": spec.name,
-        "repository": item.repository,
-        "path": item.path,
-    }
-    detail = f"the path of {spec.name} is {spec.repository}:{spec.path} now"
-    if draft is not None:
-        yield PlanAction(
-            kind=ActionKind.REMOVE_DRAFT,
-            **common,
-            ref=draft.ref,
-            expected=draft.commit,
-            detail=detail,
-        )
-    if left_place is not None and item.removes_package:
-        yield PlanAction(
-            kind=ActionKind.REMOVE_PACKAGE, **common, tree=left_place.tree, detail=detail
-        )
-    elif left_place is not None:
-        detail = f"that {spec.name} has left {item.repository}:{item.path}"
-        yield PlanAction(kind=ActionKind.RECORD, **common, detail=detail)
-
-
-def cleanup_commit(items: Sequence[CleanupItem]) -> PublicationMerge | None:
-    """Return the commit that removes old packages from one branch, or None.
-
-    Its message names the new place of each.
-    """
-    removed = sorted((it for it in items if it.removes_package), key=lambda it: it.path)
-    if not removed:
-        return None
-    first = removed[0]
-    subject = f"Remove {first.path}" if len(removed) == 1 else f"Remove {len(removed)} packages"
-    moved = "".join(
-        f"* {it.path} is {it.spec.path} in {it.spec.repository} now\n" for it in removed
-    )
-    owners = dict.fromkeys(f"{it.spec.namespace}/{it.spec.policy}" for it in removed)
-    trailers = "".join(f"{Trailer.POLICY.value}: {owner}\n" for owner in owners)
-    return PublicationMerge(
-        drafts=(),
-        message=f"{subject}\n\n{moved}\n{trailers}",
-        timestamp=first.repository_state.head_time,
-        dropped_paths=tuple(it.path for it in removed),
-    )
-
-
-def vendor_drops(items: Sequence[CleanupItem]) -> list[str]:
-    """Return the directories of pristine renderings that no variant needs any more."""
-    drop = []
-    for it in items:
-        state = it.repository_state
-        if it.open_draft is not None and it.path in state.drafted_renderings:
-            keys = [draft.key for draft in state.drafts if draft.path == it.path]
-            # Drafts of several policies at one path share one directory of renderings.
-            if keys == [it.open_draft.key]:
-                drop.append(f"drafts/{it.path}")
-        if it.drops_rendering and it.path in state.published_renderings:
-            drop.append(f"published/{it.path}")
-    return drop

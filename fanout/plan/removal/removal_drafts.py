@@ -11,12 +11,9 @@ A removal draft is a chain of commits on a head of the target branch, each with 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
-from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
@@ -32,31 +29,21 @@ from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     BranchCommit,
     BranchUpdate,
-    ObservedPath,
     PublicationMerge,
     RepositoryState,
     SetState,
 )
+from fanout.plan.removal.package_removal import (
+    PackageRemoval,
+    build_removal_message,
+    is_gone,
+    join_paths,
+)
 from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import Value, replace
 
-_MAX_NAMED = 2  # packages named in one commit subject
 # Holds by what people did with a branch: its packages stay on it, so that nothing of that is lost.
 BRANCH_REASONS = frozenset({Reason.DRAFT_BROKEN, Reason.REQUEST_CLOSED})
-
-
-class DraftedRemoval(ObservedPath, kw_only=True):
-    """Package that a removal draft removes, or is to remove.
-
-    One with a hold stays in a draft that removes it already, and does not join one.
-    """
-
-    variant: str
-    stage: str  # "": none
-    tree: str  # of the package on the target branch
-    reason: str  # why it goes, as a sentence without its full stop
-    published_at: datetime | None = None  # time of its publication; None: not known
-    hold: Hold | None = None
 
 
 class RemovalDraftPlan(RepositorySubject, kw_only=True):
@@ -69,7 +56,7 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
     """
 
     ref: str
-    packages: tuple[DraftedRemoval, ...] = ()  # in order of path
+    packages: tuple[PackageRemoval, ...] = ()  # in order of path
     draft: SetState | None = None  # as observed; None: there is none
     write: BranchUpdate | None = None
     is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
@@ -105,14 +92,6 @@ class RemovalDraftOwner(Value):
         return removal_draft_ref(self.install, self.namespace, self.name, stage)
 
 
-def is_reviewed(state: RepositoryState, *, needs_approvals: bool) -> bool:
-    """Return whether packages leave the target branch by a branch that people review.
-
-    `needs_approvals`: the stage of the packages requires approvals of a change.
-    """
-    return state.forge is not None or needs_approvals
-
-
 def describe_removing(state: RepositoryState, ref: str) -> str:
     """Describe the branch that removes a package, or its pull request where there is a forge."""
     branch = ref.removeprefix("refs/heads/")
@@ -127,22 +106,22 @@ def describe_removing(state: RepositoryState, ref: str) -> str:
 def plan_removal_drafts(
     owner: RemovalDraftOwner,
     states_by_repository: Mapping[str, RepositoryState],
-    wanted: Iterable[DraftedRemoval],
+    wanted: Iterable[PackageRemoval],
 ) -> tuple[RemovalDraftPlan, ...]:
     """Plan the removal drafts of one policy in all its repositories.
 
     `wanted` are all its packages that are to go by a branch; a draft that removes nothing of these
     is removed. `states_by_repository` is by name of the Repository object.
     """
-    wanted_by_draft: dict[tuple[str, str], list[DraftedRemoval]] = {}
+    wanted_by_draft: dict[tuple[str, str], list[PackageRemoval]] = {}
     places: dict[tuple[str, str], tuple[str, RepositoryState, str]] = {}
     for name, state in sorted(states_by_repository.items()):
         for draft in state.removal_sets:
             if draft.policy == owner.title:
                 places.setdefault((state.identity, draft.ref), (name, state, draft.stage))
     for removal in wanted:
-        key = removal.repository_state.identity, owner.find_ref(removal.stage)
-        places.setdefault(key, (removal.repository, removal.repository_state, removal.stage))
+        key = removal.state.identity, owner.find_ref(removal.stage)
+        places.setdefault(key, (removal.repository, removal.state, removal.stage))
         wanted_by_draft.setdefault(key, []).append(removal)
     plans = (
         _plan_draft(owner, places[key], key[1], wanted_by_draft.get(key, ()))
@@ -151,34 +130,21 @@ def plan_removal_drafts(
     return tuple(plan for plan in plans if plan is not None)
 
 
-def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> RemovalDraftPlan:
+def add_removals(owner: RemovalDraftOwner, wanted: Sequence[PackageRemoval]) -> RemovalDraftPlan:
     """Plan one removal draft with more packages, at the request of a person.
 
-    `wanted` are of one stage in one repository. What the draft removes already, stays. Raises
-    InvalidInput if the branch has nothing but commits of others, or changes beside its packages.
+    `wanted` are of one stage in one repository. What the draft removes already, stays.
     """
     first = wanted[0]
-    ref, state = owner.find_ref(first.stage), first.repository_state
-    hold = find_branch_hold(state, ref, first.repository)
-    if hold is not None:
-        raise InvalidInput(hold.message, reason=hold.reason)
+    ref, state = owner.find_ref(first.stage), first.state
     draft = state.sets.get(ref)
     paths = {removal.path for removal in wanted}
     present = [
-        DraftedRemoval(
-            variant="",
-            stage=first.stage,
-            repository=first.repository,
-            repository_state=state,
-            path=path,
-            tree=tree,
-            reason="",
-        )
+        replace(first, variant="", path=path, tree=tree, reason="", hold=None)
         for path, tree in (draft.removed_trees.items() if draft is not None else ())
         if path not in paths and state.path_states.get(path, EMPTY_PATH).tree == tree
     ]
-    place = first.repository, state, first.stage
-    plan = _plan_draft(owner, place, ref, [*wanted, *present])
+    plan = _plan_draft(owner, (first.repository, state, first.stage), ref, [*wanted, *present])
     assert plan is not None, "a draft that is to remove a package is planned"
     return plan
 
@@ -187,7 +153,7 @@ def _plan_draft(
     owner: RemovalDraftOwner,
     place: tuple[str, RepositoryState, str],
     ref: str,
-    wanted: Sequence[DraftedRemoval],
+    wanted: Sequence[PackageRemoval],
 ) -> RemovalDraftPlan | None:
     """Plan one removal draft; None if there is none, and nothing to write in it.
 
@@ -253,14 +219,14 @@ def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold 
     )
 
 
-def find_package_hold(removal: DraftedRemoval, draft: SetState) -> Hold | None:
+def find_package_hold(removal: PackageRemoval, draft: SetState) -> Hold | None:
     """Return the hold of a package that people changed, on the branch that removes it or below.
 
     Where there is a forge, that finds which branches cannot be merged.
     """
-    path, state = removal.path, removal.repository_state
+    path, state = removal.path, removal.state
     branch = draft.ref.removeprefix("refs/heads/")
-    if path in draft.idle_paths and state.path_states.get(path, EMPTY_PATH).tree is not None:
+    if path in draft.idle_paths and not is_gone(state, path):
         sentence = (
             f"{path} was put back on branch {branch}; to keep it, declare its target again, and to"
             " remove it, delete it on the branch"
@@ -283,15 +249,13 @@ def find_package_hold(removal: DraftedRemoval, draft: SetState) -> Hold | None:
 
 def is_merged(draft: SetState, state: RepositoryState) -> bool:
     """Return whether the target branch has no package that the draft removes."""
-    return bool(draft.removed_trees) and all(
-        state.path_states.get(path, EMPTY_PATH).tree is None for path in draft.removed_trees
-    )
+    return bool(draft.removed_trees) and all(is_gone(state, path) for path in draft.removed_trees)
 
 
 def _append(
     draft: SetState,
     state: RepositoryState,
-    packages: Sequence[DraftedRemoval],
+    packages: Sequence[PackageRemoval],
     statement: CommitStatement,
 ) -> BranchUpdate | None:
     """Return the commits on top of those of people; None if nothing changes."""
@@ -306,7 +270,7 @@ def _append(
         if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
     }
     if restored_trees:
-        names = _join_names(list(restored_trees))
+        names = join_paths(list(restored_trees))
         commits.append(
             BranchCommit(
                 trees_by_path=restored_trees,
@@ -324,7 +288,7 @@ def _append(
 
 
 def _removal_commits(
-    packages: Sequence[DraftedRemoval], statement: CommitStatement, timestamp: int
+    packages: Sequence[PackageRemoval], statement: CommitStatement, timestamp: int
 ) -> Iterator[BranchCommit]:
     for chunk in split_by_commit(packages):
         paths = tuple(it.path for it in chunk)
@@ -333,7 +297,7 @@ def _removal_commits(
             trees_by_path={},
             dropped_paths=paths,
             message=format_message(
-                f"Remove {_join_names(paths)}",
+                f"Remove {join_paths(paths)}",
                 replace(statement, removed=paths),
                 "\n".join(lines),
             ),
@@ -383,24 +347,15 @@ def _continue_branch(draft: SetState, write: BranchUpdate) -> BranchUpdate:
     return replace(write, commits=(joint, *write.commits))
 
 
-def _join_names(paths: Sequence[str]) -> str:
-    return " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
-
-
 def build_removal_merge(plan: RemovalDraftPlan) -> PublicationMerge:
     """Return the commit that merges a removal draft: it removes its packages from the branch."""
     assert plan.draft is not None, "only a branch that is there is merged"
-    paths = tuple(it.path for it in plan.packages)
-    lines = "\n".join(f"* {it.path}: {it.reason}" for it in plan.packages)
-    variants = dict.fromkeys(it.variant for it in plan.packages)
-    trailers = [f"{Trailer.POLICY.value}: {plan.draft.policy}"]
-    trailers += [f"{Trailer.VARIANT.value}: {it}" for it in variants]
     return PublicationMerge(
         drafts=(),
-        message="\n\n".join([f"Remove {_join_names(paths)}", lines, "\n".join(trailers)]) + "\n",
+        message=build_removal_message(plan.packages, plan.draft.policy),
         # Of the inputs: a pass repeated after an interruption makes the same commit.
         timestamp=max(plan.state.head_time, plan.draft.timestamp),
-        dropped_paths=paths,
+        dropped_paths=tuple(it.path for it in plan.packages),
         more_parents=(plan.draft.commit,),
     )
 

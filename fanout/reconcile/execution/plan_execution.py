@@ -276,13 +276,8 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
                 for step in plan.steps
                 if step.rendered.selected.observed.spec.repository in acted_on
             ),
-            *((clearing.repository, clearing.repository_state) for clearing in plan.cleanup.items),
+            *((it.repository, it.repository_state) for _, it in plan.cleanup.packages),
             *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
-            *(
-                (it.repository, it.repository_state)
-                for going in plan.cleanup.removals
-                for it in going.package_removals
-            ),
         )
         if repository_state is not None
     }
@@ -304,13 +299,7 @@ def _settle_plans(
     for plan in pass_plan.plans:
         has_requests = plan.request_changes or plan.planned.requests
         is_refused = pushes.has_refusals or plan.planned.refused_pushes
-        if (
-            plan.published
-            or plan.cleanup.items
-            or plan.cleanup.removals
-            or has_requests
-            or is_refused
-        ):
+        if plan.published or plan.cleanup.removals or has_requests or is_refused:
             status = run_isolated(partial(_settle, plan, pushes, request_outcomes, pass_plan.now))
             if isinstance(status, FanoutError):  # the next pass finds it in the repositories
                 errors[plan.namespace, plan.name] = status
@@ -413,24 +402,20 @@ def _settle(
         )
         status_lines[variant.spec.name] = replace(planned_line, published=published)
         published_names.add(variant.spec.name)
-    for clearing in plan.cleanup.items:
-        name, left_line = clearing.spec.name, clearing.left_place
-        push_result = pushes.find(clearing.repository_state.remote.key, plan.namespace, name)
-        if left_line is not None and not isinstance(push_result, FanoutError):
-            kept_lines = tuple(it for it in status_lines[name].left if it != left_line)
-            status_lines[name] = replace(status_lines[name], left=kept_lines)
-    for departure in plan.cleanup.removals:
-        repository_states = (removal.repository_state for removal in departure.package_removals)
-        push_answers = (
-            pushes.find(repository_state.remote.key, plan.namespace, departure.variant)
-            for repository_state in repository_states
-            if repository_state is not None
-        )
+    for removal in plan.cleanup.removals:
+        name, failed = removal.variant, False
+        for package in removal.packages:
+            observed = package.repository_state
+            key = observed.remote.key if observed is not None else ""
+            if isinstance(pushes.find(key, plan.namespace, name), FanoutError):
+                failed = True
+            elif removal.due is None and package.left_line and not package.awaits_review:
+                kept_lines = (it for it in status_lines[name].left if it != package.left_line)
+                status_lines[name] = replace(status_lines[name], left=tuple(kept_lines))
         # A variant may have locations in several repositories: it stays on record until all of them
         # are cleared, or its remainder would be forgotten.
-        has_failed = any(isinstance(push_result, FanoutError) for push_result in push_answers)
-        if not has_failed and not departure.awaits_review:
-            status_lines.pop(departure.variant, None)
+        if removal.due is not None and not failed and not removal.awaits_review:
+            status_lines.pop(name, None)
     removed_at = {
         name: at for name, at in plan.planned.removed.items() if name not in published_names
     }
@@ -464,12 +449,10 @@ def _settle_refusals(
         for step in plan.steps
         if step.step not in _UNPUSHED_STEPS
     ]
-    pushed += [(it.spec.name, it.repository_state) for it in plan.cleanup.items]
     pushed += [
-        (it.variant, state)
-        for it in plan.cleanup.removals
-        for package in it.package_removals
-        if (state := package.repository_state) is not None
+        (it.variant, it.repository_state)
+        for _, it in plan.cleanup.packages
+        if it.repository_state is not None
     ]
     lines = dict(plan.planned.refused_pushes)
     results = [

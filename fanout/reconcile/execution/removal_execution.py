@@ -1,41 +1,47 @@
 """Removal of orphaned variants, or of their leftovers, that a person requested.
 
-The person's Decision is recorded first; then repositories are pushed, and the status
-drops the variants last. After an interruption the variants are still on record, and the
-command can be repeated.
+The person's Decision is recorded first; then a pass is executed that does nothing but these
+removals. After an interruption the variants are still on record, and the command can be repeated.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.gate_rules import find_approvals
+from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
+from fanout.gates.record_facts import RecordPosition
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.evidence.removal_approvals import index_removal_approvals
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState, SetState
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
+from fanout.plan.policy_plan import join_plans, plan_policy
+from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.push_refusals import refuses_force
-from fanout.plan.records.policy_records import StatusChange
-from fanout.plan.records.policy_status import RecordedStatus, changed_lines
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner, add_removals, find_branch_hold
-from fanout.plan.removal.removal_plan import (
-    PackageRemoval,
-    build_removal_change,
-    draft_removal,
-    removal_draft_owner,
+from fanout.plan.removal.package_removal import PackageRemoval, complete_removal
+from fanout.plan.removal.removal_drafts import (
+    RemovalDraftOwner,
+    RemovalDraftPlan,
+    add_removals,
+    find_branch_hold,
+    is_merged,
+    plan_removal_drafts,
 )
+from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
+from fanout.plan.repository_changes import build_changes
+from fanout.reconcile.execution.plan_execution import execute_plan
 from fanout.reconcile.observation.listing_requests import list_downstream_refs
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import (
     REPOSITORY_REMEDY,
     VariantLocation,
@@ -84,8 +90,9 @@ def remove_by_level(
     Then leftovers of present ones.
 
     Yields the removals of each level when it is done. Where one waits for a review, the
-    levels after it are left to later sweeps. Raises as `find_removals` and `execute_removals`, and
-    Conflict when people have changed more than `confirmed_removals` has.
+    levels after it are left to later sweeps. Raises as `find_removals`, Conflict when people have
+    changed more than `confirmed_removals` has, or another process writes, and Unavailable when a
+    repository does not take a removal; the command can be repeated then.
     """
     confirmed_names = {removal.variant for removal in confirmed_removals}
     confirmed_trees = {tree for removal in confirmed_removals for tree in removal.edits.values()}
@@ -99,9 +106,10 @@ def remove_by_level(
         {orphan.name for orphan in level} for level in group_by_level(policy_result.rules, orphans)
     ]
     for level_names in (*levels, leftover_names) if leftover_names else levels:
+        names = sorted(level_names)
         # Read again for each level: pushes of the levels before it take time, and people may edit
         # in between.
-        removals = find_removals(world, policy_result, declared, sorted(level_names), request.at)
+        removals = find_removals(world, policy_result, declared, names, request.reason)
         for removal in removals:
             # Compared by tree: the person confirmed the loss of exactly these edits.
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
@@ -110,17 +118,53 @@ def remove_by_level(
                     f"{later_edits[0]} changed during the removal",
                     remedy="review it, then run the command again",
                 )
-        execute_removals(world, policy_result, removals, request)
-        lines = policy_result.status.variants.items()
-        remaining_lines = {name: line for name, line in lines if name not in level_names}
-        policy_result = replace(
-            policy_result,
-            status=replace(policy_result.status, variants=remaining_lines),
-            orphans=tuple(it for it in policy_result.orphans if it.name not in level_names),
-        )
+        merged = _execute(world, build_removal_pass(world, policy_result, removals, request.at))
+        if merged:
+            # Their packages have left the branch, and so do they leave the status.
+            remaining = find_removals(world, policy_result, declared, names, request.reason)
+            _execute(world, build_removal_pass(world, policy_result, remaining, request.at))
+            removals = tuple(
+                replace(it, awaits_review=it.awaits_review and it.path not in merged)
+                for it in removals
+            )
         yield removals
         if any(removal.awaits_review for removal in removals):
             return
+    _forget_emptied(world, policy_result, declared, confirmed_removals, request.at)
+
+
+def _forget_emptied(
+    world: World,
+    policy_result: PolicyResult,
+    declared: DeclaredObjects,
+    removals: Sequence[PackageRemoval],
+    now: datetime,
+) -> None:
+    """Drop the repositories from the records that have nothing of the policy after the removals."""
+    places = [(it.state.identity, it.path) for it in removals if it.repository_state is not None]
+    states = [it for _, it in _read_states(world, policy_result, declared, places).values()]
+    key = policy_result.resolved_policy.records_key
+    emptied = find_emptied_repositories(
+        trailer_owner(policy_result.resolved_policy),
+        world.records.read([key])[key].status,
+        states,
+        (it.observed.repository_state.identity for it in policy_result.variants),
+    )
+    if emptied:
+        _execute(world, build_removal_pass(world, policy_result, (), now, emptied))
+
+
+def _execute(world: World, pass_plan: PassPlan) -> frozenset[str]:
+    """Execute a pass of removals and return the paths of packages whose branches it has merged."""
+    report = execute_plan(world, pass_plan)
+    for outcome in report.failed_outcomes:
+        raise Unavailable(outcome.problem, reason=outcome.reason)
+    if report.lost_race is not None:
+        raise report.lost_race
+    [before], [after] = pass_plan.policies, report.pass_plan.policies
+    if after.error is not None and after.error is not before.error:
+        raise after.error
+    return frozenset(it.action.path for it in report.outcomes if it.action.merges_branch)
 
 
 def find_removals(
@@ -128,11 +172,11 @@ def find_removals(
     policy_result: PolicyResult,
     declared: DeclaredObjects,
     variants: Sequence[str],
-    now: datetime,
+    reason: str,
 ) -> tuple[PackageRemoval, ...]:
     """Return the removals of the variants, one per location.
 
-    Of a present variant, its leftovers. `now` decides which approvals of a removal have expired.
+    Of a present variant, its leftovers. `reason`: why, as its author says.
 
     Raises InvalidInput when the target exists and nothing is left behind, or nothing is on
     record. Upstream is not read, so a tag that moved there does not prevent a removal;
@@ -147,80 +191,43 @@ def find_removals(
     if policy_result.error is not None and policy_result.error.reason in _BLOCKING_REASONS:
         raise policy_result.error
     orphan_stages = {orphan.name: orphan.stage for orphan in policy_result.orphans}
-    # At each place the Repositories that the policy names come first.
-    usable = usable_repositories(resolved_policy.namespace, declared.repositories)
-    own = {it.metadata.name: it for it in resolved_policy.repositories.values()}
-    by_place: dict[str, list[Repository]] = {}
-    for repository in (*own.values(), *(usable[name] for name in sorted(usable))):
-        by_place.setdefault(repository_place(repository), []).append(repository)
     places = [location.place for _, location in locations]
-    repository_states = _read_states(world, by_place, places)
+    repository_states = _read_states(world, policy_result, declared, places)
     removals: list[PackageRemoval] = []
     for variant, location in locations:
         name, path = location.place
         repository_name, state = repository_states.get(name, ("", None))
         status_line = policy_result.status.variants.get(variant)
-        stage = status_line.stage if status_line is not None else ""
-        orphan = orphans_packages(resolved_policy) or (
+        keeps_package = orphans_packages(resolved_policy) or (
             status_line is not None and status_line.orphan
         )
-        if state is None and not orphan:
+        if state is None and not keeps_package:
             raise InvalidInput(
                 describe_unusable_place(variant, path, name),
                 reason="UnknownRepository",
                 remedy=REPOSITORY_REMEDY,
             )
-        stage = orphan_stages.get(variant, stage)
+        recorded_stage = status_line.stage if status_line is not None else ""
+        stage = orphan_stages.get(variant, recorded_stage)
         removals.append(
-            PackageRemoval(
-                variant=variant,
-                owner=trailer_owner(resolved_policy),
-                status_line=location.status_line,
-                path=path,
-                repository_state=state,
-                keeps_package=orphan,
-                moved_tree=location.moved_tree,
-                keeps_drafts=variant not in orphan_stages,
-                repository=repository_name,
-                stage=stage,
+            complete_removal(
+                PackageRemoval(
+                    variant=variant,
+                    stage=stage,
+                    reason=" ".join(reason.split()),
+                    repository_state=state,
+                    repository=repository_name,
+                    path=path,
+                    keeps_package=keeps_package,
+                    left_line=location.left_line,
+                ),
+                trailer_owner(resolved_policy),
+                location.status_line,
                 needs_approvals=bool(find_approvals(policy_result.rules, stage)),
+                is_orphaned=variant in orphan_stages,
             )
         )
-    return _mark_approved(policy_result, removals, world.setup.install, now)
-
-
-def _mark_approved(
-    policy_result: PolicyResult, removals: Sequence[PackageRemoval], install: str, now: datetime
-) -> tuple[PackageRemoval, ...]:
-    """Return the removals, those with their branch that need not wait because people approved it.
-
-    The branch must remove these packages and no others.
-    """
-    awaiting: dict[tuple[RemovalDraftOwner, str, str], list[PackageRemoval]] = {}
-    for removal in removals:
-        state = removal.repository_state
-        if removal.awaits_review and state is not None and state.forge is None:
-            key = removal_draft_owner(removal, install), removal.stage, state.key
-            awaiting.setdefault(key, []).append(removal)
-    if not awaiting:
-        return tuple(removals)
-    rules, records = policy_result.rules, build_gate_records(policy_result.records, now)
-    states = [group[0].repository_state for group in awaiting.values()]
-    approvals = index_removal_approvals(records, filter(None, states), rules, now)
-    branches: dict[int, str] = {}  # by removal
-    for (owner, stage, _), group in awaiting.items():
-        reviews = RemovalReviews(
-            owner=owner, lines={}, decisions=(), stage_rules=rules, approvals=approvals
-        )
-        drafted = [draft_removal(it, "") for it in group]
-        drafted = [replace(it, hold=reviews.find_hold(it)) for it in drafted]
-        state, repository = drafted[0].repository_state, drafted[0].repository
-        if find_branch_hold(state, owner.find_ref(stage), repository) is not None:
-            continue
-        plan = add_removals(owner, drafted)
-        if plan.draft is not None and plan.merges_branch and len(plan.packages) == len(group):
-            branches |= {id(it): plan.draft.commit for it in group}
-    return tuple(replace(it, approved_branch=branches.get(id(it), "")) for it in removals)
+    return tuple(removals)
 
 
 def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLocation]:
@@ -239,13 +246,23 @@ def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLo
 
 
 def _read_states(
-    world: World, by_place: Mapping[str, Sequence[Repository]], places: Sequence[PackagePlace]
+    world: World,
+    policy_result: PolicyResult,
+    declared: DeclaredObjects,
+    places: Sequence[PackagePlace],
 ) -> dict[str, tuple[str, RepositoryState]]:
     """Return name and present state of a declared repository at each place.
 
     Of several at one place the first that can be read, as its URL may have a Repository for each
     team, with a Secret that only that team has. Raises the failure of the first if none can.
     """
+    # At each place the Repositories that the policy names come first.
+    policy = policy_result.resolved_policy
+    usable = usable_repositories(policy.namespace, declared.repositories)
+    own = {it.metadata.name: it for it in policy.repositories.values()}
+    by_place: dict[str, list[Repository]] = {}
+    for repository in (*own.values(), *(usable[name] for name in sorted(usable))):
+        by_place.setdefault(repository_place(repository), []).append(repository)
     states: dict[str, tuple[str, RepositoryState]] = {}
     for name in dict.fromkeys(name for name, _ in places if name in by_place):
         paths = [path for place_name, path in places if place_name == name]
@@ -300,102 +317,113 @@ def find_places(policy_result: PolicyResult) -> Iterator[tuple[str, PackagePlace
         yield name, place
 
 
-def execute_removals(
+def build_removal_pass(
     world: World,
     policy_result: PolicyResult,
     removals: Sequence[PackageRemoval],
-    request: RemovalRequest,
-) -> None:
-    """Push the removals, then drop the variants from the status.
+    now: datetime,
+    emptied: frozenset[str] = frozenset(),
+) -> PassPlan:
+    """Build the pass that does nothing but these removals.
 
-    Raises Conflict when a push or the status lost a race, and what Git raises; repeat it
-    then.
+    `emptied`: repositories that have nothing of the policy any more. `now` decides which approvals
+    of a removal have expired. Raises InvalidInput if a branch that removes packages has commits of
+    others that are not fanout's to continue.
     """
-    setup = world.setup
-    removals_by_state: dict[str, list[PackageRemoval]] = {}
+    policy, setup = policy_result.resolved_policy, world.setup
+    orphan_names = {orphan.name for orphan in policy_result.orphans}
+    removals_by_variant: dict[str, list[PackageRemoval]] = {}
     for removal in removals:
-        state = removal.repository_state
-        removals_by_state.setdefault(state.key if state else "", []).append(removal)
-    when = int(request.at.timestamp())
-    builders = [
-        partial(build_removal_change, group, setup.install, setup.identity, request.reason, when)
-        for group in removals_by_state.values()
-    ]
-    changes = [(build, change) for build in builders if (change := build()) is not None]
-    # Repositories one after the other: a failure leaves the rest on record for the next run.
-    for build, change in changes:
-        push_result = world.git.change([change])[change.remote.key]
-        if isinstance(push_result, FanoutError) and refuses_force(push_result):
-            continued = build(appends=True)
-            assert continued is not None, "it writes the same branches"
-            push_result = world.git.change([continued])[change.remote.key]
-        if isinstance(push_result, FanoutError):
-            raise push_result
-        remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)
-        if remaining_refs:
-            raise Unavailable(
-                f"branch {min(remaining_refs).removeprefix('refs/heads/')} was not deleted",
-                reason="RemoteFailed",
-                remedy="run the command again",
+        removals_by_variant.setdefault(removal.variant, []).append(removal)
+    owner = trailer_owner(policy).partition("/")[2]
+    variant_removals = tuple(
+        VariantRemoval(
+            namespace=policy.namespace,
+            policy=owner,
+            stage=packages[0].stage,
+            variant=name,
+            packages=tuple(packages),
+            due=removal_due_since(
+                name,
+                policy_result.status.variants.get(name),
+                policy_result.status.removed,
+                now,
             )
-    key = policy_result.resolved_policy.records_key
-    policy_state = world.records.read([key])[key]
-    status = _remove_from_status(policy_result, removals, policy_state.status)
-    if lines := changed_lines(policy_state.status, status):
-        world.records.put_status({key: StatusChange(policy_state.head, lines)}, request.at)
-
-
-def _remove_from_status(
-    policy_result: PolicyResult, removals: Sequence[PackageRemoval], status: RecordedStatus
-) -> RecordedStatus:
-    """Return the status without the removed variants, and without emptied repositories.
-
-    A variant stays on record until the last of its packages has left its branch.
-    """
-    waiting = {removal.variant for removal in removals if removal.awaits_review}
-    removals = [removal for removal in removals if removal.variant not in waiting]
-    variants = dict(status.variants)
-    for removal in removals:
-        line = variants.pop(removal.variant, None)
-        if line is not None and removal.keeps_drafts:
-            variants[removal.variant] = replace(line, left=())
-    removed_variants = {removal.variant for removal in removals if not removal.keeps_drafts}
-    emptied = _find_emptied(policy_result, removals, removed_variants) if removed_variants else ()
-    return replace(
-        status, variants=variants, draft_repositories=status.draft_repositories.difference(emptied)
-    )
-
-
-def _without_drafts(
-    sets: Mapping[str, SetState], keys: Collection[tuple[str, str]]
-) -> Mapping[str, SetState]:
-    return {
-        ref: replace(
-            state, drafts={path: it for path, it in state.drafts.items() if it.key not in keys}
+            if name in orphan_names
+            else None,
         )
-        for ref, state in sets.items()
-    }
-
-
-def _find_emptied(
-    policy_result: PolicyResult,
-    removals: Sequence[PackageRemoval],
-    removed_variants: Collection[str],
-) -> frozenset[str]:
-    """Return repositories that contain nothing of the policy after the removals."""
-    lines = policy_result.status.variants.items()
-    remaining_lines = {name: it for name, it in lines if name not in removed_variants}
-    removed_keys = {draft.key for removal in removals for draft in removal.removed_drafts}
-    repository_states = [
-        replace(state, sets=_without_drafts(state.sets, removed_keys))
-        for removal in removals
-        if (state := removal.repository_state) is not None
-    ]
-    status = replace(policy_result.status, variants=remaining_lines)
-    named_keys = (variant.observed.repository_state.identity for variant in policy_result.variants)
-    return find_emptied_repositories(
-        trailer_owner(policy_result.resolved_policy), status, repository_states, named_keys
+        for name, packages in removals_by_variant.items()
     )
+    key = policy.records_key
+    policy_state = world.records.read([key])[key]
+    plan = plan_policy(
+        policy.namespace,
+        policy.name,
+        (),
+        policy_state.status,
+        policy_state.status.history,
+        RecordPosition(now),
+        PolicyCleanup(
+            removals=variant_removals,
+            emptied=emptied,
+            removal_drafts=tuple(_plan_removal_drafts(policy_result, removals, setup.install, now)),
+        ),
+    )
+    writing = CommitSettings(setup.install, setup.identity)
+    return PassPlan(
+        now=now,
+        policies=(replace(policy_result, policy_state=policy_state),),
+        plans=(plan,),
+        plan=join_plans([plan]),
+        changes=build_changes([plan], writing),
+        writing=writing,
+    )
+
+
+def _plan_removal_drafts(
+    policy_result: PolicyResult, removals: Sequence[PackageRemoval], install: str, now: datetime
+) -> Iterator[RemovalDraftPlan]:
+    """Plan the branches that remove packages after a review, and those that have done it.
+
+    One that people approved is merged if it removes these packages and no others.
+    """
+    policy, rules = policy_result.resolved_policy, policy_result.rules
+    owner = RemovalDraftOwner(install, policy.namespace, policy.name)
+    wanted: dict[tuple[str, str], list[PackageRemoval]] = {}  # by repository and ref of the branch
+    for removal in removals:
+        if removal.awaits_review:
+            key = removal.state.key, owner.find_ref(removal.stage)
+            wanted.setdefault(key, []).append(removal)
+    states = {it.repository: it.state for it in removals if it.repository_state is not None}
+    for name, state in states.items():
+        merged = {
+            it.ref: it
+            for it in state.removal_sets
+            if (state.key, it.ref) not in wanted and is_merged(it, state)
+        }
+        yield from plan_removal_drafts(owner, {name: replace(state, sets=merged)}, ())
+    if not wanted:
+        return
+    reviews = RemovalReviews(
+        owner=owner,
+        lines={},
+        decisions=(),
+        stage_rules=rules,
+        approvals=index_removal_approvals(
+            build_gate_records(policy_result.records, now), states.values(), rules, now
+        ),
+    )
+    for (_, ref), group in wanted.items():
+        branch_hold = find_branch_hold(group[0].state, ref, group[0].repository)
+        if branch_hold is not None:
+            raise InvalidInput(branch_hold.message, reason=branch_hold.reason)
+        plan = add_removals(owner, group)
+        if plan.merges_branch:
+            holds = filter(None, map(reviews.find_hold, plan.packages))
+            others = Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
+            has_others = len(plan.packages) > len(group)
+            plan = replace(plan, hold=others if has_others else next(holds, None))
+        yield plan
 
 
 def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidInput:

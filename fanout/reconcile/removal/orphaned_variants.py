@@ -41,18 +41,10 @@ from fanout.plan.observed_variant import (
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.removal.removal_drafts import (
-    BRANCH_REASONS,
-    DraftedRemoval,
-    describe_removing,
-)
-from fanout.plan.removal.removal_plan import (
-    PackageRemoval,
-    VariantRemoval,
-    draft_removal,
-    removal_due_since,
-)
+from fanout.plan.records.policy_status import PreviousLocationLine, RecordedStatus, VariantLine
+from fanout.plan.removal.package_removal import PackageRemoval, complete_removal
+from fanout.plan.removal.removal_drafts import BRANCH_REASONS, describe_removing
+from fanout.plan.removal.removal_plan import VariantRemoval, removal_due_since
 from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
@@ -125,7 +117,7 @@ class VariantLocation(Value):
 
     place: PackagePlace
     status_line: VariantLine | None = None
-    moved_tree: str = ""  # tree that moved with the variant
+    left_line: PreviousLocationLine | None = None  # of a place that the variant has left
     removed_by: str = ""  # the branch, or its pull request, that removes the package; "": none
 
 
@@ -221,7 +213,7 @@ def locate_orphan(
 def find_leftovers(status_line: VariantLine | None) -> tuple[VariantLocation, ...]:
     """Return the locations a variant has moved from where a package of it remains."""
     return tuple(
-        VariantLocation(left_line.place, moved_tree=left_line.tree)
+        VariantLocation(left_line.place, left_line=left_line)
         for left_line in (status_line.left if status_line else ())
     )
 
@@ -244,7 +236,7 @@ class PlannedRemovals(Value):
     evaluation: RemovalEvaluation = RemovalEvaluation()
     due: tuple[VariantRemoval, ...] = ()
     # packages that go by branches, also those that are held
-    drafted: tuple[DraftedRemoval, ...] = ()
+    drafted: tuple[PackageRemoval, ...] = ()
 
 
 def plan_removals(
@@ -268,11 +260,11 @@ def plan_removals(
     removals_by_name = {
         it.name: VariantRemoval(
             namespace=inputs.resolved_policy.namespace,
-            policy=inputs.resolved_policy.name,
+            policy=trailer_owner(inputs.resolved_policy).partition("/")[2],
             variant=it.name,
             stage=it.stage,
-            package_removals=_build_removals(inputs, it, facts.stages),
-            first_due=removal_due_since(it.name, it.status_line, status.removed, facts.now),
+            packages=_build_removals(inputs, it, facts.stages),
+            due=removal_due_since(it.name, it.status_line, status.removed, facts.now),
         )
         for it in orphans
     }
@@ -280,7 +272,7 @@ def plan_removals(
         _build_gate_input(
             inputs,
             it,
-            removals_by_name[it.name].package_removals,
+            removals_by_name[it.name].packages,
             reviews,
             # Whoever confirms a removal knows that the package is gone.
             git if it.name not in confirmed else None,
@@ -292,7 +284,7 @@ def plan_removals(
         it
         for removal in removals_by_name.values()
         for it in _draft_removals(
-            removal.package_removals, evaluation.holds.get(removal.variant, ()), publish=publish
+            removal.packages, evaluation.holds.get(removal.variant, ()), publish=publish
         )
     )
     names = [it for it in evaluation.removable if publish and it in removals_by_name]
@@ -339,7 +331,7 @@ _ENDING_REASONS = frozenset({Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM})
 
 def _draft_removals(
     removals: Sequence[PackageRemoval], holds: Sequence[Hold], *, publish: bool
-) -> Iterator[DraftedRemoval]:
+) -> Iterator[PackageRemoval]:
     """Yield the packages of one orphan that go by a branch, unless its removal ends."""
     reasons = {hold.reason for hold in holds}
     # Nobody wants it any more; but a PromotionPolicy that cannot be read closes the window, too.
@@ -353,7 +345,7 @@ def _draft_removals(
         )
     for removal in removals:
         if removal.awaits_review:
-            yield draft_removal(removal, TARGET_GONE, hold)
+            yield replace(removal, hold=hold)
 
 
 def _build_removals(
@@ -370,16 +362,19 @@ def _build_removals(
             continue
         repository = inputs.path_ownership.repository_by_place.get(location.place[0])
         removals.append(
-            PackageRemoval(
-                variant=orphan.name,
-                owner=owner,
-                status_line=location.status_line,
-                path=location.place[1],
-                repository_state=repository.state if repository is not None else None,
-                keeps_package=keeps_package,
-                moved_tree=location.moved_tree,
-                repository=repository.repository if repository is not None else "",
-                stage=orphan.stage,
+            complete_removal(
+                PackageRemoval(
+                    variant=orphan.name,
+                    stage=orphan.stage,
+                    reason=TARGET_GONE,
+                    repository_state=repository.state if repository is not None else None,
+                    repository=repository.repository if repository is not None else "",
+                    path=location.place[1],
+                    keeps_package=keeps_package,
+                    left_line=location.left_line,
+                ),
+                owner,
+                location.status_line,
                 needs_approvals=needs_approvals,
             )
         )
@@ -414,8 +409,7 @@ def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold
     forgotten.
     """
     for removal in removals:
-        state = removal.repository_state
-        published = removal.status_line.published if removal.status_line is not None else None
+        state, published = removal.repository_state, removal.published
         if state is None or published is None or removal.path_state.tree is not None:
             continue
         if not state.head:
@@ -433,10 +427,8 @@ def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold
 def _review_hold(removals: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
     """Return why the branch that removes a package cannot be, or is not to be merged."""
     for removal in removals:
-        if removal.awaits_review and removal.repository_state is not None:
-            hold = reviews.find_hold(draft_removal(removal, TARGET_GONE))
-            if hold is not None:
-                return hold
+        if removal.awaits_review and (hold := reviews.find_hold(removal)) is not None:
+            return hold
     return None
 
 

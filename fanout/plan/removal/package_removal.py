@@ -1,0 +1,162 @@
+"""Removal of one variant from one place: its package, its drafts and its rendering.
+
+Of a variant without a target everything goes. With `deletionPolicy: Delete` the package is removed
+from the branch; with `Orphan` it stays unmanaged, and so do drafts with edits. Of a variant that
+has moved, what it left at a former place goes. Tags stay.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fanout.api.commit_trailers import Trailer
+from fanout.api.results import Hold
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    OpenDraft,
+    RepositoryPath,
+    RepositoryState,
+)
+from fanout.plan.records.policy_status import PreviousLocationLine, PublishedLine, VariantLine
+from fanout.values import field, replace
+
+_MAX_NAMED = 2  # packages named in one commit subject
+
+
+class PackageRemoval(RepositoryPath, kw_only=True):
+    """What is removed of one variant from one place.
+
+    `hold` keeps its package from joining a branch that people review; it stays in a branch that
+    removes it already.
+    """
+
+    variant: str
+    stage: str = ""  # as recorded; "": none
+    reason: str = ""  # why it goes, as a sentence without its full stop
+    tree: str = ""  # of the package that leaves the target branch; "": none does
+    published: PublishedLine | None = None  # its publication; None: not known
+    awaits_review: bool = False  # the package leaves by a branch that people review
+    hold: Hold | None = None
+    drafts: tuple[OpenDraft, ...] = ()  # several where its path was changed
+    renderings: tuple[str, ...] = ()  # directories of the branch of renderings
+    # what is lost of people's edits: description to tree or commit id
+    edits: Mapping[str, str] = field(default_factory=dict)
+    keeps_package: bool = False  # with `deletionPolicy: Orphan`
+    kept_drafts: tuple[OpenDraft, ...] = ()  # which have edits, and stay with the package
+    left_line: PreviousLocationLine | None = None  # of a variant that has moved
+
+    @property
+    def state(self) -> RepositoryState:
+        """Return the state of the repository, which is declared."""
+        assert self.repository_state is not None, "its repository is declared"
+        return self.repository_state
+
+    @property
+    def is_pushed(self) -> bool:
+        """Return whether a push removes the package from the target branch."""
+        return bool(self.tree) and not self.awaits_review
+
+
+def is_reviewed(state: RepositoryState, *, needs_approvals: bool) -> bool:
+    """Return whether packages leave the target branch by a branch that people review.
+
+    `needs_approvals`: the stage of the packages requires approvals of a change.
+    """
+    return state.forge is not None or needs_approvals
+
+
+def complete_removal(
+    removal: PackageRemoval,
+    owner: str,
+    status_line: VariantLine | None,
+    *,
+    needs_approvals: bool,
+    is_orphaned: bool = True,
+) -> PackageRemoval:
+    """Return the removal of a variant from a place with what it removes there.
+
+    `owner` is the policy as trailers have it. `status_line`: None if nothing was ever released
+    there. A variant that is not orphaned has moved, and its drafts stay.
+    """
+    state, path, present_tree = removal.repository_state, removal.path, removal.path_state.tree
+    keeps_package, pristine_tree = removal.keeps_package, removal.pristine_tree
+    published = status_line.published if status_line is not None else None
+    grant = status_line.grant if status_line is not None else None
+    own_drafts = tuple(
+        draft
+        for draft in (state.drafts if state is not None and is_orphaned else ())
+        if (draft.trailers.policy, draft.trailers.variant) == (owner, removal.variant)
+    )
+    # The tree of the unedited package: the pristine rendering, so that edits which later revisions
+    # merged still count as edits. The recorded status knows it also where the branch of renderings
+    # is lost or was changed.
+    recorded_tree = pristine_tree
+    if removal.left_line is not None:
+        recorded_tree = removal.left_line.tree
+    elif published is not None:
+        recorded_tree = published.pristine or pristine_tree or published.tree
+    if not recorded_tree and grant is not None and present_tree == grant.tree:
+        # The pass ended before recording it, or a person merged the draft.
+        recorded_tree = grant.tree
+    # A draft that changed nothing is no sign of a publication: its tree was there before.
+    drafted_trees = [it.tree for it in own_drafts if it.trailers.onto != it.tree]
+    expected_tree = recorded_tree or (present_tree if present_tree in drafted_trees else None)
+    tree = (present_tree or "") if expected_tree and not keeps_package else ""
+    awaits_review = (
+        state is not None and bool(tree) and is_reviewed(state, needs_approvals=needs_approvals)
+    )
+    # A draft stays until its package is removed if nothing else shows that this is fanout's.
+    keeps_drafts = awaits_review and not recorded_tree
+    drafts = tuple(
+        it for it in own_drafts if not keeps_drafts and not (keeps_package and it.has_edits)
+    )
+    edits = {f"the package {path}": tree} if tree and tree != expected_tree else {}
+    for draft in drafts:
+        if draft.has_edits:
+            edits[f"the draft {draft.ref.removeprefix('refs/heads/')}"] = draft.commit
+    renderings = []
+    if state is not None:
+        if path in state.published_renderings and not awaits_review:
+            renderings.append(f"published/{path}")
+        own_keys = {draft.key for draft in own_drafts}
+        has_other_draft = any(it.path == path and it.key not in own_keys for it in state.drafts)
+        is_drafted = is_orphaned and path in state.drafted_renderings
+        if is_drafted and not keeps_drafts and not has_other_draft:
+            renderings.append(f"drafts/{path}")
+    return replace(
+        removal,
+        tree=tree,
+        published=published,
+        awaits_review=awaits_review,
+        drafts=drafts,
+        renderings=tuple(renderings),
+        edits=edits,
+        kept_drafts=tuple(it for it in own_drafts if keeps_package and it.has_edits),
+    )
+
+
+def is_gone(state: RepositoryState, path: str) -> bool:
+    """Return whether the target branch has no package at the path."""
+    return state.path_states.get(path, EMPTY_PATH).tree is None
+
+
+def join_paths(paths: Sequence[str]) -> str:
+    """Return the paths of packages, or their number, for the subject of a commit."""
+    return " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
+
+
+def build_removal_message(removals: Iterable[PackageRemoval], owner: str) -> str:
+    """Build the message of the commit that removes packages of one policy from a branch."""
+    ordered = sorted(removals, key=lambda it: it.path)
+    paths, reasons = [it.path for it in ordered], {it.reason for it in ordered}
+    parts = [f"Remove {join_paths(paths)}"]
+    if len(reasons) > 1:
+        parts.append("\n".join(f"* {it.path}: {it.reason}" for it in ordered))
+    else:
+        if len(paths) > _MAX_NAMED:
+            parts.append("\n".join(f"* {path}" for path in paths))
+        reason = reasons.pop().strip()
+        end = "" if reason.endswith((".", "!", "?")) else "."
+        parts.append(f"{reason[:1].upper()}{reason[1:]}{end}")
+    trailers = [f"{Trailer.POLICY.value}: {owner}"]
+    variants = dict.fromkeys(it.variant for it in ordered)
+    trailers += [f"{Trailer.VARIANT.value}: {variant}" for variant in variants]
+    return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
