@@ -22,7 +22,7 @@ _MAX_NAMED = 2  # packages named in one commit subject
 
 
 class PackageRemoval(RepositoryPath, kw_only=True):
-    """What is removed of one variant from one place.
+    """Removal of one variant from one place.
 
     `hold` keeps its package from joining a branch that people review; it stays in a branch that
     removes it already.

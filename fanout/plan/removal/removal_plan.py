@@ -17,7 +17,7 @@ from fanout.values import Value, replace
 
 
 class VariantRemoval(ActionSubject, kw_only=True):
-    """What is removed of one variant, from all its places.
+    """Removal of one variant, or of what it has left, from all its places.
 
     `stage` is as recorded.
     """
