@@ -19,7 +19,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-forge soak-story races check types lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-kills soak-forge soak-story races check types lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ worlds: $(VENV)/test ## Judge every small world of the gates twice, not some of 
 
 soak: $(VENV)/test ## Let anything happen to the gates at random, for MINUTES from SEED
 	SEED=$(SEED) MINUTES=$(MINUTES) $(PY) -m pytest -q -s tests/gates/test_model.py
+
+soak-kills: $(VENV)/test ## Kill commands at 200 points of the lives of fleets over files, from SEED
+	KILLS=200 SEED=$(SEED) $(PY) -m pytest -q -n $(WORKERS) tests/story/test_killed_sets.py
 
 soak-forge: $(VENV)/test servers ## Kill passes at 200 points between calls and pushes to a real Gitea, from SEED
 	KILLS=200 SEED=$(SEED) TEST_REQUIRES=gitea $(PY) -m pytest -q -n $(WORKERS) tests/story/test_request_races.py -k killed
