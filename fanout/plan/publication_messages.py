@@ -15,6 +15,7 @@ from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_trailers import with_paragraph, with_trailers
 from fanout.plan.records.policy_status import GrantLine
+from fanout.plan.removal.package_removal import build_removal_message
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field, replace
 
@@ -121,7 +122,7 @@ def _format_message(group: PublicationGroup, variants: Sequence[RenderedVariant]
 
 
 def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPlan:
-    """Return the plan with the messages of its merges: those of a publication without a forge."""
+    """Return the plan with the messages of its merges: those that there are without a forge."""
     if not any(change.merge for change in plan.request_changes):
         return plan
     messages = {
@@ -130,6 +131,11 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
         for message in [build_publication_message(group, variants, plan, settings)]
         for first in variants
     }
+    for removal in plan.cleanup.removal_drafts:
+        if removal.draft is not None:
+            messages[removal.state.remote.key, removal.ref] = build_removal_message(
+                removal.packages, removal.draft.policy, removal.approvers
+            )
     changes: list[RequestChange] = []
     for change in plan.request_changes:
         if change.merge is None:

@@ -490,18 +490,20 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            removal_drafts=reviews.mark_declined(
-                plan_removal_drafts(
-                    reviews.owner,
-                    observed.inputs.path_ownership.states_by_repository,
-                    [
-                        *removals.drafted,
-                        *(
-                            it
-                            for departing in departing_steps
-                            for it in list_drafted_leftovers(*departing)
-                        ),
-                    ],
+            removal_drafts=tuple(
+                reviews.complete_plans(
+                    plan_removal_drafts(
+                        reviews.owner,
+                        observed.inputs.path_ownership.states_by_repository,
+                        [
+                            *removals.drafted,
+                            *(
+                                it
+                                for departing in departing_steps
+                                for it in list_drafted_leftovers(*departing)
+                            ),
+                        ],
+                    )
                 )
             ),
         )

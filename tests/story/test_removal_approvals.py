@@ -133,7 +133,9 @@ def test_a_target_that_is_gone_is_a_branch_until_its_removal_is_approved(fleet: 
     assert fleet.repos["edge"].drafts() == []
     parents = fleet.repos["edge"].git("log", "-1", "--format=%P", "main").split()
     assert parents == [main, branch]
-    assert fleet.repos["edge"].git("log", "-1", "--format=%s", "main") == f"Remove {AMS}"
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
+    assert message.startswith(f"Remove {AMS}\n\nIts target is gone.\n"), message
+    assert message.endswith("\nFanout-Approved-By: ann@example.com"), message
     assert [it for it in fleet.repos["edge"].files(RENDERED) if "ams" in it] == []
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert states(fleet) == [("Applied", "Applied")]

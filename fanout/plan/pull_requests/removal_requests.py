@@ -6,12 +6,12 @@ stage requests hold the request until the same person approves it or the review 
 do the approvals that the stage requires of a change. Without a forge these alone hold the branch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
-from fanout.api.results import Hold
+from fanout.api.results import CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
@@ -20,6 +20,7 @@ from fanout.plan import plan_wording
 from fanout.plan.evidence.removal_approvals import build_removal_facts
 from fanout.plan.evidence.review_approvals import find_rejecting_reviews
 from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.repository_state import SetState
 from fanout.plan.observed_variant import DeclinedRequest
 from fanout.plan.pull_requests.declined_requests import (
     describe_declined,
@@ -215,11 +216,9 @@ class RemovalReviews(Value, kw_only=True):
         branch = removal.state.sets.get(self.owner.find_ref(removal.stage))
         if branch is None or removal.path not in branch.removed_trees:
             return None
-        facts = build_removal_facts(branch, removal)
-        assert facts.draft is not None, "a branch is approved as a draft is"
         rules = find_approvals(self.stage_rules, removal.stage)
         for rule in rules:
-            result = self.approvals.evaluate(rule, facts, facts.draft)
+            result = self._count_approvals(rule, branch, removal)
             if result.verdict is not Verdict.PASSED:
                 advice = self._advise_approval(removal, rule, has_others=len(rules) > 1)
                 sentence = "; ".join(filter(None, (result.message, advice)))
@@ -241,9 +240,25 @@ class RemovalReviews(Value, kw_only=True):
             return ""
         return f"approve pull request {facts.request.number} ({facts.request.url})"
 
-    def mark_declined(self, plans: Iterable[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
-        """Return the plans, each declined if a person declined the removal of a package in it."""
-        return tuple(
-            replace(it, is_declined=True) if any(map(self.find_declined, it.packages)) else it
-            for it in plans
-        )
+    def complete_plans(self, plans: Iterable[RemovalDraftPlan]) -> Iterator[RemovalDraftPlan]:
+        """Yield the plans with what people decided: who approved, and whether anybody declined."""
+        for plan in plans:
+            approvers = {
+                name
+                for branch in filter(None, [plan.draft])
+                for rule in find_approvals(self.stage_rules, plan.stage)
+                for it in plan.packages
+                for name in self._count_approvals(rule, branch, it).approvers
+            }
+            yield replace(
+                plan,
+                approvers=tuple(sorted(approvers)),
+                is_declined=any(map(self.find_declined, plan.packages)),
+            )
+
+    def _count_approvals(
+        self, rule: ApprovalRule, branch: SetState, removal: PackageRemoval
+    ) -> CheckResult:
+        facts = build_removal_facts(branch, removal)
+        assert facts.draft is not None, "a branch is approved as a draft is"
+        return self.approvals.evaluate(rule, facts, facts.draft)

@@ -143,7 +143,9 @@ def join_paths(paths: Sequence[str]) -> str:
     return " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
 
 
-def build_removal_message(removals: Iterable[PackageRemoval], owner: str) -> str:
+def build_removal_message(
+    removals: Iterable[PackageRemoval], owner: str, approvers: Iterable[str] = ()
+) -> str:
     """Build the message of the commit that removes packages of one policy from a branch."""
     ordered = sorted(removals, key=lambda it: it.path)
     paths, reasons = [it.path for it in ordered], {it.reason for it in ordered}
@@ -159,4 +161,5 @@ def build_removal_message(removals: Iterable[PackageRemoval], owner: str) -> str
     trailers = [f"{Trailer.POLICY.value}: {owner}"]
     variants = dict.fromkeys(it.variant for it in ordered)
     trailers += [f"{Trailer.VARIANT.value}: {variant}" for variant in variants]
+    trailers += [f"{Trailer.APPROVED_BY.value}: {name}" for name in approvers]
     return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"

@@ -62,6 +62,7 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
     is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
     is_declined: bool = False  # a person closed the request, or deleted its branch
     hold: Hold | None = None
+    approvers: tuple[str, ...] = ()  # people whose approvals of the removal count
 
     @property
     def is_current(self) -> bool:
@@ -352,7 +353,7 @@ def build_removal_merge(plan: RemovalDraftPlan) -> PublicationMerge:
     assert plan.draft is not None, "only a branch that is there is merged"
     return PublicationMerge(
         drafts=(),
-        message=build_removal_message(plan.packages, plan.draft.policy),
+        message=build_removal_message(plan.packages, plan.draft.policy, plan.approvers),
         # Of the inputs: a pass repeated after an interruption makes the same commit.
         timestamp=max(plan.state.head_time, plan.draft.timestamp),
         dropped_paths=tuple(it.path for it in plan.packages),

@@ -417,7 +417,7 @@ def _plan_removal_drafts(
         branch_hold = find_branch_hold(group[0].state, ref, group[0].repository)
         if branch_hold is not None:
             raise InvalidInput(branch_hold.message, reason=branch_hold.reason)
-        plan = add_removals(owner, group)
+        [plan] = reviews.complete_plans([add_removals(owner, group)])
         if plan.merges_branch:
             holds = filter(None, map(reviews.find_hold, plan.packages))
             others = Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
