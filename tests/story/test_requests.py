@@ -549,6 +549,9 @@ def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: st
     sweep(fleet, 3)
     assert fleet.requests("edge")[-1]["state"] == "merged"
     assert "sites/b" not in str(fleet.repos["edge"].files())
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
+    assert message.startswith("Remove sites/b\n"), message
+    assert f"\nFanout-Approved-By: {fleet.gitea.host}/ann" in message, message
 
 
 def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
