@@ -129,12 +129,22 @@ def live(fleet: Fleet, draft: str, run: RunCommand) -> None:
 
 
 def outcome(fleet: Fleet) -> dict[str, object]:
-    """Return the files of all branches, the tags, and which revision is published where."""
+    """Return the files of all branches, the tags, and which revision is published where.
+
+    Without Kptfiles, which name the commit of the upstream repository and its address.
+    """
     seen: dict[str, object] = {"published": fleet.published()}
     for name in ("edge", "core"):
         repo = fleet.repos[name]
-        branches = [it for it in repo.refs("refs/heads/") if "/records" not in it]
-        seen[name] = repo.tags(), {ref: repo.object_id(f"{ref}^{{tree}}") for ref in branches}
+        files = {
+            ref: [
+                line
+                for line in repo.git("ls-tree", "-r", ref).splitlines()
+                if not line.endswith("/Kptfile")
+            ]
+            for ref in repo.refs("refs/heads/")
+        }
+        seen[name] = repo.tags(), files
         repo.fsck()
     return seen
 
