@@ -35,7 +35,6 @@ from fanout.plan.gates.variant_facts import (
     facts_after_pass,
 )
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.declined_requests import mark_declined
 from fanout.plan.pull_requests.merged_drafts import (
@@ -251,7 +250,14 @@ class PolicyEvaluator(Value, kw_only=True):
                 resolved_policy, variant_observer.observe_variants(), inputs.listings
             )
         with count_other_branches(inputs.policy_state):
-            bootstrap_repositories = self._check_bootstrap(inputs, variants)
+            bootstrap_repositories = frozenset[str]()
+            if not inputs.policy_state.head:
+                if self.setup.new_records:
+                    bootstrap_repositories = find_bootstrap_repositories(
+                        inputs, variants, self.git, self.setup.install
+                    )
+                else:
+                    refuse_lost_policy_state(inputs, variants, self.git)
             refuse_missing_records(inputs, variants)
             # By observed heads: repositories may show no trace of the lost records.
             refuse_rewound_branch(inputs)
@@ -424,7 +430,17 @@ class PolicyEvaluator(Value, kw_only=True):
             for it in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
-        reviews = self._read_removal_reviews(decided)
+        reviews = RemovalReviews(
+            owner=RemovalDraftOwner(
+                self.setup.install, resolved_policy.namespace, resolved_policy.name
+            ),
+            lines=status.requests,
+            decisions=facts.records.decisions,
+            stage_rules=facts.stages,
+            approvals=index_removal_approvals(
+                facts.records, repository_states, facts.stages, self.now
+            ),
+        )
         departing_steps = self._find_departing_steps(inputs, steps, facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
         removals = plan_removals(
@@ -459,21 +475,6 @@ class PolicyEvaluator(Value, kw_only=True):
             refused_pushes=refused_pushes,
         )
         return result, with_standing(self._plan_policy(decided, steps, cleanup), refused_pushes)
-
-    def _read_removal_reviews(self, decided: DecidedPolicy) -> RemovalReviews:
-        inputs, facts = decided.observed.inputs, decided.facts
-        resolved_policy = inputs.resolved_policy
-        return RemovalReviews(
-            owner=RemovalDraftOwner(
-                self.setup.install, resolved_policy.namespace, resolved_policy.name
-            ),
-            lines=decided.observed.status.requests,
-            decisions=facts.records.decisions,
-            stage_rules=facts.stages,
-            approvals=index_removal_approvals(
-                facts.records, inputs.path_ownership.own_states, facts.stages, self.now
-            ),
-        )
 
     def _plan_cleanup(
         self,
@@ -533,21 +534,6 @@ class PolicyEvaluator(Value, kw_only=True):
             plan, observed.variants, inputs.path_ownership.states_by_repository, inputs.promotions
         )
         return sort_actions(plan, [it.name for it in facts.stages])
-
-    def _check_bootstrap(
-        self, inputs: PolicyInputs, variants: Sequence[ObservedVariant]
-    ) -> frozenset[str]:
-        """Return repositories with earlier activity that a bootstrap must record.
-
-        Raises InvalidInput if the policy has no records, shows activity, and no bootstrap is
-        allowed.
-        """
-        if inputs.policy_state.head:
-            return frozenset()
-        if self.setup.new_records:
-            return find_bootstrap_repositories(inputs, variants, self.git, self.setup.install)
-        refuse_lost_policy_state(inputs, variants, self.git)
-        return frozenset()
 
     def _build_variant_observer(
         self, inputs: PolicyInputs, status: RecordedStatus

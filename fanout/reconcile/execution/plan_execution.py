@@ -13,7 +13,7 @@ from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
-from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
@@ -376,12 +376,20 @@ def _settle(
     plan: PolicyPlan, pushes: PushResults, request_outcomes: RequestOutcomes, now: datetime
 ) -> RecordedStatus:
     """Return the status with what was published, removed or requested, where that succeeded."""
-    status_lines = _without_previous_grants(plan, pushes)
+    status_lines = dict(plan.planned.variants)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
         variant = step.rendered
         planned_line = plan.published.get(variant.spec.name)
-        push_result = _find_result(plan, step, pushes)
+        # None if its repository was not pushed to.
+        push_result = pushes.find(
+            variant.observed.repository_state.remote.key, plan.namespace, variant.spec.name
+        )
+        line = status_lines.get(variant.spec.name)
+        # Where a push failed, people may have merged the earlier draft, which the next pass finds.
+        is_pushed = isinstance(push_result, PushedChange)
+        if is_pushed and line is not None and line.previous_grant is not None:
+            status_lines[variant.spec.name] = replace(line, previous_grant=None)
         if (
             planned_line is None
             or planned_line.published is None
@@ -430,14 +438,6 @@ def _settle(
     )
 
 
-def _find_result(
-    plan: PolicyPlan, step: DecidedVariant, pushes: PushResults
-) -> PushedChange | FanoutError | None:
-    """Return what became of the push of a variant; None if its repository was not pushed to."""
-    state = step.rendered.observed.repository_state
-    return pushes.find(state.remote.key, plan.namespace, step.rendered.spec.name)
-
-
 def _settle_refusals(
     plan: PolicyPlan, pushes: PushResults, now: datetime
 ) -> Mapping[str, RefusedPushLine]:
@@ -469,21 +469,6 @@ def _settle_refusals(
     return lines
 
 
-def _without_previous_grants(plan: PolicyPlan, pushes: PushResults) -> dict[str, VariantLine]:
-    """Return the lines of variants, without releases whose drafts this pass has replaced.
-
-    Where a push failed, people may have merged the earlier draft, and the next pass finds out.
-    """
-    lines = dict(plan.planned.variants)
-    for step in plan.steps:
-        name = step.rendered.spec.name
-        line = lines.get(name)
-        is_pushed = isinstance(_find_result(plan, step, pushes), PushedChange)
-        if is_pushed and line is not None and line.previous_grant is not None:
-            lines[name] = replace(line, previous_grant=None)
-    return lines
-
-
 def _settle_requests(
     plan: PolicyPlan,
     status_lines: Mapping[str, VariantLine],
@@ -507,20 +492,16 @@ def _settle_requests(
         and line_of_variant.grant is not None
         and (it.draft is not None or it.drafted_rendering is not None)
     }
-    return without_finished(lines, _find_merged(plan), granted)
-
-
-def _find_merged(plan: PolicyPlan) -> Mapping[RequestKey, int]:
-    """Return the numbers of the policy's requests that forges show as merged."""
-    states = [it.rendered.observed.repository_state for it in plan.steps]
+    states = [it.repository_state for it in observed]
     states += [it.state for it in plan.cleanup.removal_drafts]
-    return {
+    merged = {
         (state.identity, ref): facts.request.number
         for state in states
         if state.forge is not None
         for ref, facts in state.forge.requests.items()
         if facts.request.state is RequestState.MERGED
     }
+    return without_finished(lines, merged, granted)
 
 
 def _yield_outcomes(
@@ -529,23 +510,18 @@ def _yield_outcomes(
     remotes = _list_remotes(pass_plan)
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
+        result: PushedChange | FanoutError | None = None
         try:
             with BARRIER:
-                yield _build_outcome(action, remote, pushes, request_outcomes)
+                if action.kind in _PUSHED_KINDS:
+                    # A removal draft is about several variants, and named by its branch.
+                    result = pushes.find(remote, action.namespace, action.variant or action.ref)
+                    assert result is not None, "what is pushed is in a change"
+                elif action.kind in _REQUEST_KINDS:
+                    result = request_outcomes[remote, action.ref].errors.get(action.kind)
         except Bug as error:
-            yield undone_result(action, error)
-
-
-def _build_outcome(
-    action: PlanAction, remote: str, pushes: PushResults, request_outcomes: RequestOutcomes
-) -> ActionResult:
-    result: PushedChange | FanoutError | None = None
-    if action.kind in _PUSHED_KINDS:
-        # A removal draft is about several variants, and named by its branch.
-        result = pushes.find(remote, action.namespace, action.variant or action.ref)
-        assert result is not None, "what is pushed is in a change"
-    elif action.kind in _REQUEST_KINDS:
-        result = request_outcomes[remote, action.ref].errors.get(action.kind)
-    if not isinstance(result, FanoutError):
-        return ActionResult(action, is_done=True)
-    return undone_result(action, result)
+            result = error
+        if isinstance(result, FanoutError):
+            yield undone_result(action, result)
+        else:
+            yield ActionResult(action, is_done=True)

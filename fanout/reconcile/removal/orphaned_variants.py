@@ -398,7 +398,8 @@ def _build_gate_input(
         trees=frozenset(edited.values()),
         held=_unreachable_hold(inputs, orphan, removals)
         or (_lost_branch_hold(removals, git) if git is not None else None)
-        or _review_hold(removals, reviews),
+        # Why the branch that removes a package cannot be, or is not to be merged.
+        or next(filter(None, (reviews.find_hold(it) for it in removals if it.awaits_review)), None),
     )
 
 
@@ -424,14 +425,6 @@ def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold
     return None
 
 
-def _review_hold(removals: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
-    """Return why the branch that removes a package cannot be, or is not to be merged."""
-    for removal in removals:
-        if removal.awaits_review and (hold := reviews.find_hold(removal)) is not None:
-            return hold
-    return None
-
-
 def _unreachable_hold(
     inputs: PolicyInputs, orphan: OrphanLocations, removals: Sequence[PackageRemoval]
 ) -> Hold | None:
@@ -448,12 +441,18 @@ def _unreachable_hold(
     if not missing_places or all(removal.keeps_package for removal in removals):
         return None
     name, path = missing_places[0]
-    return Hold(
-        Reason.UNKNOWN_REPOSITORY,
-        f"{describe_unusable_place(orphan.name, path, name)};"
-        f" {_advise_repository(inputs.resolved_policy)}",
-        AUTHOR,
-    )
+    advice, declaration = REPOSITORY_REMEDY, inputs.resolved_policy.declaration
+    if declaration is not None and declaration.is_being_deleted:
+        meta, kind = declaration.metadata, declaration.kind.lower()
+        change = '{"spec": {"deletionPolicy": "Orphan"}}'
+        advice = (
+            "to leave the package as it is, run `kubectl patch"
+            f" {kind}.{GROUP} {meta.name} -n {meta.namespace} --type=merge -p '{change}'`; or"
+            " declare the Repository again with this URL and branch, which cannot be done in a"
+            " namespace that is being deleted"
+        )
+    sentence = f"{describe_unusable_place(orphan.name, path, name)}; {advice}"
+    return Hold(Reason.UNKNOWN_REPOSITORY, sentence, AUTHOR)
 
 
 def describe_unusable_place(variant: str, path: str, repository: str) -> str:
@@ -465,21 +464,6 @@ REPOSITORY_REMEDY = (
     "declare the Repository again with this URL and branch, or set deletionPolicy: Orphan to leave"
     " the package as it is"
 )
-
-
-def _advise_repository(resolved_policy: ResolvedPolicy) -> str:
-    """Return what lets go of a package whose Repository is gone."""
-    declaration = resolved_policy.declaration
-    if declaration is None or not declaration.is_being_deleted:
-        return REPOSITORY_REMEDY
-    meta, kind = declaration.metadata, declaration.kind.lower()
-    change = '{"spec": {"deletionPolicy": "Orphan"}}'
-    return (
-        "to leave the package as it is, run `kubectl patch"
-        f" {kind}.{GROUP} {meta.name} -n {meta.namespace} --type=merge -p '{change}'`; or declare"
-        " the Repository again with this URL and branch, which cannot be done in a namespace that"
-        " is being deleted"
-    )
 
 
 def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmation, ...]:
