@@ -1,7 +1,6 @@
 """Edits of manifests as data, and their meaning for plain data.
 
-The functions here define what an edit does; text patches and round trips are verified
-against them.
+The functions here define what an edit does; text patches and round trips are verified against them.
 """
 
 import json
@@ -161,8 +160,7 @@ def same_json(left: Any, right: Any) -> bool:
     """Compare two values as JSON: 1, 1.0 and true differ; the order of keys is ignored."""
     if left is right:
         return True
-    # Python's `==` holds for 1, 1.0 and True, which are three different values in a
-    # manifest.
+    # Python's `==` holds for 1, 1.0 and True, which are three different values in a manifest.
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, dict):
@@ -184,8 +182,7 @@ def diff_values(before: Any, after: Any, path: Path = ()) -> list[tuple[Path, An
             elif not same_json(before[name], value):
                 edits += diff_values(before[name], value, (*path, name))
         return edits
-    # A list that became shorter is replaced: by positions alone nobody can tell which
-    # element went.
+    # A list that became shorter is replaced: by positions alone nobody can tell which element went.
     if isinstance(before, list) and isinstance(after, list) and 0 < len(before) <= len(after):
         edits = []
         for number, value in enumerate(after):
@@ -208,8 +205,7 @@ def format_path(path: Path) -> str:
 
 def are_independent(edits: Sequence[Edit]) -> bool:
     """Return whether no two edits overlap, so that their order is irrelevant."""
-    # Sorted, a path stands right before the paths inside it, so neighbors are all that
-    # can overlap.
+    # Sorted, a path stands right before the paths inside it, so neighbors are all that can overlap.
     keys = sorted(
         (edit.document, tuple((isinstance(part, int), part) for part in edit.path))
         for edit in edits

@@ -1,8 +1,7 @@
 """JSON manifests: guarded reading, line lookup, and edits that keep the layout.
 
-Unchanged values keep their bytes. A container whose entries changed is rebuilt from the
-text of its entries and of the gaps between them; new entries take over the file's
-style.
+Unchanged values keep their bytes. A container whose entries changed is rebuilt from the text of its
+entries and of the gaps between them; new entries take over the file's style.
 """
 
 import json
@@ -255,8 +254,7 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
         raise InvalidManifest([problem]) from None
     except (RecursionError, ValueError) as error:
         raise InvalidManifest([_limit_problem(file, error)]) from None
-    # JSON is YAML: the parser with positions is slower, and names the lines of the
-    # repeated keys.
+    # JSON is YAML: the parser with positions is slower, and names the lines of the repeated keys.
     problems = parse_yaml(text, file).problems if has_duplicate else []
     problems += [
         manifest_problem(file, 0, f"{name} is not JSON", "quote it if it is a string")

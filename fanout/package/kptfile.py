@@ -138,8 +138,7 @@ def gate_edits(kptfile: Document, types: Iterable[str]) -> list[Edit]:
     """
     path = ("info", "readinessGates")
     present = _read_list(kptfile, path)
-    # Entries that are no mappings are invalid, but not fanout's: validation reports
-    # them.
+    # Entries that are no mappings are invalid, but not fanout's: validation reports them.
     present_types = [gate.get("conditionType") for gate in present if isinstance(gate, dict)]
     new_gates = [
         {"conditionType": name} for name in dict.fromkeys(types) if name not in present_types
@@ -150,8 +149,7 @@ def gate_edits(kptfile: Document, types: Iterable[str]) -> list[Edit]:
 def condition_edits(kptfile: Document, conditions: Iterable[KptfileCondition]) -> list[Edit]:
     """Build edits that set `status.conditions` by type.
 
-    Other conditions and the order stay. Raises InvalidInput if the present value is not a
-    list.
+    Other conditions and the order stay. Raises InvalidInput if the present value is not a list.
     """
     path = ("status", "conditions")
     present = _read_list(kptfile, path)

@@ -204,11 +204,10 @@ class Manifest:
     def apply_edits_to_text(self, edits: Sequence[Edit]) -> bytes:
         """Return the file's bytes after the edits, made in their order.
 
-        Bytes outside the edits stay; edits that change nothing return the same bytes. The
-        result always reads as the data would be after the same edits. If the text cannot be
-        patched, the document's layout may change; if anchors are in the way, its comments may
-        be lost. Raises InvalidInput for a path that leads through a scalar, and for a value
-        that is not JSON data.
+        Bytes outside the edits stay; edits that change nothing return the same bytes. The result
+        always reads as the data would be after the same edits. If the text cannot be patched, the
+        document's layout may change; if anchors are in the way, its comments may be lost. Raises
+        InvalidInput for a path that leads through a scalar, and for a value that is not JSON data.
         """
         values = [edit[2] for edit in edits]
         edit_paths = tuple([edit[:2] for edit in edits])
@@ -289,8 +288,7 @@ class Manifest:
                 if self._reads_as(result, expected):
                     shape.plans[kinds] = plan
                     return result
-        # Remembered as well: a plan that was refused once would be refused for every other
-        # variant.
+        # Remembered as well: a plan that was refused once would be refused for every other variant.
         shape.plans[kinds] = None
         return self._edit_without_plan(edits)
 
@@ -344,10 +342,9 @@ class Manifest:
         touched = [d for d in self.documents if not same_json(d.value, expected[d.index])]
         if not touched:
             return self.data
-        # Three ways, from the one that keeps most of the text to the one that keeps least:
-        # patches that write out what anchors share, a round trip through ruamel.yaml, and
-        # the document written anew. Each result is read, and refused if it says anything
-        # else.
+        # Three ways, from the one that keeps most of the text to the one that keeps least: patches
+        # that write out what anchors share, a round trip through ruamel.yaml, and the document
+        # written anew. Each result is read, and refused if it says anything else.
         result_with_anchors = (
             self._edit_with_anchors(edits, expected) if "&" in self._text else None
         )

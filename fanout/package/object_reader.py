@@ -1,15 +1,13 @@
 """Reading of cluster objects from files: many small documents, without positions.
 
-Data and guards are those of `Manifest.parse`, duplicate keys included. Each document
-goes to the first of three readers that can read it: by lines, by libyaml's events, and,
-for what is rare (anchors, tags, problems), the parser with positions, which then reads
-the whole file.
+Data and guards are those of `Manifest.parse`, duplicate keys included. Each document goes to the
+first of three readers that can read it: by lines, by libyaml's events, and, for what is rare
+(anchors, tags, problems), the parser with positions, which then reads the whole file.
 
-The reader by lines takes a document apart with one regular expression, four times
-faster than libyaml's events reach Python. It reads block mappings and lists, text on
-one line, literal blocks, and flow collections of scalars, as programs write them.
-Anything else, or anything that looks wrong, it leaves to a YAML parser: it never
-guesses, and a property test compares the two.
+The reader by lines takes a document apart with one regular expression, four times faster than
+libyaml's events reach Python. It reads block mappings and lists, text on one line, literal blocks,
+and flow collections of scalars, as programs write them. Anything else, or anything that looks
+wrong, it leaves to a YAML parser: it never guesses, and a property test compares the two.
 """
 
 import re
@@ -67,8 +65,7 @@ _ITEMS: Final = re.compile(rf"\[(?:{_SINGLE}(?:, {_SINGLE})*+)?\]\Z")
 class ScalarMemo(dict[str, Any]):
     """Values of one-line texts, memoized while many documents are read: most texts repeat.
 
-    Equal texts are one object, too, which saves a third of the memory of thousands of
-    objects.
+    Equal texts are one object, too, which saves a third of the memory of thousands of objects.
     """
 
     def __missing__(self, text: str) -> Any:
@@ -200,8 +197,7 @@ def load_objects(
                     values.append(read_plain(part, memo))
                 except NotPlainYaml:
                     values += _values_from_events(part, file)
-        # The whole file again and not the part alone: only then do the problems have their
-        # lines.
+        # The whole file again and not the part alone: only then do the problems have their lines.
         except _NeedsPositions:
             reading = parse_yaml(text, file)
             if reading.problems:

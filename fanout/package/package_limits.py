@@ -3,12 +3,11 @@
 Reading, rendering and merging count against the limits while they work: counting
 afterwards would already have loaded what is to be refused.
 
-A package's path is part of branch and tag names, so git's rules for refs hold for it
-(see git-check-ref-format), and those of design §9: no `..`, no leading dash, nothing
-that a file system or a command line could take for something else. File names must mean
-the same on every system: a clone on Windows or macOS has one file where two names
-differ in case or Unicode form alone, and Windows takes some names for devices and drops
-dots and spaces at their end.
+A package's path is part of branch and tag names, so git's rules for refs hold for it (see
+git-check-ref-format), and those of design §9: no `..`, no leading dash, nothing that a file system
+or a command line could take for something else. File names must mean the same on every system: a
+clone on Windows or macOS has one file where two names differ in case or Unicode form alone, and
+Windows takes some names for devices and drops dots and spaces at their end.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -59,8 +58,7 @@ class SizeLimits(Value):
                 where=ErrorLocation(file=shorten_path(path)),
             )
 
-    # The walk stops at the limit, so the real number is unknown and the message cannot
-    # name it.
+    # The walk stops at the limit, so the real number is unknown and the message cannot name it.
     def too_many_error(self, kind: str = "files") -> InvalidInput:
         """Build the error for a walk that stopped at the limit of files or directories."""
         return limit_exceeded_error(f"has more than {self.files:,} {kind}", "files")

@@ -130,8 +130,7 @@ def select_allowed(
 ) -> list[tuple[str, str]]:
     """Return names ("v3") and commits of the tags that a range allows, oldest first.
 
-    Raises InvalidInput if two of them are one version (v1 and v1.0.0), which would be
-    ambiguous.
+    Raises InvalidInput if two of them are one version (v1 and v1.0.0), which would be ambiguous.
     """
     versions = _sorted_versions(tags, package)
     return _require_unique(package, [it for it in versions if version_range.allows(it[0])])

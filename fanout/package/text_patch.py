@@ -1,9 +1,8 @@
 """Edits as patches of the text: bytes outside of them stay.
 
-A plan is made once for each shape of edits (paths and kinds of values) and then filled
-with values as often as needed. A plan that cannot be made safely is refused
-(`CannotPatch`), and the caller edits in another way; the caller verifies each new plan
-once by reading its result.
+A plan is made once for each shape of edits (paths and kinds of values) and then filled with values
+as often as needed. A plan that cannot be made safely is refused (`CannotPatch`), and the caller
+edits in another way; the caller verifies each new plan once by reading its result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -188,8 +187,7 @@ class _PatchPlanner(Value):
     def replace_item(self, node: YamlNode, build: Build, kind: str, depth_order: int) -> PatchSpan:
         gap = self.missing_blank(node)
         column = node.column + len(gap)
-        # Values of several lines would move a trailing comment away from the key, or into a
-        # text.
+        # Values of several lines would move a trailing comment away from the key, or into a text.
         if kind == NESTED:
             if self.has_text_after(node):
                 raise CannotPatch("a comment stands behind the value")

@@ -101,8 +101,7 @@ class BlobUnion(Mapping[str, bytes]):
 class TreeTemplate:
     """A tree object with all rows precomputed, except the ids of varying files.
 
-    Directories without varying files are a single row; each other directory has its own
-    template.
+    Directories without varying files are a single row; each other directory has its own template.
     """
 
     __slots__ = ("_rows", "_size", "_subtrees", "_varying")
@@ -112,8 +111,7 @@ class TreeTemplate:
     ) -> None:
         """Precompute the rows of `entries`, files by path in the package.
 
-        `directory_prefix` is the directory of this tree with its slash; all paths begin with
-        it.
+        `directory_prefix` is the directory of this tree with its slash; all paths begin with it.
         """
         self._varying: list[tuple[int, str]] = []  # row number, file
         self._subtrees: list[tuple[int, TreeTemplate]] = []

@@ -38,8 +38,7 @@ def read_spellings(text: str, root: YamlNode) -> dict[Path, ValueSpelling]:
 def add_comments(text: str, root: YamlNode, comments: Mapping[Path, str]) -> str:
     """Return the text with a comment on each value's line, replacing present comments.
 
-    `comments` are texts without `#`, by path; only for paths with
-    `ValueSpelling.has_comment_room`.
+    `comments` are texts without `#`, by path; only for paths with `ValueSpelling.has_comment_room`.
     """
     replacements = []
     for path, key, node in _iter_values(root):
@@ -94,8 +93,7 @@ def _find_comment(text: str, key: YamlNode | None, node: YamlNode) -> re.Match[s
 def extract_element(text: str, node: YamlNode) -> str | None:
     """Return the lines of an element, dedented to the margin.
 
-    None for an element in flow style, and for one that shares its first line with other
-    values.
+    None for an element in flow style, and for one that shares its first line with other values.
     """
     head = text[text.rfind("\n", 0, node.start) + 1 : node.start]
     if node.flow or node.kind != "mapping" or head.strip(" -"):
@@ -125,8 +123,7 @@ def replace_elements(
 
 def _element_end(text: str, node: YamlNode) -> int:
     """Return the end of the line on which the element's last value ends."""
-    # To the end of the line and not of the value: its trailing comment belongs to the
-    # element.
+    # To the end of the line and not of the value: its trailing comment belongs to the element.
     end = text.find("\n", node.end)
     end = len(text) if end < 0 else end
     return end - 1 if text[end - 1 : end] == "\r" else end

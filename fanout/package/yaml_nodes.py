@@ -389,8 +389,7 @@ class _Composer:
             )
             self.reading.problems.append(problem)
             return
-        # Kubernetes never sees `<<`, so it is removed from the data; the node keeps it as a
-        # child.
+        # Kubernetes never sees `<<`, so it is removed from the data; the node keeps it as a child.
         node.data.pop(MERGE, None)
         for source in sources:
             node.data = {**source, **node.data}

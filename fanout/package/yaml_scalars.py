@@ -1,10 +1,9 @@
 """YAML scalars: values as Kubernetes reads them, and how they are written.
 
-Kubernetes reads YAML 1.1 with the extensions and omissions of its own parser
-(sigs.k8s.io/yaml): `yes`, `on` and `y` are booleans, `0o7` and `1e3` numbers, dates and
-`12:30:45` text. Other tools read YAML 1.2, so text that any of them would take for
-another type is quoted here. Mapping keys are not resolved; a key is its text (decision
-0027).
+Kubernetes reads YAML 1.1 with the extensions and omissions of its own parser (sigs.k8s.io/yaml):
+`yes`, `on` and `y` are booleans, `0o7` and `1e3` numbers, dates and `12:30:45` text. Other tools
+read YAML 1.2, so text that any of them would take for another type is quoted here. Mapping keys are
+not resolved; a key is its text (decision 0027).
 """
 
 import re
@@ -65,8 +64,7 @@ def resolve_scalar(text: str) -> Scalar:
         return text
     if _NOT_A_NUMBER.match(text):
         raise ValueError(text)
-    # sigs.k8s.io/yaml drops underscores from numbers, but not from one that begins with
-    # a point.
+    # sigs.k8s.io/yaml drops underscores from numbers, but not from one that begins with a point.
     digits = text if text[0] == "." else text.replace("_", "")
     if match := _INTEGER.match(digits):
         sign, *groups = match.groups()
@@ -215,9 +213,8 @@ class YamlStyle(Value):
 def dump(value: Any) -> str:
     """Return a document as YAML text.
 
-    Keys keep their order; empty collections take one line. Text that a reader of YAML 1.1
-    or 1.2 would take for another type is quoted. Raises InvalidInput for values that are
-    not JSON data.
+    Keys keep their order; empty collections take one line. Text that a reader of YAML 1.1 or 1.2
+    would take for another type is quoted. Raises InvalidInput for values that are not JSON data.
     """
     if isinstance(value, dict | list) and value:
         return "".join(f"{line}\n" for line in block_lines(value, 0, YamlStyle()))
@@ -246,8 +243,7 @@ def block_lines(value: dict[str, Any] | list[Any], column: int, style: YamlStyle
         return lines
     for child in value:
         if isinstance(child, dict | list) and child:
-            # The first line of the element moves behind the dash, so its indentation is cut
-            # off.
+            # The first line of the element moves behind the dash, so its indentation is cut off.
             head, *following = block_lines(child, column + 2, style)
             lines += [f"{padding}- {head[column + 2 :]}", *following]
         else:

@@ -158,19 +158,6 @@ class _Builder:
         self._text = text
         self._steps = steps
         self._built = 0  # nodes
-        self._builders: dict[str, Callable[[Tree, tuple[str, ...]], Node]] = {
-            "addition": self._build_operation,
-            "conditionaland": self._build_lazy(partial(build_logic, deciding=False)),
-            "conditionalor": self._build_lazy(partial(build_logic, deciding=True)),
-            "expr": self._build_lazy(build_conditional),
-            "member_dot": self._build_field,
-            "member_dot_arg": self._build_method,
-            "member_index": self._build_index,
-            "multiplication": self._build_operation,
-            "primary": self._build_primary,
-            "relation": self._build_operation,
-            "unary": self._build_operation,
-        }
 
     def build(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         """Build the closure of a tree. `bound`: the names that macros around it bind."""
@@ -178,9 +165,43 @@ class _Builder:
         path = find_path(tree)
         if path and (cel_type := find_type(path, bound)) is not None:
             return lambda _: cel_type
-        return _locate(self._builders[tree.data](tree, bound), tree)
+        node = self._build_node(tree, bound)
 
-    def _build_all(self, trees: Sequence[Tree], bound: tuple[str, ...]) -> list[Node]:
+        def evaluate(scope: Sequence[Any]) -> Any:
+            try:
+                return node(scope)
+            except EvaluationError as error:
+                # Errors of nodes below this one have their own position.
+                if error.column is None and not tree.meta.empty:
+                    error.column = tree.meta.column
+                raise
+
+        return evaluate
+
+    def _build_node(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        match str(tree.data):
+            case "primary":
+                return self._build_primary(tree, bound)
+            case "member_dot":
+                return self._build_field(tree, bound)
+            case "member_index":
+                return self._build_index(tree, bound)
+            case "member_dot_arg":
+                name = str(token_of(tree, 1))
+                if name in MACROS:
+                    return self._build_macro(tree, bound)
+                nodes = self._build_all([child_of(tree, 0), *arguments_of(tree)], bound)
+                method = METHODS[name]
+                return _apply(self._steps.weigh(name, method) if bound else method, nodes)
+            case "conditionaland":
+                return build_logic(*self._build_all(subtrees(tree), bound), deciding=False)
+            case "conditionalor":
+                return build_logic(*self._build_all(subtrees(tree), bound), deciding=True)
+            case "expr":
+                return build_conditional(*self._build_all(subtrees(tree), bound))
+        return self._build_operation(tree, bound)
+
+    def _build_all(self, trees: Iterable[Tree], bound: tuple[str, ...]) -> list[Node]:
         return [self.build(tree, bound) for tree in trees]
 
     def _build_operation(self, tree: Tree, bound: tuple[str, ...]) -> Node:
@@ -192,9 +213,6 @@ class _Builder:
             return _apply(UNARY_OPERATORS[name], operands)
         operation = BINARY_OPERATORS[name]
         return build_binary(self._steps.weigh(name, operation) if bound else operation, *operands)
-
-    def _build_lazy(self, combine: Callable[..., Node]) -> Callable[[Tree, tuple[str, ...]], Node]:
-        return lambda tree, bound: combine(*self._build_all([*subtrees(tree)], bound))
 
     def _build_field(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         owner, name = self.build(child_of(tree, 0), bound), str(token_of(tree, 1))
@@ -212,7 +230,7 @@ class _Builder:
         return node
 
     def _build_index(self, tree: Tree, bound: tuple[str, ...]) -> Node:
-        owner, key = self._build_all([*subtrees(tree)], bound)
+        owner, key = self._build_all(subtrees(tree), bound)
         source = self._source(child_of(tree, 0))
 
         def node(scope: Sequence[Any]) -> Any:
@@ -242,13 +260,6 @@ class _Builder:
 
         return node
 
-    def _build_method(self, tree: Tree, bound: tuple[str, ...]) -> Node:
-        name, arguments = str(token_of(tree, 1)), [*arguments_of(tree)]
-        if name in MACROS:
-            return self._build_macro(tree, bound)
-        nodes = self._build_all([child_of(tree, 0), *arguments], bound)
-        return _apply(self._steps.weigh(name, METHODS[name]) if bound else METHODS[name], nodes)
-
     def _build_macro(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         """Build a macro, which counts the nodes of its body for each item."""
         name, (variable, condition) = str(token_of(tree, 1)), arguments_of(tree)
@@ -275,51 +286,33 @@ class _Builder:
                 function = self._steps.weigh(name, FUNCTIONS[name]) if bound else FUNCTIONS[name]
                 return _apply(function, self._build_all(arguments, bound))
             case "list_lit":
-                items = self._build_all([*arguments_of(inner)], bound)
+                items = self._build_all(arguments_of(inner), bound)
                 return lambda scope: [item(scope) for item in items]
             case "map_lit":
                 pairs = next(subtrees(inner), None)
-                nodes = self._build_all([*subtrees(pairs)] if pairs is not None else [], bound)
+                nodes = self._build_all(subtrees(pairs) if pairs is not None else (), bound)
                 return lambda scope: build_map(
                     [key(scope) for key in nodes[0::2]], [value(scope) for value in nodes[1::2]]
                 )
-        return _build_name(str(token_of(inner, 0)), () if is_rooted(tree) else bound)
+        name = str(token_of(inner, 0))
+        if name in bound and not is_rooted(tree):  # the innermost that a macro binds
+            number = len(bound) - bound[::-1].index(name)
+            return lambda scope: scope[number]
+
+        def read_variable(scope: Sequence[Any]) -> Any:
+            if name not in scope[0]:
+                raise EvaluationError(f"there is no variable {_shorten(name)!r}")
+            return scope[0][name]
+
+        return read_variable
 
     def _source(self, tree: Tree) -> str:
         """Return the text of a tree."""
         return _shorten(self._text[tree.meta.start_pos : tree.meta.end_pos])
 
 
-def _locate(node: Node, tree: Tree) -> Node:
-    """Give errors of the node, and not those of nodes below it, the position of the tree."""
-
-    def evaluate(scope: Sequence[Any]) -> Any:
-        try:
-            return node(scope)
-        except EvaluationError as error:
-            if error.column is None and not tree.meta.empty:
-                error.column = tree.meta.column
-            raise
-
-    return evaluate
-
-
 def _apply(function: Callable[..., Any], arguments: Sequence[Node]) -> Node:
     return lambda scope: function(*[argument(scope) for argument in arguments])
-
-
-def _build_name(name: str, bound: tuple[str, ...]) -> Node:
-    """Build a name: the innermost that a macro binds, or a variable."""
-    if name in bound:
-        number = len(bound) - bound[::-1].index(name)
-        return lambda scope: scope[number]
-
-    def node(scope: Sequence[Any]) -> Any:
-        if name not in scope[0]:
-            raise EvaluationError(f"there is no variable {_shorten(name)!r}")
-        return scope[0][name]
-
-    return node
 
 
 def _shorten(text: str) -> str:

@@ -189,7 +189,12 @@ def divide(left: Any, right: Any) -> Any:
     kind = left.__class__
     if kind is right.__class__:
         if kind is float:
-            return left / right if right else _divide_by_zero(left, right)
+            if right:
+                return left / right
+            # As in IEEE 754; Python raises an exception.
+            if left == 0 or math.isnan(left):
+                return math.nan
+            return math.copysign(math.inf, left) * math.copysign(1.0, right)
         if kind is int or kind is Uint:
             if not right:
                 raise EvaluationError("division by zero")
@@ -198,13 +203,6 @@ def divide(left: Any, right: Any) -> Any:
                 return Uint(quotient)
             return check_int(quotient if (left < 0) == (right < 0) else -quotient)
     raise no_overload("/", left, right)
-
-
-def _divide_by_zero(left: float, zero: float) -> float:
-    """Return what IEEE 754 has for a fraction divided by zero; Python raises an exception."""
-    if left == 0 or math.isnan(left):
-        return math.nan
-    return math.copysign(math.inf, left) * math.copysign(1.0, zero)
 
 
 def remainder(left: Any, right: Any) -> Any:
@@ -285,7 +283,7 @@ def has_field(owner: Any, name: str) -> bool:
 def get_item(container: Any, key: Any) -> Any:
     """Return an item of a list by index, or of a map by key (`[]`)."""
     kind = key.__class__
-    if container.__class__ is dict and (_is_key(key)):
+    if container.__class__ is dict and _is_key(key):
         key = to_key(key)
         if key in container:
             return container[key]

@@ -19,7 +19,7 @@ numbers and types.
 import math
 import re
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from lark import Token
@@ -99,33 +99,28 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
     """
     if tree.data in REFUSED:
         raise _refusal(REFUSED[tree.data], tree)
-    if tree.data in CHECKS:
-        CHECKS[tree.data](tree)
-    if tree.data == "member_dot_arg":
-        macros += str(token_of(tree, 1)) in MACROS
-        if macros > MAX_MACRO_DEPTH:
-            problem = f"macros are nested more than {MAX_MACRO_DEPTH} deep"
-            raise RefusedError("LimitExceeded", f"{problem}{format_position(tree)}")
+    match str(tree.data):
+        case "ident" | "dot_ident" if token_of(tree, 0) in RESERVED_WORDS | KEYWORDS:
+            problem = f"{str(token_of(tree, 0))!r} is reserved in CEL, and no name of a variable"
+            raise _refusal(problem, tree)
+        case "member_dot" if (name := token_of(tree, 1)) in KEYWORDS:
+            problem = f"{str(name)!r} has a meaning in CEL, and cannot follow a dot"
+            raise _refusal(problem, tree, f"write ['{name}'] for a field of that name")
+        case "literal":
+            try:
+                read_literal(token_of(tree, 0))
+            except ValueError as error:
+                raise _refusal(str(error), tree) from None
+        case "ident_arg":
+            _check_function(tree)
+        case "member_dot_arg":
+            _check_method(tree)
+            macros += str(token_of(tree, 1)) in MACROS
+            if macros > MAX_MACRO_DEPTH:
+                problem = f"macros are nested more than {MAX_MACRO_DEPTH} deep"
+                raise RefusedError("LimitExceeded", f"{problem}{format_position(tree)}")
     for child in subtrees(tree):
         check_tree(child, macros)
-
-
-def _check_name(tree: Tree) -> None:
-    """Refuse words that CEL reserves, as the names of variables."""
-    name = token_of(tree, 0)
-    if name in RESERVED_WORDS | KEYWORDS:
-        raise _refusal(f"{str(name)!r} is reserved in CEL, and no name of a variable", tree)
-
-
-def _check_field(tree: Tree) -> None:
-    """Refuse words with a meaning in CEL as names of fields."""
-    name = token_of(tree, 1)
-    if name in KEYWORDS:
-        raise _refusal(
-            f"{str(name)!r} has a meaning in CEL, and cannot follow a dot",
-            tree,
-            f"write ['{name}'] for a field of that name",
-        )
 
 
 def _check_function(tree: Tree) -> None:
@@ -178,22 +173,6 @@ def _refusal(problem: str, tree: Tree, remedy: str = "") -> RefusedError:
     return RefusedError("ExpressionError", f"{problem}{format_position(tree)}", remedy)
 
 
-def _check_literal(tree: Tree) -> None:
-    """Refuse numbers that are out of range, and texts with unknown escapes."""
-    try:
-        read_literal(token_of(tree, 0))
-    except ValueError as error:
-        raise _refusal(str(error), tree) from None
-
-
-CHECKS: dict[str, Callable[[Tree], None]] = {
-    "dot_ident": _check_name,
-    "ident": _check_name,
-    "ident_arg": _check_function,
-    "literal": _check_literal,
-    "member_dot": _check_field,
-    "member_dot_arg": _check_method,
-}
 REFUSED = {
     "dot_ident_arg": "a function call must not start with a dot",
     "member_object": "objects cannot be constructed",
@@ -209,33 +188,30 @@ RESERVED_WORDS = frozenset(
 
 def read_literal(token: Token) -> Any:
     """Return the value of a literal. Raises ValueError, with the problem, if it has none."""
-    return LITERAL_READERS[token.type](str(token))
-
-
-def _read_int(text: str) -> int:
-    value = int(text, 16) if "x" in text else int(text)
-    if not -INT_LIMIT <= value < INT_LIMIT:
-        raise ValueError(f"the number {text} is out of range")
-    return value
-
-
-def _read_uint(text: str) -> Uint:
-    value = int(text[:-1], 16) if "x" in text else int(text[:-1])
-    if not 0 <= value < UINT_LIMIT or text.startswith("-"):
-        raise ValueError(f"the unsigned number {text} is out of range")
-    return Uint(value)
-
-
-def _read_double(text: str) -> float:
-    if DOUBLE_PATTERN.fullmatch(text) is None:
-        raise ValueError(f"{text} needs digits behind its dot")
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"the number {text} is out of range")
-    return value
-
-
-def _read_text(text: str) -> str:
+    text = str(token)
+    match str(token.type):
+        case "NULL_LIT":
+            return None
+        case "BOOL_LIT":
+            return text == "true"
+        case "INT_LIT":
+            value = int(text, 16) if "x" in text else int(text)
+            if not -INT_LIMIT <= value < INT_LIMIT:
+                raise ValueError(f"the number {text} is out of range")
+            return value
+        case "UINT_LIT":
+            value = int(text[:-1], 16) if "x" in text else int(text[:-1])
+            if not 0 <= value < UINT_LIMIT or text.startswith("-"):
+                raise ValueError(f"the unsigned number {text} is out of range")
+            return Uint(value)
+        case "FLOAT_LIT":
+            if DOUBLE_PATTERN.fullmatch(text) is None:
+                raise ValueError(f"{text} needs digits behind its dot")
+            if math.isinf(float(text)):
+                raise ValueError(f"the number {text} is out of range")
+            return float(text)
+        case "BYTES_LIT":
+            return _read_bytes(text)
     is_raw, body = _split_quotes(text)
     return body if is_raw else ESCAPE_PATTERN.sub(_read_escape, body)
 
@@ -289,16 +265,6 @@ SIMPLE_ESCAPES = {
     **{sign: sign for sign in "?\"'`\\"},
     **dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)),
 }
-LITERAL_READERS: dict[str, Callable[[str], Any]] = {
-    "BOOL_LIT": lambda text: text == "true",
-    "BYTES_LIT": _read_bytes,
-    "FLOAT_LIT": _read_double,
-    "INT_LIT": _read_int,
-    "MLSTRING_LIT": _read_text,
-    "NULL_LIT": lambda _: None,
-    "STRING_LIT": _read_text,
-    "UINT_LIT": _read_uint,
-}
 
 
 def find_tree_variables(tree: Tree) -> dict[str, Any]:
@@ -331,9 +297,13 @@ def find_path(tree: Tree) -> tuple[str, ...]:
         parent_path = find_path(child_of(tree, 0))
         return (*parent_path, str(tree.children[1])) if parent_path else ()
     if tree.data == "member_index":
-        key = _string_value(child_of(tree, 1))
-        parent_path = find_path(child_of(tree, 0)) if key is not None else ()
-        return (*parent_path, key) if parent_path and key is not None else ()
+        inner = child_of(tree, 1)
+        literal = child_of(inner, 0) if inner.data == "primary" else inner
+        if literal.data != "literal":
+            return ()
+        match = PLAIN_STRING_PATTERN.fullmatch(str(literal.children[0]))
+        parent_path = find_path(child_of(tree, 0)) if match else ()
+        return (*parent_path, match[1] or match[2] or "") if parent_path and match else ()
     name = bare_name(tree)
     return (name,) if name else ()
 
@@ -355,14 +325,6 @@ def bare_name(tree: Tree) -> str | None:
     if tree.data == "primary" and child_of(tree, 0).data in ("ident", "dot_ident"):
         return str(child_of(tree, 0).children[0])
     return None
-
-
-def _string_value(tree: Tree) -> str | None:
-    """Return the value if the tree is a string literal without escapes, else None."""
-    if tree.data != "primary" or child_of(tree, 0).data != "literal":
-        return None
-    match = PLAIN_STRING_PATTERN.fullmatch(str(child_of(tree, 0).children[0]))
-    return match and (match[1] or match[2] or "")
 
 
 def subtrees(tree: Tree) -> Iterator[Tree]:
@@ -415,6 +377,8 @@ SIGNS = {
     "unary_neg": "negated",
     "unary_not": "!",
 }
+# Rules all of whose subtrees are operands.
+NODE_TYPES = {"conditionaland": "&&", "conditionalor": "||", "expr": "?:", "member_index": "index"}
 SIMPLE_FUNCTIONS = frozenset({"double", "has", "int", "size", "string"})
 SIMPLE_METHODS = frozenset({"contains", "endsWith", "startsWith"})
 
@@ -439,98 +403,47 @@ def _serialize_node(tree: Tree, depth: int) -> SerializedAst:
         if find_type(names, ()) is not None:
             raise _NotSimpleError
         return ["path", *names]
-    serialize = SERIALIZERS.get(tree.data)
-    if serialize is None:
-        raise _NotSimpleError
-    return serialize(tree, depth + 1)
+    match str(tree.data):
+        case "primary":
+            return _serialize_primary(child_of(tree, 0), depth + 1)
+        case "addition" | "multiplication" | "relation" | "unary":
+            # celpy keeps the sign and the left operand in one node.
+            sign, right = subtrees(tree)
+            return [SIGNS[sign.data], *_serialize_all([*subtrees(sign), right], depth + 1)]
+        case "member_dot":
+            owner = _serialize_node(child_of(tree, 0), depth + 1)
+            return ["field", owner, ["value", str(token_of(tree, 1))]]
+        case "member_dot_arg":
+            name, arguments = str(token_of(tree, 1)), list(arguments_of(tree))
+            is_simple = name in SIMPLE_METHODS and len(arguments) == 1
+            if is_simple or (name == "size" and not arguments):
+                return [name, *_serialize_all([child_of(tree, 0), *arguments], depth + 1)]
+        case rule if rule in NODE_TYPES:
+            return [NODE_TYPES[rule], *_serialize_all(subtrees(tree), depth + 1)]
+    raise _NotSimpleError
 
 
-def _build_serializer(node_type: str) -> Callable[[Tree, int], SerializedAst]:
-    """Return the serializer of a node all of whose subtrees are operands."""
-
-    def serialize(tree: Tree, depth: int) -> SerializedAst:
-        return [node_type, *(_serialize_node(each, depth) for each in subtrees(tree))]
-
-    return serialize
-
-
-def _serialize_operation(tree: Tree, depth: int) -> SerializedAst:
-    """Serialize a binary or unary operation. Celpy keeps the sign and left operand in one node."""
-    sign, right = subtrees(tree)
-    return [
-        SIGNS[sign.data],
-        *(_serialize_node(each, depth) for each in subtrees(sign)),
-        _serialize_node(right, depth),
-    ]
-
-
-def _serialize_field(tree: Tree, depth: int) -> SerializedAst:
-    return ["field", _serialize_node(child_of(tree, 0), depth), ["value", str(token_of(tree, 1))]]
-
-
-def _serialize_method(tree: Tree, depth: int) -> SerializedAst:
-    name, arguments = str(token_of(tree, 1)), list(arguments_of(tree))
-    receiver = _serialize_node(child_of(tree, 0), depth)
-    if name == "size" and not arguments:
-        return ["size", receiver]
-    if name not in SIMPLE_METHODS or len(arguments) != 1:
-        raise _NotSimpleError
-    return [name, receiver, _serialize_node(arguments[0], depth)]
+def _serialize_all(trees: Iterable[Tree], depth: int) -> list[SerializedAst]:
+    return [_serialize_node(each, depth) for each in trees]
 
 
 def _serialize_primary(tree: Tree, depth: int) -> SerializedAst:
-    inner = child_of(tree, 0)
-    serialize = PRIMARY_SERIALIZERS.get(inner.data)
-    if serialize is None:
-        raise _NotSimpleError
-    return serialize(inner, depth)
-
-
-def _serialize_call(tree: Tree, depth: int) -> SerializedAst:
-    name, arguments = str(token_of(tree, 0)), list(arguments_of(tree))
-    if name not in SIMPLE_FUNCTIONS or len(arguments) != 1:
-        raise _NotSimpleError
-    return [name, _serialize_node(arguments[0], depth)]
-
-
-def _serialize_list(tree: Tree, depth: int) -> SerializedAst:
-    return ["list", *(_serialize_node(each, depth) for each in arguments_of(tree))]
-
-
-def _serialize_map(tree: Tree, depth: int) -> SerializedAst:
-    """Serialize a map whose keys are distinct string literals."""
-    inits = next(subtrees(tree), None)
-    nodes = [_serialize_node(each, depth) for each in subtrees(inits)] if inits is not None else []
-    keys = nodes[0::2]
-    texts = {key[1] for key in keys if key[0] == "value" and isinstance(key[1], str)}
-    if len(texts) < len(keys):
-        raise _NotSimpleError
-    return ["map", *nodes]
-
-
-def _serialize_literal(tree: Tree, _: int) -> SerializedAst:
-    value = read_literal(token_of(tree, 0))
-    if value.__class__ in (Uint, bytes):
-        raise _NotSimpleError
-    return ["value", value]
-
-
-PRIMARY_SERIALIZERS: dict[str, Callable[[Tree, int], SerializedAst]] = {
-    "ident_arg": _serialize_call,
-    "list_lit": _serialize_list,
-    "literal": _serialize_literal,
-    "map_lit": _serialize_map,
-}
-SERIALIZERS: dict[str, Callable[[Tree, int], SerializedAst]] = {
-    "addition": _serialize_operation,
-    "conditionaland": _build_serializer("&&"),
-    "conditionalor": _build_serializer("||"),
-    "expr": _build_serializer("?:"),
-    "member_dot": _serialize_field,
-    "member_dot_arg": _serialize_method,
-    "member_index": _build_serializer("index"),
-    "multiplication": _serialize_operation,
-    "primary": _serialize_primary,
-    "relation": _serialize_operation,
-    "unary": _serialize_operation,
-}
+    match str(tree.data):
+        case "literal":
+            value = read_literal(token_of(tree, 0))
+            if value.__class__ not in (Uint, bytes):
+                return ["value", value]
+        case "ident_arg":
+            name, arguments = str(token_of(tree, 0)), list(arguments_of(tree))
+            if name in SIMPLE_FUNCTIONS and len(arguments) == 1:
+                return [name, _serialize_node(arguments[0], depth)]
+        case "list_lit":
+            return ["list", *_serialize_all(arguments_of(tree), depth)]
+        case "map_lit":
+            inits = next(subtrees(tree), None)
+            nodes = _serialize_all(subtrees(inits), depth) if inits is not None else []
+            keys = nodes[0::2]
+            texts = {key[1] for key in keys if key[0] == "value" and isinstance(key[1], str)}
+            if len(texts) == len(keys):  # distinct string literals
+                return ["map", *nodes]
+    raise _NotSimpleError

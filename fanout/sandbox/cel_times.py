@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -138,21 +138,16 @@ def build_part(name: str) -> Callable[..., int]:
             raise no_overload(name, value, *zone)
         if name == "getMilliseconds":
             return int(value.nanoseconds % SECOND // UNITS["ms"])
-        return PARTS_OF_TIMESTAMPS[name](_to_local(value, zone[0] if zone else "UTC"))
+        zone_name = zone[0] if zone else "UTC"
+        match = OFFSET_PATTERN.fullmatch(zone_name)
+        try:
+            offset = _read_offset(*match.groups()) if match is not None else ZoneInfo(zone_name)
+        except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
+            raise EvaluationError("there is no time zone of that name") from None
+        try:
+            local = (EPOCH + timedelta(seconds=value.nanoseconds // SECOND)).astimezone(offset)
+        except OverflowError:
+            raise EvaluationError("a timestamp is out of range") from None
+        return PARTS_OF_TIMESTAMPS[name](local)
 
     return operation
-
-
-def _to_local(value: Timestamp, zone: str) -> datetime:
-    try:
-        return (EPOCH + timedelta(seconds=value.nanoseconds // SECOND)).astimezone(_find_zone(zone))
-    except OverflowError:
-        raise EvaluationError("a timestamp is out of range") from None
-
-
-def _find_zone(name: str) -> tzinfo:
-    match = OFFSET_PATTERN.fullmatch(name)
-    try:
-        return _read_offset(*match.groups()) if match is not None else ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
-        raise EvaluationError("there is no time zone of that name") from None

@@ -64,14 +64,14 @@ def to_plain(value: Any) -> Any:
         case list():
             return [to_plain(item) for item in value]
         case dict():
-            return {_plain_key(from_key(key)): to_plain(item) for key, item in value.items()}
+            plain: dict[str, Any] = {}
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    problem = f"a map's key is {describe_kind(from_key(key))}, not a string"
+                    raise RefusedError("ExpressionError", problem)
+                plain[key] = to_plain(item)
+            return plain
     raise RefusedError("ExpressionError", f"its value is {describe_kind(value)}, not plain data")
-
-
-def _plain_key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise RefusedError("ExpressionError", f"a map's key is {describe_kind(key)}, not a string")
-    return key
 
 
 _OTHER_LANGUAGES = (

@@ -1,11 +1,10 @@
 """Evaluation of untrusted expressions and templates in limited worker processes.
 
-Policies may be written by many (design §9), and neither celpy nor Jinja bounds what a
-text costs: 328 characters of CEL took 5 GiB. So they run in workers with limits of
-memory, processor time and wall time. The parent learns the free variables of a text,
-sends only these, each distinct part of a row once, and keeps the answers by the values
-read. Expressions whose shape bounds their cost are computed in process, from the AST
-that a worker serialized (design §9, §12).
+Policies may be written by many (design §9), and neither celpy nor Jinja bounds what a text costs:
+328 characters of CEL took 5 GiB. So they run in workers with limits of memory, processor time and
+wall time. The parent learns the free variables of a text, sends only these, each distinct part of a
+row once, and keeps the answers by the values read. Expressions whose shape bounds their cost are
+computed in process, from the AST that a worker serialized (design §9, §12).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -123,6 +122,15 @@ class TextEvaluator:
         """
         if not rows:
             return [[] for _ in texts]
+
+        def store_answers(task: EvaluationTask, answers: list[Any]) -> None:
+            known_answers = self._answers[task.text]
+            for part, answer in zip(task.rows, answers, strict=True):
+                known_answers[answer_key(part)] = (
+                    answer[0] if len(answer) == 1 else ExpressionFailure(*answer)
+                )
+            self._counters.add("evaluations", len(answers))
+
         columns: dict[str, _PendingAnswers] = {}
         tasks: list[EvaluationTask] = []
         try:
@@ -142,7 +150,7 @@ class TextEvaluator:
                         EvaluationTask(text, missing_parts[start : start + ROWS_PER_REQUEST])
                         for start in range(0, len(missing_parts), ROWS_PER_REQUEST)
                     ]
-            failures = self.workers.run_tasks(tasks, self._store_answers, budget) if tasks else {}
+            failures = self.workers.run_tasks(tasks, store_answers, budget) if tasks else {}
         finally:
             self.workers.finish_batch()
         for text, column in columns.items():
@@ -228,14 +236,6 @@ class TextEvaluator:
                 missing_parts[key] = part
         return column, list(missing_parts.values())
 
-    def _store_answers(self, task: EvaluationTask, answers: list[Any]) -> None:
-        known_answers = self._answers[task.text]
-        for part, answer in zip(task.rows, answers, strict=True):
-            known_answers[answer_key(part)] = (
-                answer[0] if len(answer) == 1 else ExpressionFailure(*answer)
-            )
-        self._counters.add("evaluations", len(answers))
-
     def _evict(self) -> None:
         """Evict the least recently evaluated texts while too many answers or texts are kept."""
         answer_count = sum(map(len, self._answers.values()))
@@ -284,8 +284,7 @@ class ProcessSandbox:
             SerializedAstCache(cache_file),
         )
         self._templates = TextEvaluator(
-            # Templates have no AST that a parent could compute from, so there is nothing to
-            # cache.
+            # Templates have no AST that a parent could compute from, so there is nothing to cache.
             WorkerPool("fanout.sandbox.jinja_worker", limits, counters.events),
             counters,
             SerializedAstCache(None),
@@ -320,7 +319,13 @@ class ProcessSandbox:
         """Return each expression as a function of one row; None if none of them is computed."""
         with self._lock:
             compiled = self._require_open(self._expressions).compile_batch(expressions)
-        return [_build_closure(text, compiled[text]) for text in expressions]
+        return [
+            None
+            if isinstance(it, ExpressionFailure) or it.compute is None
+            else InProcessExpression(text, it.free_variables, it.compute)
+            for text in expressions
+            for it in (compiled[text],)
+        ]
 
     def compile(
         self, expressions: Sequence[str], templates: Sequence[str]
@@ -360,14 +365,6 @@ class ProcessSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _build_closure(
-    text: str, compiled_text: CompiledText | ExpressionFailure
-) -> InProcessExpression | None:
-    if isinstance(compiled_text, ExpressionFailure) or compiled_text.compute is None:
-        return None
-    return InProcessExpression(text, compiled_text.free_variables, compiled_text.compute)
 
 
 def _find_names(

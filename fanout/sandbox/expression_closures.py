@@ -150,8 +150,7 @@ def _check_container(container: Any) -> None:
     """Raise UncertainAnswerError if a container needs conversion, or is too large or too deep."""
     remaining = MAX_TEXT_LENGTH
     level = [container]
-    # Level by level and not by recursion: deep data must not exhaust the parent's
-    # stack.
+    # Level by level and not by recursion: deep data must not exhaust the parent's stack.
     for _ in range(MAX_DEPTH):
         nested: list[Any] = []
         for collection in level:
@@ -196,36 +195,32 @@ def build_closure(
 ) -> Callable[[Mapping[str, Any]], Any]:
     """Return a function from a row of variables to plain data or `ASK`."""
     paths = _leaf_paths(free_variables)
-    # Most expressions are one path: without the general machinery they take a fraction
-    # of the time.
+    # Most expressions are one path: without the general machinery they take a fraction of the time.
     if ast[0] == "path" and paths == [tuple(ast[1:])]:
-        return _build_path_closure(*paths)
+        name, field_path = paths[0][0], paths[0][1:]
+
+        def read_row(row: Mapping[str, Any]) -> Any:
+            try:
+                value = read_path(row, name, field_path)
+            except UncertainAnswerError:
+                return ASK
+            return ASK if value is MISSING or value is NO_MAP else value
+
+        return read_row
     node = _build_node(ast, {path: number for number, path in enumerate(paths)})
     variable_paths = [(path[0], path[1:]) for path in paths]
 
     def evaluate_row(row: Mapping[str, Any]) -> Any:
         try:
-            return _as_response(
-                node([read_path(row, name, field_path) for name, field_path in variable_paths])
-            )
+            value = node([read_path(row, name, field_path) for name, field_path in variable_paths])
+            kind = value.__class__
+            if kind is str or kind is bool or kind is int or value is None:
+                return value
+            return normalize_value(value)  # integral fractions become whole numbers
         except (EvaluationError, UncertainAnswerError):
             return ASK
 
     return evaluate_row
-
-
-def _build_path_closure(path: FieldPath) -> Callable[[Mapping[str, Any]], Any]:
-    """Build the closure of an expression that is one path, as most are."""
-    name, field_path = path[0], path[1:]
-
-    def read_row(row: Mapping[str, Any]) -> Any:
-        try:
-            value = read_path(row, name, field_path)
-        except UncertainAnswerError:
-            return ASK
-        return ASK if value is MISSING or value is NO_MAP else value
-
-    return read_row
 
 
 def _leaf_paths(free_variables: FreeVariables, parent_path: FieldPath = ()) -> list[FieldPath]:
@@ -237,14 +232,6 @@ def _leaf_paths(free_variables: FreeVariables, parent_path: FieldPath = ()) -> l
         for name, subfields in free_variables.items()
         for path in _leaf_paths(subfields, (*parent_path, name))
     ]
-
-
-def _as_response(value: Any) -> Any:
-    """Return a result as a worker would send it: integral fractions become whole numbers."""
-    kind = value.__class__
-    if kind is str or kind is bool or kind is int or value is None:
-        return value
-    return normalize_value(value)
 
 
 def _build_node(ast: Sequence[Any], numbers: Mapping[FieldPath, int]) -> ClosureNode:

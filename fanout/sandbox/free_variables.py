@@ -1,9 +1,8 @@
 """Names in an expression: built-in names, and the free variables that it reads.
 
-`FreeVariables` is a tree of field names; a leaf (an empty mapping) stands for the
-complete value. Only this part is sent to a worker, and answers are kept by it: ten
-thousand targets have few regions and stages, so rows that are equal to an expression
-are evaluated once.
+`FreeVariables` is a tree of field names; a leaf (an empty mapping) stands for the complete value.
+Only this part is sent to a worker, and answers are kept by it: ten thousand targets have few
+regions and stages, so rows that are equal to an expression are evaluated once.
 
 The built-in names are listed here and not read from celpy and Jinja, whose own lists
 contain operators and much that is not offered. The parent process reads them without

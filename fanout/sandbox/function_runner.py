@@ -1,10 +1,9 @@
 """Runner of functions: allowed executables, container images, Starlark scripts.
 
-Each program run has a temporary directory, an environment without anything of fanout's,
-and limits. An executable can read and reach what fanout's own user can: allowing one
-means trusting it. A container has no network, no privileges and no writable file
-system. A program is ended together with all processes it has started. Scripts run in
-limited workers that live for one batch.
+Each program run has a temporary directory, an environment without anything of fanout's, and limits.
+An executable can read and reach what fanout's own user can: allowing one means trusting it. A
+container has no network, no privileges and no writable file system. A program is ended together
+with all processes it has started. Scripts run in limited workers that live for one batch.
 """
 
 import json
@@ -23,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO
 
@@ -107,13 +106,20 @@ class _ProgramRun:
     has_ended: bool = False
 
     def run_to_end(self) -> ProgramOutput | ResponseError:
-        deadline = time.monotonic() + self.command.timeout
+        process, deadline = self.process, time.monotonic() + self.command.timeout
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        os.set_blocking(process.stdin.fileno(), False)
         # A program may end and leave children that hold its pipes open: end of file alone
         # is no sign of its end, and neither is its end a sign of end of file.
-        end_fd = os.pidfd_open(self.process.pid)
+        end_fd = os.pidfd_open(process.pid)
         try:
             with selectors.DefaultSelector() as selector:
-                self._register_pipes(selector, end_fd)
+                selector.register(end_fd, selectors.EVENT_READ)
+                selector.register(process.stdin, selectors.EVENT_WRITE)
+                selector.register(process.stdout, selectors.EVENT_READ)
+                selector.register(process.stderr, selectors.EVENT_READ)
                 while len(selector.get_map()) > (0 if self.has_ended else 1):
                     remaining = deadline - time.monotonic()
                     # The program ended, so its result is valid: a process that left the group may
@@ -133,13 +139,15 @@ class _ProgramRun:
                         return ResponseError(
                             f"its output is longer than {self.command.max_output:,} bytes"
                         )
-                if not self.has_ended and not self._wait_for_end(end_fd, deadline):
+                # A program that has closed its pipes has to end in time, too.
+                remaining = max(0.0, deadline - time.monotonic())
+                if not self.has_ended and not selector.select(remaining):
                     return self._exceed_time()
         finally:
             os.close(end_fd)
         # WNOWAIT leaves the process to be reaped: its number has to stay valid until the group is
         # killed.
-        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert status is not None, "without WNOHANG waitid returns a status"
         code = status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
         return ProgramOutput(code, bytes(self.stdout), self.stderr.decode(errors="replace"))
@@ -147,17 +155,6 @@ class _ProgramRun:
     def _exceed_time(self) -> ResponseError:
         self.events.add(EventName.SANDBOX_KILL, ExceededLimit.WALL_TIME)
         return ResponseError(f"it took longer than {self.command.timeout:g} s", is_final=False)
-
-    def _register_pipes(self, selector: selectors.BaseSelector, end_fd: int) -> None:
-        process = self.process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        selector.register(end_fd, selectors.EVENT_READ)
-        os.set_blocking(process.stdin.fileno(), False)
-        selector.register(process.stdin, selectors.EVENT_WRITE)
-        for pipe in (process.stdout, process.stderr):
-            selector.register(pipe, selectors.EVENT_READ)
 
     def _transfer(self, selector: selectors.BaseSelector, pipe: IO[bytes]) -> None:
         if pipe is self.process.stdin:
@@ -189,12 +186,6 @@ class _ProgramRun:
         if not self.process.stdin.closed:
             selector.unregister(self.process.stdin)
             self.process.stdin.close()
-
-    def _wait_for_end(self, end_fd: int, deadline: float) -> bool:
-        """Return whether a program that has closed its pipes ends in time."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(end_fd, selectors.EVENT_READ)
-            return bool(selector.select(max(0.0, deadline - time.monotonic())))
 
 
 _SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
@@ -283,9 +274,17 @@ def find_allowed_programs(allowed: Functions) -> AllowedPrograms:
     executables: dict[str, KrmProgram] = {}
     for item in allowed.executables:
         name = item.name or item.path.rpartition("/")[2]
-        # Hashed here and not per run: the version is part of what a rendered result depends
-        # on.
-        version, problem = _executable_version(Path(item.path))
+        # Hashed here and not per run: the version is part of what a rendered result depends on.
+        path, version, problem = Path(item.path), "", ""
+        try:
+            with path.open("rb") as file:
+                digest = file_digest(file, "sha256")
+            if os.access(path, os.X_OK):
+                version = digest.hexdigest()[:_VERSION_DIGITS]
+            else:
+                problem = f"{path} is not executable"
+        except OSError as error:
+            problem = f"{path}: {error.strerror}"
         program = KrmProgram(name, item.path, version=version, missing=problem)
         executables |= {name: program, item.path: program}
     if allowed.container_runtime is None:
@@ -299,19 +298,6 @@ def find_allowed_programs(allowed: Functions) -> AllowedPrograms:
         for image in map(full_image, allowed.images)
     }
     return AllowedPrograms(executables, images)
-
-
-def _executable_version(path: Path) -> tuple[str, str]:
-    try:
-        with path.open("rb") as file:
-            digest = sha256()
-            while piece := file.read(_MIB):
-                digest.update(piece)
-    except OSError as error:
-        return "", f"{path}: {error.strerror}"
-    if not os.access(path, os.X_OK):
-        return "", f"{path} is not executable"
-    return digest.hexdigest()[:_VERSION_DIGITS], ""
 
 
 class ProgramRunner(Value):
@@ -405,8 +391,7 @@ class ProgramRunner(Value):
         ]
         command = self._build_command(arguments, directory, environment)
         result = run_program(command, stdin, self.counters.events)
-        # Killing the client does not stop the container, which the runtime's daemon may
-        # own.
+        # Killing the client does not stop the container, which the runtime's daemon may own.
         if isinstance(result, ResponseError):
             with suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(

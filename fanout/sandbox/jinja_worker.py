@@ -1,8 +1,7 @@
 """Worker program for Jinja: texts that people read, such as titles of pull requests.
 
-Jinja's own sandbox keeps templates from reaching into Python. It was escaped from more
-than once, so it is no protection by itself, and the process has the same limits as one
-for expressions.
+Jinja's own sandbox keeps templates from reaching into Python. It was escaped from more than once,
+so it is no protection by itself, and the process has the same limits as one for expressions.
 """
 
 from collections.abc import Mapping, Sized
@@ -48,8 +47,7 @@ FILTERS = (
 class _Environment(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, with operators that refuse to build long texts or lists.
 
-    Filters and methods can still build long texts; the limit for these is the process's
-    memory.
+    Filters and methods can still build long texts; the limit for these is the process's memory.
     """
 
     intercepted_binops = frozenset({"*", "+", "**"})

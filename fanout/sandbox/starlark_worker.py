@@ -1,9 +1,8 @@
 """Worker program for Starlark: package scripts for the function `starlark`.
 
-A script gets `ctx.resource_list` and nothing else: no files, no network, no clock, no
-environment. It is bounded by instructions and call depth, which are the same on every
-machine, and by the limits of the process for single instructions that take long or much
-memory.
+A script gets `ctx.resource_list` and nothing else: no files, no network, no clock, no environment.
+It is bounded by instructions and call depth, which are the same on every machine, and by the limits
+of the process for single instructions that take long or much memory.
 """
 
 import json
@@ -105,8 +104,7 @@ class StarlarkEngine:
                 cause = _shorten_line(match[1].removeprefix("fail: "))
                 problem = f"line {match[2]} of the script: {cause}"
             raise RefusedError("RenderFailed", problem) from None
-        # A panic of the Rust library derives from BaseException; its text is all that says
-        # why.
+        # A panic of the Rust library derives from BaseException; its text is all that says why.
         except BaseException as error:
             if "out of memory" in str(error):  # a panic in Rust has no other sign
                 raise MemoryError from None

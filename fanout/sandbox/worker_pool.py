@@ -57,8 +57,7 @@ class WorkerProcess:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Nobody would drain the pipe: a worker that fills it would block until its time
-            # limit.
+            # Nobody would drain the pipe: a worker that fills it would block until its time limit.
             stderr=subprocess.DEVNULL,
             bufsize=0,
             cwd="/",
@@ -241,8 +240,7 @@ class WorkerPool:
         # Starting a worker costs as much as evaluating some thousand rows: small batches
         # stay with one.
         worker_count = min(self._limits.processes, 1 + rows // ROWS_PER_WORKER, len(tasks))
-        # Without a thread: most batches of a command are small, and a pool of threads is
-        # not free.
+        # Without a thread: most batches of a command are small, and a pool of threads is not free.
         if worker_count <= 1:
             self._run_pending(0, pending, store_answers, failures, budget)
             return failures

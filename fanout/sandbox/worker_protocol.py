@@ -3,10 +3,9 @@
 A frame is JSON in UTF-8 with its length in front. Requests go to stdin, responses to
 stdout; the limits are the worker's first argument.
 
-A worker is a new program (fork and exec), so it shares nothing with the parent but two
-pipes. It works in a thread: celpy recurses, and a thread has a stack of known size and
-the same few frames below every evaluation (a call that crosses the border of a stack
-chunk each time is slow).
+A worker is a new program (fork and exec), so it shares nothing with the parent but two pipes. It
+works in a thread: celpy recurses, and a thread has a stack of known size and the same few frames
+below every evaluation (a call that crosses the border of a stack chunk each time is slow).
 """
 
 import gc
@@ -47,8 +46,7 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 def exchange_frames(stdin_fd: int, stdout_fd: int, message: bytes, timeout: float) -> bytes:
     """Write a frame and return the response, on the parent's side.
 
-    Raises TimeoutError after `timeout` seconds, EOFError if the worker has ended,
-    OversizeError.
+    Raises TimeoutError after `timeout` seconds, EOFError if the worker has ended, OversizeError.
     """
     deadline = time.monotonic() + timeout
     unsent, response = memoryview(message), bytearray()
@@ -64,7 +62,12 @@ def exchange_frames(stdin_fd: int, stdout_fd: int, message: bytes, timeout: floa
             raise TimeoutError
         for descriptor, _ in poll.poll(remaining * 1000):
             if descriptor == stdin_fd:
-                unsent = unsent[_write_some(stdin_fd, unsent) :]
+                try:
+                    unsent = unsent[os.write(stdin_fd, unsent[:CHUNK_SIZE]) :]
+                except BlockingIOError:
+                    continue
+                except BrokenPipeError:
+                    raise EOFError from None
                 if not unsent:
                     poll.unregister(stdin_fd)
                 continue
@@ -79,15 +82,6 @@ def exchange_frames(stdin_fd: int, stdout_fd: int, message: bytes, timeout: floa
                     raise OversizeError
                 if len(response) >= HEADER_SIZE + length:
                     return bytes(response[HEADER_SIZE:])
-
-
-def _write_some(descriptor: int, data: memoryview) -> int:
-    try:
-        return os.write(descriptor, data[:CHUNK_SIZE])
-    except BlockingIOError:
-        return 0
-    except BrokenPipeError:
-        raise EOFError from None
 
 
 OUT_OF_MEMORY = 86  # exit status

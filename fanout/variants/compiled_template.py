@@ -1,18 +1,16 @@
 """Compiled templates: the rendering shared by all variants of one shape.
 
-Hundreds of variants differ only in texts and numbers (parameters). The pipeline runs
-once on markers in place of the parameters; where a marker ends up in the output
-becomes a placeholder, and every further variant is rendered by filling the
-placeholders. This is correct only while no function decides by a text that contains a
-marker: `CatalogFunction.depends_on` names the values that a function decides by, and
-a function without it must not see a marker at all. A template is used only after it
-has reproduced the rendering of a variant that took the ordinary way.
+Hundreds of variants differ only in texts and numbers (parameters). The pipeline runs once on
+markers in place of the parameters; where a marker ends up in the output becomes a placeholder, and
+every further variant is rendered by filling the placeholders. This is correct only while no
+function decides by a text that contains a marker: `CatalogFunction.depends_on` names the values
+that a function decides by, and a function without it must not see a marker at all. A template is
+used only after it has reproduced the rendering of a variant that took the ordinary way.
 
-A variant is split into its shape (fields, functions, structure) and its parameters,
-the texts and numbers in which it differs from other variants of that shape. For
-compilation the parameters are replaced by markers; a marker in the output is turned
-into a placeholder, whose value is one parameter or a concatenation of constant texts
-and parameters.
+A variant is split into its shape (fields, functions, structure) and its parameters, the texts and
+numbers in which it differs from other variants of that shape. For compilation the parameters are
+replaced by markers; a marker in the output is turned into a placeholder, whose value is one
+parameter or a concatenation of constant texts and parameters.
 """
 
 import re
@@ -348,8 +346,7 @@ class _ConfigCheck(NamedTuple):
 class _PresentValue(NamedTuple):
     """A value that upstream has at a placeholder.
 
-    A variant with the same value keeps upstream's spelling, so that its bytes do not
-    change.
+    A variant with the same value keeps upstream's spelling, so that its bytes do not change.
     """
 
     placeholder: int  # its number in the file
@@ -415,9 +412,8 @@ class CompiledTemplate:
     def fill(self, parameters: Sequence[Parameter]) -> RenderedPackage | None:
         """Return the variant with these parameters, or None if the template cannot render it.
 
-        None where a parameter decides something, where the text template does not cover it,
-        or where a size limit could be exceeded. Raises InvalidInput where a function refuses
-        a value.
+        None where a parameter decides something, where the text template does not cover it, or
+        where a size limit could be exceeded. Raises InvalidInput where a function refuses a value.
         """
         concatenated = concatenate(parameters, self._concatenations, self._limits.file_size)
         if concatenated is None:
@@ -643,8 +639,7 @@ def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict
 def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemplate | None:
     """Cut the file at its placeholders, or return None if that cannot represent it.
 
-    The file is written once with a recognizable text at every placeholder and split
-    there.
+    The file is written once with a recognizable text at every placeholder and split there.
     """
     value_indexes: list[int] = []  # by placeholder, in the order of the edits
     marked_edits = [

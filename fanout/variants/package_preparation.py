@@ -331,8 +331,7 @@ def _collect_scopes(
 ) -> tuple[dict[Kind, bool], frozenset[Kind]]:
     """Return the scopes of custom kinds, and the kinds that the package does not define.
 
-    A definition in the package precedes a declared one, because it is the one that will
-    be applied.
+    A definition in the package precedes a declared one, because it is the one that will be applied.
     """
     defined = read_scopes(part.value for part in objects.values())
     kinds = {(group_of(it.value["apiVersion"]), it.value["kind"]) for it in objects.values()}
@@ -375,8 +374,7 @@ _MAX_SHOWN = 5  # errors in one message
 def results_until_failure(findings: Iterable[StepResult]) -> tuple[FunctionResult, ...]:
     """Return the results in pipeline order, up to the first step with an error.
 
-    This is what a run that stops at the first failing step reports
-    (`WholePackageRun.run`).
+    This is what a run that stops at the first failing step reports (`WholePackageRun.run`).
     """
     # The findings come from the shared run and from the target's own objects, each in its own
     # order.

@@ -183,8 +183,7 @@ def collect_facts(
 ) -> PackageFacts:
     """Return the facts that the function may use, with the response to its required input.
 
-    Raises InputPending while the input is missing, and InvalidInput where it cannot be
-    had.
+    Raises InputPending while the input is missing, and InvalidInput where it cannot be had.
     """
     facts = prepared.facts
     # The set of namespaced objects is computed only where an object declares dependencies, since it

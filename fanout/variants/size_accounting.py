@@ -1,8 +1,7 @@
 """Accounting of the bytes and values that a rendering adds to a package, while it adds them.
 
-A setter of a few kilobytes in thousands of places makes gigabytes of a small package.
-Every value is therefore counted before it is set, and every text before it is put
-together.
+A setter of a few kilobytes in thousands of places makes gigabytes of a small package. Every value
+is therefore counted before it is set, and every text before it is put together.
 """
 
 import re

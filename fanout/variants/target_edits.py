@@ -1,9 +1,8 @@
 """Edits that one target makes to a package before any function runs.
 
-These are the package context and the injected fields. Files with such content get a
-prepared manifest: the file with an empty text at every path that receives one, shared
-by all targets that bring texts for the same paths, so that only scalars are left to
-be replaced.
+These are the package context and the injected fields. Files with such content get a prepared
+manifest: the file with an empty text at every path that receives one, shared by all targets that
+bring texts for the same paths, so that only scalars are left to be replaced.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -56,8 +55,7 @@ def collect_target_edits(
 def _value_edits(present: object, value: object, path: Path) -> Iterator[Change]:
     """Yield the edits that turn one value into the other, by entry where maps overlap.
 
-    Texts are yielded even where they are equal, so that all variants share one prepared
-    manifest.
+    Texts are yielded even where they are equal, so that all variants share one prepared manifest.
     """
     if not isinstance(present, Mapping) or not isinstance(value, Mapping):
         if isinstance(value, str) or not same_json(present, value):

@@ -40,8 +40,7 @@ def resolve_inputs(
             for point, injection in zip(points, before, strict=True)
         ]
     )
-    # Returning the same object also lets later phases compare by identity whether anything
-    # changed.
+    # Returning the same object also lets later phases compare by identity whether anything changed.
     if previous is not None and previous.injections == injections:
         return previous
     parts = [

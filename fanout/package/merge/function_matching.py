@@ -13,12 +13,11 @@ _ORIGIN, _UPSTREAM, _LOCAL = range(3)
 def match_functions(sides: Sequence[Sequence[Any]]) -> list[list[tuple[int]]] | None:
     """Return a key for each entry of each side's list; None if an entry is not a mapping.
 
-    A pipeline's function need not have a name, and one image may be run several times, so
-    only the three lists together tell which entries are one function. Entries with equal
-    content on two sides have one key. The rest is matched by name; then, between the origin
-    and the others, by all but the name, and last, without a name, by image and order.
-    Additions of both sides stay two functions, as order alone never matches them (design
-    §4).
+    A pipeline's function need not have a name, and one image may be run several times, so only the
+    three lists together tell which entries are one function. Entries with equal content on two
+    sides have one key. The rest is matched by name; then, between the origin and the others, by all
+    but the name, and last, without a name, by image and order. Additions of both sides stay two
+    functions, as order alone never matches them (design §4).
     """
     if not all(isinstance(entry, dict) for side in sides for entry in side):
         return None

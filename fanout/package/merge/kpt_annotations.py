@@ -1,9 +1,8 @@
 """Annotations and comments that kpt writes into the objects of a clone.
 
-`kpt pkg get` marks objects with a comment `# kpt-merge: namespace/name` and an
-annotation that names the upstream object; its functions and its merge leave annotations
-about files behind. A merge keeps all of them where they are and counts none as a change
-(design §4; porch.md §3.3.4).
+`kpt pkg get` marks objects with a comment `# kpt-merge: namespace/name` and an annotation that
+names the upstream object; its functions and its merge leave annotations about files behind. A merge
+keeps all of them where they are and counts none as a change (design §4; porch.md §3.3.4).
 """
 
 import re

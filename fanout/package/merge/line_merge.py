@@ -45,10 +45,9 @@ def merge_sequences(
 ) -> list[SequenceRun] | None:
     """Return the runs of the result, in order (design §4: lists without keys, texts).
 
-    Common elements are taken from the local side; where edits adjoin, the winner's are
-    taken. None if they do and there is no winner.
-    `is_pair` tells which unequal elements may be common ones, to be merged inside: those of
-    stretches of equal length between equal neighbors.
+    Common elements are taken from the local side; where edits adjoin, the winner's are taken. None
+    if they do and there is no winner. `is_pair` tells which unequal elements may be common ones, to
+    be merged inside: those of stretches of equal length between equal neighbors.
     """
     head = common_prefix_length(origin, upstream, local)
     shortest = min(map(len, (origin, upstream, local))) - head

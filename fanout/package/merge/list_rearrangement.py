@@ -61,8 +61,7 @@ def _compare_at(
                 changes.field_edits.append(((*path, key), value))
     elif not _are_both(before, after, list):
         changes.field_edits.append((path, after))
-    # Elements that all stayed in their places are compared one by one, so that the
-    # edits go deeper.
+    # Elements that all stayed in their places are compared one by one, so that the edits go deeper.
     elif _match_positions(before, after, shape.merge_keys) != list(range(len(before))):
         changes.rearranged_lists.append(RearrangedList(path, after, shape))
     else:
@@ -77,8 +76,7 @@ def _are_both(left: Any, right: Any, kind: type) -> bool:
 def apply_rearranged_lists(text: str, lists: Sequence[RearrangedList]) -> str | None:
     """Return the text of a document with rearranged lists.
 
-    None if its form does not allow it. The result is not verified here; the caller reads
-    it.
+    None if its form does not allow it. The result is not verified here; the caller reads it.
     """
     documents = DocumentReader().parse_documents("", text)
     if documents is None or len(documents) != 1:

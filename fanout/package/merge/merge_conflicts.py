@@ -123,8 +123,7 @@ def _contains_secret(value: Any) -> bool:
 def _differing_lines(values: tuple[Any, Any, Any]) -> tuple[int, tuple[Any, Any, Any]]:
     """Return texts of several lines without their common first and last lines.
 
-    The first result is the number of common first lines. Other values are returned as they
-    are.
+    The first result is the number of common first lines. Other values are returned as they are.
     """
     texts = [_decode_text(value) for value in values]
     if any(text is None for text in texts) or not any("\n" in text for text in texts if text):

@@ -1,9 +1,8 @@
 """Notes of a merge for people: lost comments, and files with a doubtful meaning.
 
-A comment changes no value, so an element that upstream removed goes even if a comment
-was written into it locally. That is no conflict, but it is reported. So are files that
-are no KRM although they look like manifests, and names that Kubernetes does not read as
-strings.
+A comment changes no value, so an element that upstream removed goes even if a comment was written
+into it locally. That is no conflict, but it is reported. So are files that are no KRM although they
+look like manifests, and names that Kubernetes does not read as strings.
 """
 
 import re

@@ -1,11 +1,10 @@
 """Units of a merge: the objects of each side's files, and the key they merge under.
 
-An object is identified by group, kind, namespace and name, whatever file it is in
-(design §4). The comment `# kpt-merge: ns/name` on the line of `metadata` names the
-upstream object it was cloned from and goes before its own name. An object that one side
-puts into another namespace is still that object: `set-namespace` changes the identity
-of all objects at once, and taken for new ones they would exist twice, with the local
-edits in the old ones.
+An object is identified by group, kind, namespace and name, whatever file it is in (design §4). The
+comment `# kpt-merge: ns/name` on the line of `metadata` names the upstream object it was cloned
+from and goes before its own name. An object that one side puts into another namespace is still that
+object: `set-namespace` changes the identity of all objects at once, and taken for new ones they
+would exist twice, with the local edits in the old ones.
 """
 
 import re
@@ -220,9 +219,8 @@ def _split_stretches(text: str) -> Iterator[tuple[int, str]]:
         yield 0, text
         return
     start = 0
-    # Documents are parsed one by one and by their text alone, so that what two sides or
-    # two variants share is parsed once. Hence positions count from the stretch and
-    # lines are added up.
+    # Documents are parsed one by one and by their text alone, so that what two sides or two
+    # variants share is parsed once. Hence positions count from the stretch and lines are added up.
     for match in _MARKER.finditer(text):
         if match.start() > start:
             yield start, text[start : match.start()]
@@ -349,9 +347,8 @@ Units = dict[UnitKey, MergeUnit]
 def follow_namespaces(origin: Units, upstream: Units, local: Units) -> tuple[Units, Units]:
     """Return upstream's and the local units.
 
-    Objects in a new namespace keep their old key. Only if it is certain: one object of that
-    kind and name is missing, one is new, and the other side has no object with the new
-    identity.
+    Objects in a new namespace keep their old key. Only if it is certain: one object of that kind
+    and name is missing, one is new, and the other side has no object with the new identity.
     """
     moved_upstream, moved_locally = _find_moved(origin, upstream), _find_moved(origin, local)
     upstream_keys = {

@@ -223,8 +223,7 @@ def equal_text(left: SideValue | None, right: SideValue | None) -> bool:
         return same_json(left.data, right.data)
     if left.full_text != right.full_text:
         return False
-    # Equal texts with an alias may differ: the anchor it names can have another value
-    # on each side.
+    # Equal texts with an alias may differ: the anchor it names can have another value on each side.
     return ("*" not in left.full_text and "&" not in left.full_text) or same_json(
         left.data, right.data
     )

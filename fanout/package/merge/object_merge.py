@@ -1,8 +1,7 @@
 """Three-way merge of objects: which side has each, and the file it will be in.
 
-An object is the same in whatever file it is, so its destination is decided first and
-its content then. A List is a container of items, which are merged like other objects
-(design §4).
+An object is the same in whatever file it is, so its destination is decided first and its content
+then. A List is a container of items, which are merged like other objects (design §4).
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,9 +107,8 @@ class ObjectMerge:
             or equal_objects(origin, local)
         ):
             return REMOVED_OUTCOME  # nobody changed what the other one deleted
-        # An object changed on one side and deleted on the other: the local state wins by
-        # default, because neither the deletion nor the edits of the downstream side may be
-        # lost in silence.
+        # An object changed on one side and deleted on the other: the local state wins by default,
+        # because neither the deletion nor the edits of the downstream side may be lost in silence.
         winner = self.field_merge(key).record_conflict(sides, (), MergeSide.LOCAL)
         return take_side(winner, sides)
 

@@ -110,8 +110,7 @@ def merge_packages(
         # A subpackage that one side added or deleted has no base on the other: mixing two
         # such trees object by object would build a package that nobody wrote.
         merge.files |= {p: c for p, c in winner.items() if _is_inside(p, directory)}
-    # Last, because only the complete result shows whether a file and a directory have
-    # one name.
+    # Last, because only the complete result shows whether a file and a directory have one name.
     _resolve_path_collisions(sides, merge)
     merge.notes += find_doubtful_files(sides, reader, merge.ignored)
     files = dict(sorted(merge.files.items()))
@@ -239,9 +238,8 @@ def _merge_one_package(
     upstream_changed = [path for path in changed if sides[0].get(path) != sides[1].get(path)]
     only_local_changed = sorted(set(changed).difference(upstream_changed))
     manifests = _parse_manifests(upstream_changed, sides, merge)
-    # An object may move between files, so in general all changed files have to be read.
-    # Most revisions move none: then the files that only the local side changed are
-    # taken as bytes.
+    # An object may move between files, so in general all changed files have to be read. Most
+    # revisions move none: then the files that only the local side changed are taken as bytes.
     if _have_same_objects(set(upstream_changed) - merge.ignored, manifests):
         merge.files |= {path: sides[2][path] for path in only_local_changed if path in sides[2]}
         merge.files |= {

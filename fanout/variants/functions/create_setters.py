@@ -89,8 +89,7 @@ def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Cha
 def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
     """Warn about values that would become setters but cannot have a comment on their line.
 
-    The text is not reformatted, since that would appear in every later diff against
-    upstream.
+    The text is not reformatted, since that would appear in every later diff against upstream.
     """
     for path, comment, fits_comment in _find_setters(config, item, (), facts):
         if not fits_comment:

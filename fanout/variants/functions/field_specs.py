@@ -16,8 +16,7 @@ class FieldSpec(Value):
     """A field in the objects of some kinds.
 
     `existing_path` must exist and not be empty, else the object does not have the field;
-    `created_path` below it is created where it is missing. ``*`` means every element of a
-    list.
+    `created_path` below it is created where it is missing. ``*`` means every element of a list.
     """
 
     existing_path: tuple[str, ...]
@@ -79,8 +78,7 @@ def _parse_field_spec(row: object, name: str) -> FieldSpec:
 def find_fields(fields: tuple[FieldSpec, ...], item: Object) -> Iterator[tuple[Path, object]]:
     """Yield path and value of these fields in the object.
 
-    MISSING where the field may be created. A field below an empty list or map is not
-    yielded.
+    MISSING where the field may be created. A field below an empty list or map is not yielded.
     """
     for field in fields_of_kind(fields, str(item.get("apiVersion", "")), str(item.get("kind", ""))):
         for path, value in walk_path(item, field.existing_path, ()):

@@ -80,8 +80,7 @@ def check_words(words: Iterable[str], pattern: str) -> None:
 def check_inline_names(config: Object, known_names: Collection[str]) -> None:
     """Raise InvalidInput for unknown names in a configuration for this function alone.
 
-    A ConfigMap of the package has a name and may serve others too, so its keys are not
-    checked.
+    A ConfigMap of the package has a name and may serve others too, so its keys are not checked.
     """
     if config.get("kind") == "ConfigMap" and not mapping(config.get("metadata")).get("name"):
         parse_fields(config.get("data"), "data", known_names)

@@ -1,10 +1,9 @@
 """Interface of functions: a name, a version, and changes to one object at a time.
 
-A function never edits text. It gets an object as it is at that point of the pipeline
-and yields changes; the pipeline applies these to the text. One function thus serves
-every layout of YAML, and its changes to an object can be shared by all targets with
-the same configuration. The few functions that need several objects at once declare
-that, and run for every target.
+A function never edits text. It gets an object as it is at that point of the pipeline and yields
+changes; the pipeline applies these to the text. One function thus serves every layout of YAML, and
+its changes to an object can be shared by all targets with the same configuration. The few functions
+that need several objects at once declare that, and run for every target.
 """
 
 import re
@@ -153,12 +152,11 @@ class Matching(Value):
 class CatalogFunction(Value):
     """A function of the catalog that runs inside fanout.
 
-    `version` enters the digest: raise it whenever the function yields something else for
-    the same package. `configure` parses the configuration object to a hashable value and
-    raises InvalidInput. `changes` yields the changes to an object and raises UnfitObject.
-    `depends_on` yields the values that decide where `changes` puts something; other texts
-    of the configuration are only passed through. Without it, variants are never rendered
-    from a compiled template.
+    `version` enters the digest: raise it whenever the function yields something else for the same
+    package. `configure` parses the configuration object to a hashable value and raises
+    InvalidInput. `changes` yields the changes to an object and raises UnfitObject. `depends_on`
+    yields the values that decide where `changes` puts something; other texts of the configuration
+    are only passed through. Without it, variants are never rendered from a compiled template.
     """
 
     name: str

@@ -49,8 +49,7 @@ def split_path(path: Path) -> list[str]:
 def matches_path(path: Sequence[str], pattern: Sequence[str]) -> bool:
     """Return whether the path matches the pattern.
 
-    ``*`` matches one element, ``**`` any number of elements, ``a[*]`` any element of a
-    list.
+    ``*`` matches one element, ``**`` any number of elements, ``a[*]`` any element of a list.
     """
     # All positions are advanced together instead of backtracking, which can take exponential time
     # for patterns with several ``**``; patterns come from packages.

@@ -121,9 +121,8 @@ def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[
     """Yield the kind, whether a namespace is set, and with a matcher the namespaces."""
     yield config.matcher
     yield from kind_values(config, item, facts)
-    # Without a matcher the old namespace is overwritten whatever it is, so it may differ
-    # between variants of one template; that there is one decides the scope of undefined
-    # kinds.
+    # Without a matcher the old namespace is overwritten whatever it is, so it may differ between
+    # variants of one template; that there is one decides the scope of undefined kinds.
     yield bool(mapping(item.get("metadata")).get("namespace"))
     if config.matcher:
         meta = mapping(item.get("metadata"))

@@ -1,9 +1,8 @@
 """starlark: run a script that changes, adds, removes or validates objects.
 
-The script is configuration: `source` of a `StarlarkRun`, `data.source` of a
-ConfigMap. It can read the complete configuration as
-`ctx.resource_list["functionConfig"]`. It runs in the sandbox, because packages may
-have many authors, and gets all objects at once, like a program.
+The script is configuration: `source` of a `StarlarkRun`, `data.source` of a ConfigMap. It can read
+the complete configuration as `ctx.resource_list["functionConfig"]`. It runs in the sandbox, because
+packages may have many authors, and gets all objects at once, like a program.
 """
 
 import json

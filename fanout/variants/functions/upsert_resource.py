@@ -3,9 +3,8 @@
 The object is the function's configuration, or each item if that is a List. When an
 object is replaced, only differing values change, so that comments on the rest stay.
 
-A configuration file in the package is itself an object of the package and therefore
-already there, unless it is marked local-config. The mark applies to that file and is
-not copied.
+A configuration file in the package is itself an object of the package and therefore already there,
+unless it is marked local-config. The mark applies to that file and is not copied.
 """
 
 from collections.abc import Iterator, Sequence
