@@ -105,7 +105,14 @@ class ValueEditor:
             return data
         if data is None:
             data = {} if isinstance(part, str) else []
-        _refuse_blocked(data, path, depth)
+        if isinstance(part, str):
+            if not isinstance(data, dict):
+                raise BlockedPath(depth, f"{format_path(path[:depth])} is not a mapping")
+        elif not isinstance(data, list):
+            raise BlockedPath(depth, f"{format_path(path[:depth])} is not a list")
+        elif not 0 <= part <= len(data):
+            problem = f"{format_path(path[:depth])} has {len(data)} elements, no [{part}]"
+            raise BlockedPath(depth, problem)
         is_new = isinstance(part, int) and part == len(data)
         if value is REMOVE and depth + 1 == len(path):
             copied = self._copy(data)
@@ -128,20 +135,6 @@ class ValueEditor:
         copied = data.copy()
         self._copies[id(copied)] = copied
         return copied
-
-
-def _refuse_blocked(data: Any, path: Path, depth: int) -> None:
-    """Raise BlockedPath unless the part of the path at the depth can be in the data."""
-    part = path[depth]
-    if isinstance(part, str):
-        if not isinstance(data, dict):
-            raise BlockedPath(depth, f"{format_path(path[:depth])} is not a mapping")
-    elif not isinstance(data, list):
-        raise BlockedPath(depth, f"{format_path(path[:depth])} is not a list")
-    elif not 0 <= part <= len(data):
-        raise BlockedPath(
-            depth, f"{format_path(path[:depth])} has {len(data)} elements, no [{part}]"
-        )
 
 
 def get_value(data: Any, path: Path) -> Any:

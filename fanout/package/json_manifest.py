@@ -269,8 +269,16 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
 
 
 def _check_json(data: object, file: str) -> None:
+    depth, level = 0, [data]
+    while level := [
+        child
+        for item in level
+        if isinstance(item, dict | list)
+        for child in (item.values() if isinstance(item, dict) else item)
+    ]:
+        depth += 1
     try:
-        if _nesting_depth(data) > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise RecursionError
         # Encoding finds what Python's JSON reader lets through: infinities and halves of
         # surrogate pairs.
@@ -285,18 +293,6 @@ def _limit_problem(file: str, error: Exception) -> InvalidInput:
     if isinstance(error, UnicodeEncodeError):
         return manifest_problem(file, 0, "half of a surrogate pair is not a character", "remove it")
     return manifest_problem(file, 0, "a number is too large", "quote it if it is a string")
-
-
-def _nesting_depth(data: object) -> int:
-    depth, level = 0, [data]
-    while level := [
-        child
-        for item in level
-        if isinstance(item, dict | list)
-        for child in (item.values() if isinstance(item, dict) else item)
-    ]:
-        depth += 1
-    return depth
 
 
 def find_json_line(text: str, path: tuple[str | int, ...]) -> int:

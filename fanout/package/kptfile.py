@@ -90,11 +90,6 @@ def find_kptfile(manifest: Manifest) -> Document:
     return document
 
 
-def name_edits(kptfile: Document, name: str) -> list[Edit]:
-    """Build the edit that sets the package's name."""
-    return [Edit(kptfile.index, ("metadata", "name"), name)]
-
-
 def upstream_edits(kptfile: Document, upstream: UpstreamLock) -> list[Edit]:
     """Build the edits of `upstream` and `upstreamLock`.
 

@@ -73,7 +73,17 @@ class ScalarMemo(dict[str, Any]):
         if text[0] in "{[":
             # A memoized list would be shared between objects, and a change to one would change
             # others.
-            return self._flow_collection(text)  # not kept: each object has its own
+            if _ITEMS.match(text):
+                return [self[item] for item in _ITEM.findall(text)]
+            if not _ENTRIES.match(text):
+                raise NotPlainYaml
+            entries: dict[str, Scalar] = {}
+            for name, entry in _ENTRY.findall(text):
+                key = self[name]
+                if key.__class__ is not str or key in entries:
+                    raise NotPlainYaml
+                entries[key] = self[entry]
+            return entries
         value: Scalar
         if _QUOTED.match(text):
             value = text[1:-1]
@@ -86,19 +96,6 @@ class ScalarMemo(dict[str, Any]):
             raise NotPlainYaml
         self[text] = value
         return value
-
-    def _flow_collection(self, text: str) -> Any:
-        if _ITEMS.match(text):
-            return [self[item] for item in _ITEM.findall(text)]
-        if not _ENTRIES.match(text):
-            raise NotPlainYaml
-        entries: dict[str, Scalar] = {}
-        for name, value in _ENTRY.findall(text):
-            key = self[name]
-            if key.__class__ is not str or key in entries:
-                raise NotPlainYaml
-            entries[key] = self[value]
-        return entries
 
 
 def read_plain(text: str, memo: ScalarMemo) -> Any:
@@ -203,21 +200,20 @@ def load_objects(
             if reading.problems:
                 raise InvalidManifest(reading.problems) from None
             values = [root.node.data for root in reading.roots]
-    return [item for value in values if value is not None for item in _object_items(value, file)]
-
-
-def _object_items(value: Any, file: str) -> list[dict[str, Any]]:
-    items = [value]
-    if isinstance(value, dict) and isinstance(value.get("items"), list):
-        kind = value.get("kind")
-        if isinstance(kind, str) and kind.endswith("List"):
-            items = value["items"]
-    for item in items:
+    objects: list[dict[str, Any]] = []
+    for value in values:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        has_items = isinstance(kind, str) and kind.endswith("List")
+        if has_items and isinstance(value.get("items"), list):
+            objects += value["items"]
+        elif value is not None:
+            objects.append(value)
+    for item in objects:
         if not isinstance(item, dict):
             problem = f"a {type(item).__name__} is not a Kubernetes object"
             remedy = "each document must be a mapping with apiVersion, kind and metadata"
             raise InvalidManifest([manifest_problem(file, 0, problem, remedy)])
-    return items
+    return objects
 
 
 class _NeedsPositions(Exception):
@@ -265,7 +261,9 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
             elif open_collection.__class__ is list:
                 open_collection.append(value)
             elif open_collection is not None:
-                key = _check_key(value, open_collection)
+                if not isinstance(value, str) or value in open_collection:
+                    raise _NeedsPositions  # such as `on` or `1`: its text counts, not its value
+                key = value
     except (RefusedDocument, ValueError):
         raise _NeedsPositions from None
 
@@ -275,9 +273,3 @@ def _scalar_value(event: yaml.ScalarEvent) -> Any:
     if is_special or (event.implicit[0] and event.value == MERGE):
         raise _NeedsPositions
     return resolve_scalar(event.value) if event.implicit[0] else event.value
-
-
-def _check_key(value: object, siblings: dict[str, Any]) -> str:
-    if not isinstance(value, str) or value in siblings:
-        raise _NeedsPositions  # a key such as `on` or `1`: its text counts, not its value
-    return value

@@ -1,7 +1,7 @@
 """Upstream revisions: names, order, version ranges (design §1, "upstream revision")."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -217,12 +217,6 @@ def _parse_comparator(match: re.Match[str], text: str) -> _Comparator:
         if len(numbers_given) < 3 or any(map(_is_padded, parts)):
             raise _range_error(text, f"`{match[0]}` has a prerelease after an incomplete version")
         prerelease_version = _build_version(numbers_given, parts)
-    return _build_comparator(operator or "=", numbers_given, prerelease_version, text)
-
-
-def _build_comparator(
-    operator: str, numbers_given: list[int], prerelease_version: Version | None, text: str
-) -> _Comparator:
     first = prerelease_version or _build_version(numbers_given)
     if not numbers_given and operator in ("<", ">"):
         raise _range_error(text, f"`{operator}` any version allows nothing", "remove it")
@@ -233,21 +227,19 @@ def _build_comparator(
     just_after = Version(*first.release, (*first.prerelease, "0")) if prerelease_version else beyond
     # `^` keeps all numbers fixed up to the first that is not zero.
     caret_length = next((at for at, number in enumerate(numbers_given, 1) if number), None)
-    bounds_by_operator: dict[str, Callable[[], tuple[Version | None, Version | None]]] = {
-        "=": lambda: (first, just_after),
-        ">=": lambda: (first, None),
+    about = first, _first_beyond(numbers_given, min(len(numbers_given), 2))
+    bounds: dict[str, tuple[Version | None, Version | None]] = {
+        "=": (first, just_after),
+        ">=": (first, None),
         # `<3` excludes 3.0.0-rc.1 as well: `-0` is the lowest prerelease of all.
-        "<": lambda: (
-            None,
-            first if len(numbers_given) == 3 else replace(first, prerelease=("0",)),
-        ),
-        ">": lambda: (just_after, None),
-        "<=": lambda: (None, just_after),
-        "~": lambda: (first, _first_beyond(numbers_given, min(len(numbers_given), 2))),
-        "~>": lambda: (first, _first_beyond(numbers_given, min(len(numbers_given), 2))),
-        "^": lambda: (first, _first_beyond(numbers_given, caret_length or len(numbers_given))),
+        "<": (None, first if len(numbers_given) == 3 else replace(first, prerelease=("0",))),
+        ">": (just_after, None),
+        "<=": (None, just_after),
+        "~": about,
+        "~>": about,
+        "^": (first, _first_beyond(numbers_given, caret_length or len(numbers_given))),
     }
-    return _Comparator(*bounds_by_operator[operator](), prerelease_version)
+    return _Comparator(*bounds[operator or "="], prerelease_version)
 
 
 def _first_beyond(numbers_given: list[int], length: int) -> Version | None:

@@ -142,7 +142,9 @@ class _PatchPlanner(Value):
             elif node_id in missing:
                 raise CannotPatch("all entries are replaced by others")
             else:
-                spans.append(self.replace_value(parent, _build_empty(parent.nodes[-1]), SINGLE))
+                is_mapping = parent.nodes[-1].kind == "mapping"
+                empty: Build = (lambda _: {}) if is_mapping else (lambda _: [])
+                spans.append(self.replace_value(parent, empty, SINGLE))
         return spans
 
     def locate(self, path: Path) -> _Location:
@@ -247,66 +249,48 @@ class _PatchPlanner(Value):
         if node.kind == "mapping":
             if not all(isinstance(part, str) for part in entries):
                 raise CannotPatch("a mapping has no positions")
+            first_key = next(iter(node.children.values()))[0]
+            assert first_key is not None
+            column = first_key.column
             are_single = all(
                 len(group) == 1 and not group[0][1] and group[0][0].kind == SINGLE
                 for group in groups.values()
             )
             if are_single and not node.flow:
                 numbers = {str(part): group[0][0].number for part, group in groups.items()}
-                return [self.insert_single_lines(node, numbers, depth_order)]
-            return [self.insert_entries(node, entries, depth_order)]
-        if list(entries) != list(range(len(node.children), len(node.children) + len(entries))):
-            raise CannotPatch("not the next elements")
-        return [self.append_elements(node, list(entries.values()), depth_order)]
+                return [self.insert_single_lines(node, numbers, column, depth_order)]
+        else:
+            count = len(node.children)
+            if list(entries) != list(range(count, count + len(entries))):
+                raise CannotPatch("not the next elements")
+            column = node.column
 
-    def insert_entries(
-        self, node: YamlNode, entries: Mapping[str | int, Build], depth_order: int
-    ) -> PatchSpan:
-        def build(values: Sequence[Any]) -> dict[str, Any]:
-            return {str(part): build_entry(values) for part, build_entry in entries.items()}
+        def build(values: Sequence[Any]) -> dict[str, Any] | list[Any]:
+            if node.kind == "mapping":
+                return {str(part): build_entry(values) for part, build_entry in entries.items()}
+            return [build_element(values) for build_element in entries.values()]
 
         if node.flow:
-            return self.insert_in_flow(node, build, depth_order)
-        first_key, at = next(iter(node.children.values()))[0], self.end_of_line(node.end)
-        assert first_key is not None
-        column = first_key.column
-        write = _writer(build, lambda added: self.format_block(added, column), self.newline)
-        return PatchSpan(at, at, depth_order, write)
+            at = node.end - 1
+            while self.text[at - 1] in " \t\r\n":
+                at -= 1
+            comma = " " if self.text[at - 1] == "," else ", "
+            write = _writer(build, lambda added: format_flow(added)[1:-1], comma)
+        else:
+            at = self.end_of_line(node.end)
+            write = _writer(build, lambda added: self.format_block(added, column), self.newline)
+        return [PatchSpan(at, at, depth_order, write)]
 
     def insert_single_lines(
-        self, node: YamlNode, entries: Mapping[str, int], depth_order: int
+        self, node: YamlNode, entries: Mapping[str, int], column: int, depth_order: int
     ) -> PatchSpan:
         """Insert entries whose values take one line each, the most frequent edit of all."""
-        first_key, at = next(iter(node.children.values()))[0], self.end_of_line(node.end)
-        assert first_key is not None
-        start = self.newline + " " * first_key.column
+        at, start = self.end_of_line(node.end), self.newline + " " * column
         heads = [(f"{start}{format_key(key)}: ", number) for key, number in entries.items()]
 
         def write(values: Sequence[Any]) -> str:
             return "".join([head + format_scalar(values[number]) for head, number in heads])
 
-        return PatchSpan(at, at, depth_order, write)
-
-    def append_elements(
-        self, node: YamlNode, builds: Sequence[Build], depth_order: int
-    ) -> PatchSpan:
-        def build(values: Sequence[Any]) -> list[Any]:
-            return [build_element(values) for build_element in builds]
-
-        if node.flow:
-            return self.insert_in_flow(node, build, depth_order)
-        if node.anchored and not self.may_edit_shared:
-            raise CannotPatch("others share this node")
-        at = self.end_of_line(node.end)
-        write = _writer(build, lambda added: self.format_block(added, node.column), self.newline)
-        return PatchSpan(at, at, depth_order, write)
-
-    def insert_in_flow(self, node: YamlNode, build: Build, depth_order: int) -> PatchSpan:
-        at = node.end - 1
-        while self.text[at - 1] in " \t\r\n":
-            at -= 1
-        comma = " " if self.text[at - 1] == "," else ", "
-        write = _writer(build, lambda added: format_flow(added)[1:-1], comma)
         return PatchSpan(at, at, depth_order, write)
 
     # ---- removed values ---------------------------------------------------------------------
@@ -363,10 +347,6 @@ def _writer(
 
 def _write_nothing(_: Sequence[Any]) -> str:
     return ""
-
-
-def _build_empty(node: YamlNode) -> Build:
-    return lambda _: {} if node.kind == "mapping" else []
 
 
 def _pick_value(number: int) -> Build:

@@ -32,7 +32,20 @@ def read_spellings(text: str, root: YamlNode) -> dict[Path, ValueSpelling]:
 
     Values behind an alias or merged with `<<` stand elsewhere in the text and are left out.
     """
-    return {path: _read_spelling(text, key, node) for path, key, node in _iter_values(root)}
+    spellings = {}
+    for path, key, node in _iter_values(root):
+        characters = text[node.start : node.end] if node.kind == "scalar" else None
+        is_text = isinstance(node.data, str)
+        quoted = characters is not None and is_text and characters[:1] in tuple("'\"|>!&")
+        # Quotes, tags, anchors and folded lines are syntax: there the text is what the parser made
+        # of it.
+        if characters and (quoted or "\n" in characters or characters[0] in "!&"):
+            characters = node.data if is_text else None
+        # A comment behind a literal block would become a line of its text.
+        match = None if is_text and "\n" in node.data else _find_comment(text, key, node)
+        comment = (match["said"] or "").strip() if match else ""
+        spellings[path] = ValueSpelling(characters, quoted, comment, match is not None)
+    return spellings
 
 
 def add_comments(text: str, root: YamlNode, comments: Mapping[Path, str]) -> str:
@@ -64,22 +77,6 @@ def _iter_values(root: YamlNode) -> Iterator[tuple[Path, YamlNode | None, YamlNo
             yield path, key, node
         children = [((*path, part), k, child) for part, (k, child) in node.children.items()]
         pending += reversed(children)
-
-
-def _read_spelling(text: str, key: YamlNode | None, node: YamlNode) -> ValueSpelling:
-    characters = text[node.start : node.end] if node.kind == "scalar" else None
-    quoted = (
-        characters is not None and isinstance(node.data, str) and characters[:1] in tuple("'\"|>!&")
-    )
-    # Quotes, tags, anchors and folded lines are syntax: there the text is what the
-    # parser made of it.
-    if characters is not None and (quoted or "\n" in characters or characters[:1] in ("!", "&")):
-        characters = node.data if isinstance(node.data, str) else None
-    # A comment behind a literal block would become a line of its text.
-    is_multiline = isinstance(node.data, str) and "\n" in node.data
-    match = None if is_multiline else _find_comment(text, key, node)
-    comment = (match["said"] or "").strip() if match else ""
-    return ValueSpelling(characters, quoted, comment, match is not None)
 
 
 def _find_comment(text: str, key: YamlNode | None, node: YamlNode) -> re.Match[str] | None:

@@ -117,7 +117,16 @@ def _parse(pattern: str, *, is_rooted: bool) -> list[_CodePoints | None] | None:
             # also those in classes, which then stand for none.
             if parsed is None or ("/" in parsed[2] and not is_rooted):
                 return None
-            elements.append(_read_class(parsed, is_rooted=is_rooted))
+            ranges = [
+                (low, high)
+                for it in _RANGE.finditer(parsed[2])
+                for low, high in [(ord(it[1][-1]), ord((it[2] or it[1])[-1]))]
+                if low <= high
+            ]
+            others = ranges if parsed[1] else _complement(ranges)
+            # Unlike other wildcards, a class may stand for a slash in what is compared with a whole
+            # path.
+            elements.append(_complement(others if is_rooted else [_SLASH, *others]))
             at = parsed.end()
         elif character == "\\":
             if at == len(pattern):
@@ -127,18 +136,6 @@ def _parse(pattern: str, *, is_rooted: bool) -> list[_CodePoints | None] | None:
         else:
             elements.append(((ord(character), ord(character)),))
     return elements
-
-
-def _read_class(parsed: re.Match[str], *, is_rooted: bool) -> _CodePoints:
-    ranges = [
-        (low, high)
-        for it in _RANGE.finditer(parsed[2])
-        for low, high in [(ord(it[1][-1]), ord((it[2] or it[1])[-1]))]
-        if low <= high
-    ]
-    others = ranges if parsed[1] else _complement(ranges)
-    # Unlike other wildcards, a class may stand for a slash in what is compared with a whole path.
-    return _complement(others if is_rooted else [_SLASH, *others])
 
 
 def _complement(ranges: Iterable[tuple[int, int]]) -> _CodePoints:

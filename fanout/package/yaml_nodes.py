@@ -170,30 +170,21 @@ def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> Par
             # The parser cannot be resumed. A user with a bad document still wants the errors of
             # the others, so the rest is parsed again, with spaces in front that keep lines and
             # positions.
-            text = _text_after_error(text, refused.problem.where.line)
-            if not text:
+            # A marker on the very line is the next document unless the error is about what begins
+            # there.
+            position = 0
+            for _ in range(refused.problem.where.line - 1):
+                position = text.find("\n", position) + 1 or len(text)
+            starts_at_error = _MARKER.match(text, position) and not text[:position].strip()
+            marker = _MARKER.search(text, position + 3 if starts_at_error else position)
+            if marker is None:
                 break
+            text = _NO_LINE_BREAK.sub(" ", text[: marker.start()]) + text[marker.start() :]
         else:
             break
     if counter is not None:
         counter.add(reading.value_count, file)
     return reading
-
-
-def _text_after_error(text: str, line: int) -> str:
-    """Return the documents behind a syntax error, each still at its position.
-
-    "" if there are none.
-    """
-    position = 0
-    for _ in range(line - 1):
-        position = text.find("\n", position) + 1 or len(text)
-    # a marker on the very line is the next document unless the error is about what begins there
-    starts_at_error = _MARKER.match(text, position) and not text[:position].strip()
-    marker = _MARKER.search(text, position + 3 if starts_at_error else position)
-    if marker is None:
-        return ""
-    return _NO_LINE_BREAK.sub(" ", text[: marker.start()]) + text[marker.start() :]
 
 
 _BOM_INSIDE = "\n\ufeff"

@@ -17,7 +17,6 @@ from fanout.package.kptfile import find_package, package_directories
 from fanout.package.merge.merge_units import (
     DocumentReader,
     Identity,
-    MergeDocument,
     MergeFile,
     MergeUnit,
     UnitKey,
@@ -140,41 +139,24 @@ def remove_stale_marks(files: Files, identities: Collection[tuple[str, Identity]
         file = reader.parse(path, data) if b"kpt-merge" in data and is_manifest(path) else None
         if file is None:
             continue
-        directory = find_package(path, directories)
-        stale = [it for it in file.documents if _is_stale(it, directory, identities)]
-        if stale:
-            changed[path] = mode, _without_marks(file, stale)
+        directory, text = find_package(path, directories), file.text
+        # From the last document, so that the positions of the earlier ones stay valid.
+        for document in reversed(file.documents):
+            value, identity = document.value, object_identity(document.value.data)
+            if identity is None or (directory, identity) not in identities:
+                continue
+            marked_identity = merge_identity(value)
+            if marked_identity in (None, identity) or (directory, marked_identity) in identities:
+                continue
+            line_start = value.children["metadata"].entry_span.value_start
+            offset = document.start - (value.entry_span.value_start + 1)
+            start, end = offset + line_start, offset + find_line_end(value.text, line_start)
+            line = _KPT_MERGE_MARK.sub(
+                lambda mark: "" if mark["before"].strip() == "#" else mark["before"].rstrip(),
+                text[start:end],
+            )
+            text = text[:start] + line + text[end:]
+        if text != file.text:
+            new_data = (text.replace("\n", "\r\n") if file.crlf else text).encode()
+            changed[path] = mode, new_data if new_data.startswith(file.bom) else BOM + new_data
     return {**files, **changed}
-
-
-def _is_stale(
-    document: MergeDocument, directory: str, identities: Collection[tuple[str, Identity]]
-) -> bool:
-    value = document.value
-    identity = object_identity(value.data)
-    if identity is None or (directory, identity) not in identities:
-        return False
-    marked_identity = merge_identity(value)
-    return (
-        marked_identity is not None
-        and marked_identity != identity
-        and (directory, marked_identity) not in identities
-    )
-
-
-def _without_marks(file: MergeFile, stale: list[MergeDocument]) -> bytes:
-    text = file.text
-    # From the last document, so that the positions of the earlier ones stay valid.
-    for document in reversed(stale):
-        value = document.value
-        line_start = value.children["metadata"].entry_span.value_start
-        offset = document.start - (value.entry_span.value_start + 1)
-        start, end = offset + line_start, offset + find_line_end(value.text, line_start)
-        text = text[:start] + _KPT_MERGE_MARK.sub(_rest_of_comment, text[start:end]) + text[end:]
-    data = (text.replace("\n", "\r\n") if file.crlf else text).encode()
-    return data if data.startswith(file.bom) else BOM + data
-
-
-def _rest_of_comment(match: re.Match[str]) -> str:
-    before = match["before"].rstrip()
-    return "" if before.strip() == "#" else before

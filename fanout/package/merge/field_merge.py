@@ -1,17 +1,19 @@
-"""Three-way merge of fields: the rules of design §4 for mappings and single values.
+"""Three-way merge of fields: the rules of design §4 for mappings, lists and single values.
 
 No text is written here: the outcome is a tree of decisions (`merge_values`), and
 `text_splice` writes it.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING, Path, format_path
+from fanout.package.merge.function_matching import match_functions
 from fanout.package.merge.kpt_annotations import equal_objects, is_kpt_annotation
-from fanout.package.merge.line_merge import merge_texts
-from fanout.package.merge.list_merge import merge_list, merge_order
+from fanout.package.merge.line_merge import merge_order, merge_sequences, merge_texts
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
     ConflictCause,
@@ -20,8 +22,9 @@ from fanout.package.merge.merge_conflicts import (
     MergeSide,
     build_conflict,
 )
-from fanout.package.merge.merge_keys import FieldShape
+from fanout.package.merge.merge_keys import FUNCTION_KEYS, FieldShape, element_keys
 from fanout.package.merge.merge_values import (
+    REMOVED_OUTCOME,
     MergedEntry,
     MergeOutcome,
     ValueSides,
@@ -30,6 +33,7 @@ from fanout.package.merge.merge_values import (
     drop_if_emptied,
     equal_data,
     equal_text,
+    merged_list,
     merged_mapping,
     take_local,
     take_side,
@@ -66,7 +70,7 @@ class FieldMerge:
         if kinds == {dict} and (shape.is_free_map or (upstream and local)):
             return self.merge_mapping(sides, shape, path)
         if kinds == {list} and (shape.merge_keys or (upstream and local)):
-            return merge_list(self, sides, shape, path)
+            return self.merge_list(sides, shape, path)
         return self.merge_single(sides, path)
 
     def merge_single(self, sides: ValueSides, path: Path) -> MergeOutcome:
@@ -113,6 +117,91 @@ class FieldMerge:
             entries.append(MergedEntry(name, *entry, outcome))
         return drop_if_emptied(merged_mapping(entries), sides)
 
+    def merge_list(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
+        """Merge a list by merge keys if every element has them, else like the lines of a text."""
+        lists: list[list[Any]] = [
+            side.data if side is not None and isinstance(side.data, list) else [] for side in sides
+        ]
+        keys: Sequence[Sequence[tuple[object, ...]] | None] | None = None
+        if shape.merge_keys == FUNCTION_KEYS:
+            keys = match_functions(lists)
+        elif shape.merge_keys:
+            keys = [element_keys(elements, shape.merge_keys) for elements in lists]
+        complete_keys = [names for names in keys or () if names is not None]
+        if len(complete_keys) == len(sides):
+            return self.merge_keyed(sides, complete_keys, shape, path)
+        if sides[1] is None or sides[2] is None:
+            return self.merge_single(sides, path)
+        return self.merge_keyless(sides, shape, path)
+
+    def merge_keyed(
+        self,
+        sides: ValueSides,
+        keys: Sequence[Sequence[tuple[object, ...]]],
+        shape: FieldShape,
+        path: Path,
+    ) -> MergeOutcome:
+        """Merge by keys; an element that one side deleted is kept or removed as a whole."""
+        origin, upstream, local = (
+            dict(zip(names, children_of(side, list).values(), strict=True))
+            for side, names in zip(sides, keys, strict=True)
+        )
+        positions = {key: number for number, key in enumerate(keys[2])}
+        entries: list[MergedEntry] = []
+        for key in merge_order(*keys):
+            element = origin.get(key), upstream.get(key), local.get(key)
+            element_path = (*path, positions[key] if key in positions else keys[1].index(key))
+            is_added_twice = element[0] is None and element[1] and element[2]
+            if is_added_twice and shape.merge_keys != FUNCTION_KEYS:
+                # never a mixture of two additions
+                outcome = self.merge_single(element, element_path)
+            else:
+                outcome = self.merge_value(element, shape.element(), element_path)
+            entries.append(MergedEntry("", *element, outcome))
+        return drop_if_emptied(merged_list(entries), sides)
+
+    def merge_keyless(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
+        """Merge by aligning the elements like lines; adjoining edits are one conflict.
+
+        Elements that the base aligns one to one are merged inside.
+        """
+        origin, upstream, local = (children_of(side, list) for side in sides)
+        texts = [
+            [json.dumps(value.data, sort_keys=True) for value in side.values()]
+            for side in (origin, upstream, local)
+        ]
+        runs = merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)
+        if runs is None:
+            winner = self.record_conflict(sides, path)
+            runs = merge_sequences(texts[0], texts[1], texts[2], winner, _are_collections)
+            if runs is None:
+                return take_side(winner, sides)
+        entries: list[MergedEntry] = []
+        for run in runs:
+            # Local elements that upstream removed become entries too: `text_splice` has to take out
+            # their lines.
+            start, end, origin_start = run.replaced_range
+            for step in range(end - start):
+                before = origin[origin_start + step] if origin_start >= 0 else None
+                entries.append(MergedEntry("", before, None, local[start + step], REMOVED_OUTCOME))
+            for step, position in enumerate(range(run.start, run.end)):
+                if run.other_starts is not None:
+                    origin_start, upstream_start = run.other_starts
+                    element = (
+                        origin[origin_start + step],
+                        upstream[upstream_start + step],
+                        local[position],
+                    )
+                    outcome = self.merge_value(element, shape.element(), (*path, position))
+                    entries.append(MergedEntry("", *element, outcome))
+                elif run.is_upstream:
+                    added = upstream[position]
+                    entries.append(MergedEntry("", None, added, None, take_upstream(added)))
+                else:
+                    added = local[position]
+                    entries.append(MergedEntry("", None, None, added, take_local(added)))
+        return drop_if_emptied(merged_list(entries), sides)
+
     def record_conflict(
         self, sides: ValueSides, path: Path, default: MergeSide = MergeSide.UPSTREAM
     ) -> MergeSide:
@@ -137,6 +226,11 @@ class FieldMerge:
         )
         self.conflicts.append(conflict)
         return conflict.winner
+
+
+def _are_collections(left: str, right: str) -> bool:
+    """Return whether two elements, as JSON, are both maps or both lists."""
+    return left[0] == right[0] and left[0] in "{["
 
 
 def _merge_lines(sides: ValueSides, winner: MergeSide | None = None) -> str | None:

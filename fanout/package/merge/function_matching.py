@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 _Function = Mapping[str, Any]
-_Lists = Sequence[Sequence[_Function]]  # the origin's, upstream's and the local one
 _MatchedFunction = dict[int, int]  # one function: by side, its place there
 _ORIGIN, _UPSTREAM, _LOCAL = range(3)
 
@@ -25,7 +24,14 @@ def match_functions(sides: Sequence[Sequence[Any]]) -> list[list[tuple[int]]] | 
         {side: n} for side, part in enumerate(sides) for n in range(len(part))
     ]
     for match_key, match_additions in _MATCH_ROUNDS:
-        groups = _match_round(groups, sides, match_key, match_additions)
+        # Groups with the same match key are joined, the first with the first.
+        groups_by_key: dict[Hashable, list[_MatchedFunction]] = {}
+        for matched in groups:
+            side, index = next(iter(matched.items()))
+            groups_by_key.setdefault(match_key(sides[side][index]), []).append(matched)
+        groups = groups_by_key.pop(None, [])
+        for group in groups_by_key.values():
+            groups += _join_group(group, match_additions)
     keys = [dict[int, tuple[int]]() for _ in sides]
     for number, group in enumerate(groups):
         for side, index in group.items():
@@ -40,10 +46,6 @@ def _function_content(function: _Function) -> str:
 def _function_name(function: _Function) -> str | None:
     name = function.get("name")
     return name if isinstance(name, str) and name else None
-
-
-def _content_but_name(function: _Function) -> str:
-    return _function_content({key: value for key, value in function.items() if key != "name"})
 
 
 def _function_program(function: _Function) -> tuple[str, str] | None:
@@ -63,26 +65,9 @@ def _function_program(function: _Function) -> tuple[str, str] | None:
 _MATCH_ROUNDS: Final[Sequence[tuple[Callable[[_Function], Hashable], bool]]] = (
     (_function_content, True),
     (_function_name, True),
-    (_content_but_name, False),
+    (lambda it: _function_content({key: it[key] for key in it if key != "name"}), False),
     (_function_program, False),
 )
-
-
-def _match_round(
-    groups: Sequence[_MatchedFunction],
-    sides: _Lists,
-    match_key: Callable[[_Function], Hashable],
-    match_additions: bool,
-) -> list[_MatchedFunction]:
-    """Join the groups with the same match key, the first with the first."""
-    groups_by_key: dict[Hashable, list[_MatchedFunction]] = {}
-    for matched in groups:
-        side, index = next(iter(matched.items()))
-        groups_by_key.setdefault(match_key(sides[side][index]), []).append(matched)
-    result = groups_by_key.pop(None, [])
-    for group in groups_by_key.values():
-        result += _join_group(group, match_additions)
-    return result
 
 
 def _join_group(group: Sequence[_MatchedFunction], match_additions: bool) -> list[_MatchedFunction]:

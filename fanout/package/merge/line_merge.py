@@ -1,11 +1,11 @@
-"""Three-way merge of texts by lines: plain files, texts in values, lists without keys.
+"""Three-way merge of texts by lines, of lists without keys, and of the order of keys.
 
 Edits that adjoin are a conflict. The winner of a conflict wins the ranges that both
 sides changed, and no other line.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
@@ -19,6 +19,7 @@ from fanout.package.merge.merge_conflicts import (
 from fanout.package.sealed_values import is_sealed_text
 from fanout.package.sequence_alignment import common_prefix_length, equal_blocks
 
+Key = TypeVar("Key", bound=Hashable)
 OptionalBytes = bytes | None
 ElementComparison = Callable[[str, str], bool]
 _CRLF: Final = "\r\n"
@@ -134,6 +135,43 @@ def _matching_blocks(
     return paired
 
 
+def merge_order(origin: Sequence[Key], upstream: Sequence[Key], local: Sequence[Key]) -> list[Key]:
+    """Return all keys of upstream and local once.
+
+    The local order holds, unless upstream alone changed the order of the keys that all
+    sides have. Keys of one side stand behind their predecessor there.
+    """
+    if upstream == local:
+        return list(local)
+    common_keys = set(origin).intersection(upstream, local)
+    origin_order, upstream_order, local_order = (
+        [key for key in side if key in common_keys] for side in (origin, upstream, local)
+    )
+    # Order is a value like others: a change by upstream alone is taken, and otherwise
+    # the local one stays.
+    first, second = (
+        (upstream, local) if local_order == origin_order != upstream_order else (local, upstream)
+    )
+    return interleave(first, second)
+
+
+def interleave(first: Sequence[Key], second: Sequence[Key]) -> list[Key]:
+    """Return the first order, with keys of the second behind their predecessors there."""
+    first_keys = set(first)
+    keys_behind: dict[Key | None, list[Key]] = {}
+    predecessor: Key | None = None
+    for key in second:
+        if key in first_keys:
+            predecessor = key
+        else:
+            keys_behind.setdefault(predecessor, []).append(key)
+    result = list(keys_behind.get(None, ()))
+    for key in first:
+        result.append(key)
+        result += keys_behind.get(key, ())
+    return result
+
+
 def merge_texts(
     origin: str, upstream: str, local: str, winner: MergeSide | None = None
 ) -> str | None:
@@ -226,7 +264,11 @@ def _merge_by_lines(
             texts.append(side.decode())
         except UnicodeDecodeError:
             return None
-    line_breaks = [_line_break_of(text) for text in texts]
+    line_breaks = []  # "" for a text that has both kinds
+    for text in texts:
+        crlf_count = text.count(_CRLF)
+        is_mixed = 0 < crlf_count < text.count("\n")
+        line_breaks.append("" if is_mixed else _CRLF if crlf_count else "\n")
     has_same_breaks = len(set(line_breaks)) == 1 or not all(line_breaks)
     if not has_same_breaks:
         # Only if the sides differ in their line breaks: otherwise a file with mixed ones
@@ -238,11 +280,3 @@ def _merge_by_lines(
             "\n", line_breaks[1] if line_breaks[2] == line_breaks[0] else line_breaks[2]
         )
     return None if merged is None else merged.encode()
-
-
-def _line_break_of(text: str) -> str:
-    """Return the line break of a text; "" if it has both kinds."""
-    crlf_count = text.count(_CRLF)
-    if crlf_count and crlf_count < text.count("\n"):
-        return ""
-    return _CRLF if crlf_count else "\n"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fanout.package.field_edits import REMOVE, Path, same_json
 from fanout.package.json_manifest import match_elements
-from fanout.package.merge.list_merge import interleave
+from fanout.package.merge.line_merge import interleave
 from fanout.package.merge.merge_keys import FieldShape, element_keys
 from fanout.package.merge.merge_units import DocumentReader
 from fanout.package.merge.merge_values import (

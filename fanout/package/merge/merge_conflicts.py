@@ -84,7 +84,14 @@ class MergeConflict(Value):
         if self.is_secret:
             texts = ["absent" if value is MISSING else "(not shown)" for value in values]
         else:
-            texts = [_format_value(value) for value in _differing_lines(values)[1]]
+            texts = []
+            for value in _differing_lines(values)[1]:
+                if isinstance(value, bytes):
+                    text = f"{len(value)} bytes"
+                else:
+                    text = "absent" if value is MISSING else json.dumps(value)
+                is_long = len(text) > _MAX_SHOWN_LENGTH
+                texts.append(f"{text[:_MAX_SHOWN_LENGTH]}…" if is_long else text)
         return list(zip(("base", MergeSide.UPSTREAM, MergeSide.LOCAL), texts, strict=True))
 
 
@@ -144,13 +151,6 @@ def _decode_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _format_value(value: Any) -> str:
-    if value is MISSING:
-        return "absent"
-    text = f"{len(value)} bytes" if isinstance(value, bytes) else json.dumps(value)
-    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[:_MAX_SHOWN_LENGTH]}…"
-
-
 def build_conflict(
     where: ErrorLocation,
     cause: ConflictCause,
@@ -164,7 +164,17 @@ def build_conflict(
     each merge and holds no longer than the rule.
     """
     origin, upstream, local = values
-    key = _conflict_key(where, values)
+    # Equal if place and values are. Without the line: a decision on a conflict must survive edits
+    # elsewhere in the file. Records keep these keys, so neither the inputs nor their order may
+    # change.
+    digest = sha256(f"{where.object or where.file}\0{where.field}".encode())
+    for value in values:
+        digest.update(b"\0")
+        if isinstance(value, bytes):
+            digest.update(sha256(value).digest())
+        elif value is not MISSING:
+            digest.update(json.dumps(value, sort_keys=True).encode())
+    key = digest.hexdigest()[:16]
     return MergeConflict(
         where,
         cause,
@@ -175,17 +185,3 @@ def build_conflict(
         is_decided=key in choices.by_key,
         key=key,
     )
-
-
-def _conflict_key(where: ErrorLocation, values: tuple[Any, Any, Any]) -> str:
-    """Return a key for a place and three values: equal if all of them are equal."""
-    # Without the line: a decision on a conflict must survive edits elsewhere in the
-    # file. Records keep these keys, so neither the inputs nor their order may change.
-    digest = sha256(f"{where.object or where.file}\0{where.field}".encode())
-    for value in values:
-        digest.update(b"\0")
-        if isinstance(value, bytes):
-            digest.update(sha256(value).digest())
-        elif value is not MISSING:
-            digest.update(json.dumps(value, sort_keys=True).encode())
-    return digest.hexdigest()[:16]

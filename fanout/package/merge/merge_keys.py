@@ -174,19 +174,15 @@ def read_schemas(objects: Iterable[object]) -> Schemas:
         group, kind = spec.get("group"), _as_mapping(spec.get("names")).get("kind")
         versions = spec.get("versions")
         if isinstance(group, str) and isinstance(kind, str) and isinstance(versions, list):
-            shape = _crd_shape(versions)
-            shapes |= {(group, kind): shape} if shape else {}
+            stored = sorted(map(_as_mapping, versions), key=lambda it: not it.get("storage"))
+            schema = _as_mapping(stored[0].get("schema")) if stored else {}
+            properties = _as_mapping(_as_mapping(schema.get("openAPIV3Schema")).get("properties"))
+            fields: dict[str, FieldShape] = {
+                name: SchemaShape(_as_mapping(it)) for name, it in properties.items()
+            }
+            if fields:
+                shapes[group, kind] = DescribedShape({**fields, "metadata": _METADATA})
     return shapes
-
-
-def _crd_shape(versions: list[Any]) -> FieldShape | None:
-    stored = sorted(map(_as_mapping, versions), key=lambda version: not version.get("storage"))
-    schema = _as_mapping(stored[0].get("schema")) if stored else {}
-    properties = _as_mapping(_as_mapping(schema.get("openAPIV3Schema")).get("properties"))
-    fields: dict[str, FieldShape] = {
-        name: SchemaShape(_as_mapping(s)) for name, s in properties.items()
-    }
-    return DescribedShape({**fields, "metadata": _METADATA}) if fields else None
 
 
 def find_shape(group: str, kind: str, schemas: Schemas) -> FieldShape:
@@ -203,27 +199,21 @@ def element_keys(elements: list[Any], keys: tuple[str, ...]) -> list[tuple[objec
     None if an element lacks it. A repeated key is numbered by occurrence, so that
     each of two entries of one name keeps its own value.
     """
-    element_keys_found: list[tuple[object, ...]] = []
-    for element in elements:
-        key = _element_key(element, keys)
-        if key is None:
-            return None
-        element_keys_found.append(key)
     occurrences: dict[tuple[object, ...], int] = {}
     unique: list[tuple[object, ...]] = []
-    for key in element_keys_found:
+    for element in elements:
+        if keys == SET_KEYS:
+            if isinstance(element, dict | list):
+                return None
+            key: tuple[object, ...] = (type(element).__name__, element)
+        else:
+            if not isinstance(element, dict):
+                return None
+            # The API server sets TCP: two ports with and without `protocol` are one port.
+            values = [element.get(name, KEY_DEFAULTS.get(name)) for name in keys]
+            if any(value is None or isinstance(value, dict | list) for value in values):
+                return None
+            key = tuple(map(str, values))
         number = occurrences[key] = occurrences.get(key, -1) + 1
         unique.append((*key, number))
     return unique
-
-
-def _element_key(element: Any, keys: tuple[str, ...]) -> tuple[object, ...] | None:
-    if keys == SET_KEYS:
-        return None if isinstance(element, dict | list) else (type(element).__name__, element)
-    if not isinstance(element, dict):
-        return None
-    # The API server sets TCP: two ports with and without `protocol` are one port.
-    values = [element.get(name, KEY_DEFAULTS.get(name)) for name in keys]
-    if any(value is None or isinstance(value, dict | list) for value in values):
-        return None
-    return tuple(str(value) for value in values)

@@ -39,23 +39,17 @@ def find_lost_comments(
     lost -= Counter(part for file in origin for part in possible_comments(file.text))
     texts = (data.decode(errors="replace") for data in result.values())
     lost -= Counter(part for text in texts for part in possible_comments(text))
-    return list(_describe_lost(lost, local, result)) if lost else []
-
-
-def _describe_lost(
-    lost_counts: Counter[str], local: Sequence[MergeFile], result: Mapping[str, bytes]
-) -> Iterator[str]:
+    notes = []
     # Of several equal comments, the lost one is most likely in a file that was removed.
-    for file in sorted(local, key=lambda file: file.path in result):
+    for file in sorted(local, key=lambda file: file.path in result) if lost else ():
         for position, comment in iter_comments(file):
-            if lost_counts[comment] > 0 and not is_kpt_comment(comment):
-                lost_counts[comment] -= 1
+            if lost[comment] > 0 and not is_kpt_comment(comment):
+                lost[comment] -= 1
                 line = file.text.count("\n", 0, position) + 1
                 place = f"{escape_unprintable(file.path)}:{line}"
-                yield (
-                    f'{place}: the comment "{comment}" was removed with'
-                    f" {_describe_location(file, position)}"
-                )
+                owner = _describe_location(file, position)
+                notes.append(f'{place}: the comment "{comment}" was removed with {owner}')
+    return notes
 
 
 def _describe_location(file: MergeFile, position: int) -> str:
@@ -93,7 +87,6 @@ _NOT_A_STRING: Final = "|".join((*sorted(BOOLEAN_WORDS), r"[-+.0-9][^\n]*"))
 _SUSPECT_NAME: Final = re.compile(
     rf"\bname(?:space)?:[ \t]+(?:{_NOT_A_STRING})[ \t]*[\n#,}}]".encode()
 )
-_KEPT_AS_IS: Final = "kept unchanged"
 
 
 def find_doubtful_files(
@@ -110,7 +103,14 @@ def find_doubtful_files(
             continue
         original = origin.get(path)
         if original is None and path not in upstream:
-            yield from _note_not_krm(path, reader.parse(path, local[path][1]))
+            file = reader.parse(path, local[path][1])
+            if file is None:
+                yield f"{escape_unprintable(path)}: not readable as YAML; kept unchanged"
+            elif not any(
+                is_list(data) or object_identity(data) or _find_invalid_name(data)
+                for data in (document.value.data for document in file.documents)
+            ):
+                yield f"{escape_unprintable(path)}: contains no KRM object; kept unchanged"
         changed = [
             files[path] for files in (upstream, local) if files.get(path, original) != original
         ]
@@ -120,19 +120,6 @@ def find_doubtful_files(
         yield from dict.fromkeys(
             note for file in files if file for note in _note_invalid_names(file)
         )
-
-
-def _note_not_krm(path: str, file: MergeFile | None) -> Iterator[str]:
-    if file is None:
-        yield f"{escape_unprintable(path)}: not readable as YAML; {_KEPT_AS_IS}"
-    elif not any(_is_krm(document.value.data) for document in file.documents):
-        yield f"{escape_unprintable(path)}: contains no KRM object; {_KEPT_AS_IS}"
-
-
-def _is_krm(data: Any) -> bool:
-    return (
-        is_list(data) or object_identity(data) is not None or _find_invalid_name(data) is not None
-    )
 
 
 def _note_invalid_names(file: MergeFile) -> Iterator[str]:

@@ -21,7 +21,6 @@ from fanout.package.merge.merge_values import EntrySpan, SideValue, find_line_en
 from fanout.package.yaml_nodes import (
     BOM,
     MAX_FILE,
-    DocumentRoot,
     InvalidManifest,
     decode,
     parse_yaml,
@@ -181,7 +180,10 @@ class DocumentReader:
         documents: list[MergeDocument] = []
         line = 0
         for start, stretch in _split_stretches(text):
-            values = self._parse_stretch(stretch)
+            if stretch not in self._values_by_stretch:
+                parse = _parse_memoized if len(stretch) <= _MAX_MEMOIZED else _parse_values
+                self._values_by_stretch[stretch] = parse(stretch)
+            values = self._values_by_stretch[stretch]
             if values is None:
                 return None
             for value in values:
@@ -204,14 +206,6 @@ class DocumentReader:
             values_read += [value.data for value in values]
         return same_json(values_read, data)
 
-    def _parse_stretch(self, stretch: str) -> tuple[SideValue, ...] | None:
-        if stretch not in self._values_by_stretch:
-            is_short = len(stretch) <= _MAX_MEMOIZED
-            self._values_by_stretch[stretch] = (
-                _parse_memoized(stretch) if is_short else _parse_values(stretch)
-            )
-        return self._values_by_stretch[stretch]
-
 
 def _split_stretches(text: str) -> Iterator[tuple[int, str]]:
     """Yield the text cut before each marker, or uncut if other syntax delimits documents."""
@@ -230,15 +224,16 @@ def _split_stretches(text: str) -> Iterator[tuple[int, str]]:
 
 def _parse_values(text: str) -> tuple[SideValue, ...] | None:
     reading = parse_yaml(text, "")
-    return None if reading.problems else tuple(_top_value(root, text) for root in reading.roots)
+    if reading.problems:
+        return None
+    values = []
+    for root in reading.roots:
+        span = EntrySpan(root.start, root.start, root.start - 1, root.node.end, root.end)
+        values.append(SideValue(root.node.data, text, root.node, span))
+    return tuple(values)
 
 
 _parse_memoized = lru_cache(maxsize=512)(_parse_values)
-
-
-def _top_value(root: DocumentRoot, text: str) -> SideValue:
-    span = EntrySpan(root.start, root.start, root.start - 1, root.node.end, root.end)
-    return SideValue(root.node.data, text, root.node, span)
 
 
 class MergeUnit(Value):
@@ -267,7 +262,13 @@ def collect_units(
     if duplicates:
         # Only there: elsewhere an object that a side marks as local-config is still the same.
         units_by_side = [
-            [_with_local_mark(unit) if unit.key in duplicates else unit for unit in units]
+            [
+                replace(unit, key=(*unit.key, LOCAL_CONFIG))
+                if unit.key in duplicates
+                and (is_local_config(unit.value.data) or is_local_config(unit.document.value.data))
+                else unit
+                for unit in units
+            ]
             for units in units_by_side
         ]
         duplicates = _find_duplicates(units_by_side)
@@ -290,11 +291,6 @@ def _find_duplicates(
             if counts[unit.key] > 1:
                 duplicates.setdefault(unit.key, []).append(unit)
     return duplicates
-
-
-def _with_local_mark(unit: MergeUnit) -> MergeUnit:
-    is_local = is_local_config(unit.value.data) or is_local_config(unit.document.value.data)
-    return replace(unit, key=(*unit.key, LOCAL_CONFIG)) if is_local else unit
 
 
 def _index_by_key(

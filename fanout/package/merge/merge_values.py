@@ -144,7 +144,13 @@ def _entry_spans(text: str, node: YamlNode, after: int) -> dict[str | int, Entry
             mark = head + 1
         end = max(child.end, mark)
         if _ends_with_block_text(text, child):
-            end = _skip_blank_lines(text, end)
+            # Blank lines behind a block text are its own.
+            line_end = find_line_end(text, end)
+            while (start := line_end + 1) < len(text):
+                line_end = find_line_end(text, start)
+                if text[start:line_end].strip(" "):
+                    break
+                end = line_end
         eol = find_line_end(text, end)
         lead = find_line_end(text, after) + 1 if after >= 0 else 0
         is_inline = lead > line
@@ -171,17 +177,6 @@ def _ends_with_block_text(text: str, node: YamlNode) -> bool:
         node = next(reversed(node.children.values()))[1]
     is_possible = text.startswith(_SCALAR_HEADS, node.start)
     return is_possible and _BLOCK_SCALAR.match(text, node.start) is not None
-
-
-def _skip_blank_lines(text: str, end: int) -> int:
-    """Return the end of the last of the blank lines behind a block text: they are its own."""
-    line_end = find_line_end(text, end)
-    while (start := line_end + 1) < len(text):
-        line_end = find_line_end(text, start)
-        if text[start:line_end].strip(" "):
-            break
-        end = line_end
-    return end
 
 
 def find_line_end(text: str, at: int) -> int:

@@ -88,7 +88,11 @@ def write_file(placed: Sequence[ResultUnit], sides: FileSides, reader: DocumentR
         and upstream_file
         and local_file
         and local_file.data == origin_file.data
-        and _reads_as_placed(placed, upstream_file)
+        # Its layout is no difference.
+        and same_json(
+            [unit.outcome.data for unit in placed],
+            [document.value.data for document in upstream_file.documents],
+        )
     ):
         return upstream_file.data
     if _is_unchanged_from(
@@ -117,13 +121,6 @@ def write_file(placed: Sequence[ResultUnit], sides: FileSides, reader: DocumentR
         if not reader.reads_as(text, data):
             text = "---\n".join(map(dump, data))
     return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
-
-
-def _reads_as_placed(placed: Sequence[ResultUnit], file: MergeFile) -> bool:
-    """Return whether the file reads as the units, in this order; its layout is no difference."""
-    return same_json(
-        [unit.outcome.data for unit in placed], [it.value.data for it in file.documents]
-    )
 
 
 def _is_unchanged_from(

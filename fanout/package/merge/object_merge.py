@@ -13,7 +13,7 @@ from fanout.package.json_manifest import find_json_line, is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.merge.field_merge import FieldMerge
 from fanout.package.merge.kpt_annotations import equal_objects
-from fanout.package.merge.list_merge import merge_order
+from fanout.package.merge.line_merge import merge_order
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide
 from fanout.package.merge.merge_keys import (
     DEFAULT_SHAPE,
@@ -117,6 +117,18 @@ class ObjectMerge:
         unit = next(unit for unit in reversed(units) if unit is not None)
         lines = [side.document.line if side else 0 for side in units]
         is_kptfile = key[0] == KPTFILE
+
+        def line_of(path: Path) -> int:
+            """Return the line of a field in JSON, or of the nearest value around it; 0 in YAML."""
+            document = unit.document
+            if not is_json(document.file):
+                return 0  # values parsed from YAML have their lines
+            if unit.value is not document.value:
+                items = document.value.children["items"].children
+                number = next(number for number, item in items.items() if item is unit.value)
+                path = ("items", number, *path)
+            return find_json_line(document.text, path)
+
         return FieldMerge(
             unit.document.file,
             unit.name,
@@ -124,7 +136,7 @@ class ObjectMerge:
             unmixed_paths=_UNMIXED_FIELDS if is_kptfile else frozenset(),
             local_paths=_LOCAL_FIELDS if is_kptfile and self.is_root_package else frozenset(),
             lines_before=(lines[0], lines[1], lines[2]),
-            line_of=lambda path: _find_unit_json_line(unit, path),
+            line_of=line_of,
             conflicts=self.conflicts,
         )
 
@@ -184,21 +196,6 @@ class ObjectMerge:
                 entries.append(MergedEntry("", values[0], values[1], values[2], outcome))
         lists = [side.children["items"] if side else None for side in sides]
         return drop_if_emptied(merged_list(entries), (lists[0], lists[1], lists[2]))
-
-
-def _find_unit_json_line(unit: MergeUnit, path: Path) -> int:
-    """Return the line of a field in JSON, or of the nearest value around it; 0 in YAML.
-
-    Values parsed from YAML have their lines.
-    """
-    document = unit.document
-    if not is_json(document.file):
-        return 0
-    if unit.value is document.value:
-        return find_json_line(document.text, path)
-    items = document.value.children["items"].children
-    number = next(number for number, item in items.items() if item is unit.value)
-    return find_json_line(document.text, ("items", number, *path))
 
 
 def find_crds(units: Sequence[Units]) -> list[Any]:

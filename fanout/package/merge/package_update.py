@@ -8,6 +8,7 @@ neither is a Kptfile that is unchanged locally.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -43,7 +44,7 @@ from fanout.package.merge.merge_units import (
     is_manifest,
 )
 from fanout.package.merge.merge_values import ValueSource
-from fanout.package.merge.merge_writer import ResultUnit, write_file
+from fanout.package.merge.merge_writer import FileSides, ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge, find_crds
 from fanout.package.sealed_values import find_seal
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
@@ -71,6 +72,7 @@ class MergeResult(Value):
 class PackageMerge:
     """State of one merge in progress."""
 
+    sides: PackageSides
     choices: ConflictChoices
     schemas: Schemas
     reader: DocumentReader
@@ -98,20 +100,37 @@ def merge_packages(
     if local == origin:
         return MergeResult(dict(upstream))
     reader = DocumentReader()
-    merge = PackageMerge(choices, _collect_schemas(sides, reader), reader)
+    # Custom resources that any side defines, in any of its packages.
+    crd_files: dict[bytes, MergeFile | None] = {}
+    for files in sides:
+        for path, (_, data) in files.items():
+            if _CRD in data and data not in crd_files and is_manifest(path):
+                crd_files[data] = reader.parse(path, data)
+    units, _ = collect_units([[file for file in crd_files.values() if file]])
+    merge = PackageMerge(sides, choices, read_schemas(find_crds(units)), reader)
     merge.ignored = frozenset().union(*map(find_ignored, sides))
     directories = set().union(*map(package_directories, sides))
-    whole_packages = _decide_subpackages(sides, directories, merge)
-    for directory, paths in _paths_by_package(sides, directories).items():
+    whole_packages = _decide_subpackages(directories, merge)
+    paths_by_directory: dict[str, list[str]] = {}
+    for path in sorted({path for files in sides for path in files}):
+        paths_by_directory.setdefault(find_package(path, directories), []).append(path)
+    for directory, paths in paths_by_directory.items():
         if not any(_is_inside(directory, whole_package) for whole_package in whole_packages):
-            _merge_one_package(directory, paths, sides, merge)
+            _merge_one_package(directory, paths, merge)
     for directory, side in whole_packages.items():
         winner = upstream if side is MergeSide.UPSTREAM else local
-        # A subpackage that one side added or deleted has no base on the other: mixing two
-        # such trees object by object would build a package that nobody wrote.
+        # A subpackage that one side added or deleted has no base on the other: mixing two such
+        # trees object by object would build a package that nobody wrote.
         merge.files |= {p: c for p, c in winner.items() if _is_inside(p, directory)}
     # Last, because only the complete result shows whether a file and a directory have one name.
-    _resolve_path_collisions(sides, merge)
+    folded: dict[str, str] = {}
+    for path in sorted(merge.files):
+        other = folded.setdefault(path.casefold(), path)
+        if other != path:
+            merge.notes.append(f"{path} and {other} differ only in case")
+        for parent in _parents(path):
+            if parent in merge.files and path in merge.files:
+                _choose_file_or_directory(parent, merge)
     merge.notes += find_doubtful_files(sides, reader, merge.ignored)
     files = dict(sorted(merge.files.items()))
     return MergeResult(files, tuple(merge.conflicts), tuple(merge.notes))
@@ -129,17 +148,6 @@ def check_file_modes(files: Files) -> None:
             )
 
 
-def _collect_schemas(sides: PackageSides, reader: DocumentReader) -> Schemas:
-    """Return the shapes of custom resources that any side defines, in any of its packages."""
-    crd_files: dict[bytes, MergeFile | None] = {}
-    for files in sides:
-        for path, (_, data) in files.items():
-            if _CRD in data and data not in crd_files and is_manifest(path):
-                crd_files[data] = reader.parse(path, data)
-    units, _ = collect_units([[file for file in crd_files.values() if file]])
-    return read_schemas(find_crds(units))
-
-
 # ---- packages inside the package ----------------------------------------------------------------
 
 
@@ -147,10 +155,9 @@ def _is_inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(f"{directory}/")
 
 
-def _decide_subpackages(
-    sides: PackageSides, directories: set[str], merge: PackageMerge
-) -> dict[str, MergeSide]:
+def _decide_subpackages(directories: set[str], merge: PackageMerge) -> dict[str, MergeSide]:
     """Return the winning side of each subpackage taken as a whole (porch.md §3.3.1)."""
+    sides = merge.sides
     winners: dict[str, MergeSide] = {}
     for directory in sorted(directories - {""}):
         if any(_is_inside(directory, outer) for outer in winners):
@@ -164,145 +171,125 @@ def _decide_subpackages(
                 cause, one, other = ConflictCause.DELETED_THERE, sides[0], sides[2]
             case _:
                 continue
-        if not _equal_subpackages(directory, one, other):
-            winners[directory] = _record_subpackage_conflict(directory, cause, sides, merge)
+        paths = {path for path in (*one, *other) if _is_inside(path, directory)}
+        if not all(equal_files(path, one.get(path), other.get(path)) for path in paths):
+            winners[directory] = _record_subpackage_conflict(directory, cause, merge)
         elif cause is ConflictCause.DELETED_HERE:
             winners[directory] = MergeSide.LOCAL
     return winners
 
 
-def _equal_subpackages(directory: str, left: Files, right: Files) -> bool:
-    """Return whether two sides have the same subpackage, but for kpt's annotations."""
-    paths = {path for path in (*left, *right) if _is_inside(path, directory)}
-    return all(equal_files(path, left.get(path), right.get(path)) for path in paths)
-
-
-def _subpackage_tree_id(files: Files, directory: str) -> str:
-    tree_entries = {
-        p: TreeEntry(m, blob_id(d)) for p, (m, d) in files.items() if _is_inside(p, directory)
-    }
-    return tree_id(tree_entries) if tree_entries else ""
-
-
 def _record_subpackage_conflict(
-    directory: str, cause: ConflictCause, sides: PackageSides, merge: PackageMerge
+    directory: str, cause: ConflictCause, merge: PackageMerge
 ) -> MergeSide:
     """Record a conflict about a subpackage and return its winner.
 
     The message says how many files differ, since a tree's id would tell people nothing.
     """
-    trees = [_subpackage_tree_id(files, directory) for files in sides]
-    origin_tree, upstream_tree, local_tree = (f"tree {tree}" if tree else MISSING for tree in trees)
+    parts = [
+        {path: content for path, content in files.items() if _is_inside(path, directory)}
+        for files in merge.sides
+    ]
+    entries = [
+        {path: TreeEntry(mode, blob_id(data)) for path, (mode, data) in part.items()}
+        for part in parts
+    ]
+    origin, upstream, local = (f"tree {tree_id(it)}" if it else MISSING for it in entries)
     where = ErrorLocation(file=directory)
     conflict = build_conflict(
-        where, cause, (origin_tree, upstream_tree, local_tree), MergeSide.LOCAL, merge.choices
+        where, cause, (origin, upstream, local), MergeSide.LOCAL, merge.choices
     )
-    compared_sides = (1, 2) if trees[1] and trees[2] else (0, 1 if trees[1] else 2)
-    one, other = (
-        {(path, *content) for path, content in sides[side].items() if _is_inside(path, directory)}
-        for side in compared_sides
-    )
-    files = pluralize(len({path for path, *_ in one ^ other}), "file")
-    one_name, other_name = (("base", "upstream", "local")[side] for side in compared_sides)
-    merge.conflicts.append(
-        replace(conflict, difference=f"{one_name} and {other_name} differ in {files}")
-    )
+    one, other = (1, 2) if parts[1] and parts[2] else (0, 1 if parts[1] else 2)
+    differing = {path for path, _ in parts[one].items() ^ parts[other].items()}
+    names = ("base", "upstream", "local")
+    difference = f"{names[one]} and {names[other]} differ in {pluralize(len(differing), 'file')}"
+    merge.conflicts.append(replace(conflict, difference=difference))
     return conflict.winner
-
-
-def _paths_by_package(sides: PackageSides, directories: set[str]) -> dict[str, list[str]]:
-    paths_by_directory: dict[str, list[str]] = {}
-    for path in sorted({path for files in sides for path in files}):
-        paths_by_directory.setdefault(find_package(path, directories), []).append(path)
-    return paths_by_directory
 
 
 # ---- one package --------------------------------------------------------------------------------
 
 
-def _merge_one_package(
-    directory: str, paths: Sequence[str], sides: PackageSides, merge: PackageMerge
-) -> None:
+def _merge_one_package(directory: str, paths: Sequence[str], merge: PackageMerge) -> None:
+    sides = merge.sides
     changed: list[str] = []
     for path in paths:
         origin, upstream, local = (files.get(path) for files in sides)
         if origin == upstream == local:
             if local is not None:
                 merge.files[path] = local
-        # Every variant has a Kptfile, and most are unchanged locally: none of these has to
-        # be parsed.
-        elif upstream and origin == local and _is_single_kptfile(path, (origin, upstream)):
+        # Every variant has a Kptfile, and most are unchanged locally: none of these has to be
+        # parsed, if it is one document.
+        elif (
+            upstream
+            and origin == local
+            and path.rpartition("/")[2] == KPTFILE
+            and not any(it and _SEPARATOR.search(it[1]) for it in (origin, upstream))
+        ):
             merge.files[path] = upstream
         else:
             changed.append(path)
     upstream_changed = [path for path in changed if sides[0].get(path) != sides[1].get(path)]
     only_local_changed = sorted(set(changed).difference(upstream_changed))
-    manifests = _parse_manifests(upstream_changed, sides, merge)
+    manifests = _parse_manifests(upstream_changed, merge)
     # An object may move between files, so in general all changed files have to be read. Most
     # revisions move none: then the files that only the local side changed are taken as bytes.
-    if _have_same_objects(set(upstream_changed) - merge.ignored, manifests):
+    may_have_moved = any(
+        path not in manifests and path not in merge.ignored and is_manifest(path)
+        for path in upstream_changed
+    )
+    if not may_have_moved:
+        units, notes = collect_units(_files_by_side(manifests))
+        containers = [{key: unit.container for key, unit in side.items()} for side in units]
+        may_have_moved = bool(notes) or not containers[0] == containers[1] == containers[2]
+    if not may_have_moved:
         merge.files |= {path: sides[2][path] for path in only_local_changed if path in sides[2]}
-        merge.files |= {
-            path: sides[1][path] for path in upstream_changed if _is_unchanged_locally(path, sides)
+        unchanged_locally = {
+            path
+            for path in upstream_changed
+            if path in sides[1] and path in sides[0] and sides[0][path] == sides[2].get(path)
         }
-        changed = [path for path in upstream_changed if not _is_unchanged_locally(path, sides)]
+        merge.files |= {path: sides[1][path] for path in unchanged_locally}
+        changed = [path for path in upstream_changed if path not in unchanged_locally]
         manifests = {path: it for path, it in manifests.items() if path in changed}
     elif only_local_changed:
-        manifests |= _parse_manifests(only_local_changed, sides, merge)
+        manifests |= _parse_manifests(only_local_changed, merge)
         manifests = {path: manifests[path] for path in changed if path in manifests}
     for path in changed:
         if path not in manifests:
-            _merge_plain(path, sides, merge)
-    _merge_manifests(manifests, sides, merge, is_root_package=not directory)
+            origin_data, upstream_data, local_data = (_file_bytes(path, files) for files in sides)
+            is_sealed = path in merge.sealed_files
+            data, conflict = merge_plain_file(
+                path, origin_data, upstream_data, local_data, merge.choices, is_sealed=is_sealed
+            )
+            if conflict:
+                merge.conflicts.append(conflict)
+            if data is not None:
+                merge.files[path] = _merge_mode(path, sides), data
+    _merge_manifests(manifests, merge, is_root_package=not directory)
 
 
-def _is_unchanged_locally(path: str, sides: PackageSides) -> bool:
-    """Return whether the file exists on all sides and is unchanged locally."""
-    origin, upstream, local = (files.get(path) for files in sides)
-    return upstream is not None and origin is not None and origin == local
+def _parse_manifests(paths: Iterable[str], merge: PackageMerge) -> dict[str, FileSides]:
+    return {path: parsed for path in paths if (parsed := _parse_manifest(path, merge))}
 
 
-def _is_single_kptfile(path: str, contents: Sequence[FileContent | None]) -> bool:
-    """Return whether the file is a Kptfile of one document, matched without parsing."""
-    return path.rpartition("/")[2] == KPTFILE and not any(
-        content and _SEPARATOR.search(content[1]) for content in contents
-    )
+def _files_by_side(manifests: Mapping[str, FileSides]) -> list[list[MergeFile]]:
+    return [[file for it in manifests.values() if (file := it[side])] for side in range(3)]
 
 
-def _parse_manifests(
-    paths: Iterable[str], sides: PackageSides, merge: PackageMerge
-) -> dict[str, "ParsedSides"]:
-    return {path: parsed for path in paths if (parsed := _parse_manifest(path, sides, merge))}
-
-
-def _have_same_objects(paths: Iterable[str], manifests: Mapping[str, "ParsedSides"]) -> bool:
-    """Return whether each file that upstream changed has the same objects on all sides.
-
-    Then no object moves between files, and files that upstream did not change stay unread.
-    """
-    if any(path not in manifests and is_manifest(path) for path in paths):
-        return False
-    files = [[parsed[side] for parsed in manifests.values()] for side in range(3)]
-    units, notes = collect_units([[file for file in side if file] for side in files])
-    containers = [{key: unit.container for key, unit in side.items()} for side in units]
-    return not notes and containers[0] == containers[1] == containers[2]
-
-
-ParsedSides = tuple[MergeFile | None, MergeFile | None, MergeFile | None]
-
-
-def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> ParsedSides | None:
+def _parse_manifest(path: str, merge: PackageMerge) -> FileSides | None:
     """Parse a file of objects on all sides that have it; None if it is merged as text."""
     if not is_manifest(path):
         return None
-    contents = [files.get(path) for files in sides]
+    contents = [files.get(path) for files in merge.sides]
     parsed = [merge.reader.parse(path, content[1]) if content else None for content in contents]
     if path in merge.ignored:
         # Bytes, but a MAC over them is one all the same.
         if any(find_seal(it.value.data) for file in parsed if file for it in file.documents):
             merge.sealed_files.add(path)
         return None
-    unread = [side for side, c, f in zip(_SIDE_NAMES, contents, parsed, strict=True) if c and not f]
+    side_names = ("origin", "upstream", "local")
+    unread = [side for side, c, f in zip(side_names, contents, parsed, strict=True) if c and not f]
     if unread:
         if not is_json(path):
             merge.notes.append(f"{path}: not readable as YAML ({unread[0]}); merged as text")
@@ -310,9 +297,13 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     present = [file for file in parsed if file is not None]
     if not any(file.documents for file in present):
         return None
-    if any(map(_is_sealed_file, present)):
-        merge.sealed_files.add(path)
-        return None
+    for file in present:
+        sealed = [it.value.data for it in file.documents if find_seal(it.value.data)]
+        # SOPS computes one MAC over all documents of a file and writes it into each of them. A
+        # document that alone has one is an object among others, and a List is none.
+        if len(sealed) > 1 or any(map(is_list, sealed)):
+            merge.sealed_files.add(path)
+            return None
     if is_json(path):  # a JSON file holds one object, or one List
         units, _ = collect_units([[file] for file in present])
         # Different objects on the sides cannot both be in one JSON file, so the file is
@@ -320,29 +311,6 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
         if len({next(iter(side)) for side in units}) > 1:
             return None
     return parsed[0], parsed[1], parsed[2]
-
-
-def _is_sealed_file(file: MergeFile) -> bool:
-    """Return whether the file is sealed beyond a single object."""
-    sealed = [it.value.data for it in file.documents if find_seal(it.value.data)]
-    # SOPS computes one MAC over all documents of a file and writes it into each of them. A
-    # document that alone has one is an object among others, and a List is none.
-    return len(sealed) > 1 or any(map(is_list, sealed))
-
-
-_SIDE_NAMES = ("origin", "upstream", "local")
-
-
-def _merge_plain(path: str, sides: PackageSides, merge: PackageMerge) -> None:
-    origin, upstream, local = (_file_bytes(path, files) for files in sides)
-    is_sealed = path in merge.sealed_files
-    data, conflict = merge_plain_file(
-        path, origin, upstream, local, merge.choices, is_sealed=is_sealed
-    )
-    if conflict:
-        merge.conflicts.append(conflict)
-    if data is not None:
-        merge.files[path] = _merge_mode(path, sides), data
 
 
 def _file_bytes(path: str, files: Files) -> bytes | None:
@@ -357,14 +325,10 @@ def _merge_mode(path: str, sides: PackageSides) -> str:
 
 
 def _merge_manifests(
-    manifests: Mapping[str, ParsedSides],
-    sides: PackageSides,
-    merge: PackageMerge,
-    *,
-    is_root_package: bool,
+    manifests: Mapping[str, FileSides], merge: PackageMerge, *, is_root_package: bool
 ) -> None:
-    files = [[f[side] for f in manifests.values() if f[side]] for side in range(3)]
-    units, notes = collect_units([[file for file in side if file] for side in files])
+    files = _files_by_side(manifests)
+    units, notes = collect_units(files)
     merge.notes += notes
     objects = ObjectMerge(
         units[0],
@@ -387,28 +351,15 @@ def _merge_manifests(
         is_emptied = upstream_file and not upstream_file.documents and path not in placed
         # Nobody touched the file here: upstream's bytes, comments alone if that is what they are.
         if is_emptied and origin_file and local_file and origin_file.data == local_file.data:
-            merge.files[path] = sides[1][path]
+            merge.files[path] = merge.sides[1][path]
     written: dict[str, bytes] = {}
     for path, placed_units in placed.items():
         written[path] = write_file(placed_units, manifests[path], merge.reader)
-        merge.files[path] = _merge_mode(path, sides), written[path]
-    origin, _, local = ([file for file in side if file] for side in files)
-    merge.notes += find_lost_comments(origin, local, written)
+        merge.files[path] = _merge_mode(path, merge.sides), written[path]
+    merge.notes += find_lost_comments(files[0], files[2], written)
 
 
 # ---- names --------------------------------------------------------------------------------------
-
-
-def _resolve_path_collisions(sides: PackageSides, merge: PackageMerge) -> None:
-    """Resolve paths that are a file and a directory; note paths that differ by case alone."""
-    folded: dict[str, str] = {}
-    for path in sorted(merge.files):
-        other = folded.setdefault(path.casefold(), path)
-        if other != path:
-            merge.notes.append(f"{path} and {other} differ only in case")
-        for parent in _parents(path):
-            if parent in merge.files and path in merge.files:
-                _choose_file_or_directory(parent, sides, merge)
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -417,15 +368,16 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _choose_file_or_directory(name: str, sides: PackageSides, merge: PackageMerge) -> None:
+def _choose_file_or_directory(name: str, merge: PackageMerge) -> None:
     """Leave either the file or the directory of that name, the one that the conflicts name.
 
     A path that is only on the local side stays if it won a conflict before; otherwise the
     path is a conflict.
     """
+    sides = merge.sides
     at_name = {path for path in merge.files if _is_inside(path, name)}
     local_paths = {path for path in at_name if path in sides[2] and path not in sides[1]}
-    winners = {path for path in local_paths if _wins_locally(path, sides, merge)}
+    winners = {path for path in local_paths if _wins_locally(path, merge)}
     for path in at_name - winners if winners else local_paths:
         del merge.files[path]
     for path in winners:
@@ -439,11 +391,11 @@ def _choose_file_or_directory(name: str, sides: PackageSides, merge: PackageMerg
         )
 
 
-def _wins_locally(path: str, sides: PackageSides, merge: PackageMerge) -> bool:
+def _wins_locally(path: str, merge: PackageMerge) -> bool:
     """Return whether a local path stays where upstream has a file and a directory in its way."""
     if any(it.where.file == path and it.winner is MergeSide.LOCAL for it in merge.conflicts):
         return True
-    origin, upstream, local = (_file_bytes(path, files) for files in sides)
+    origin, upstream, local = (_file_bytes(path, files) for files in merge.sides)
     cause, default = ConflictCause.BOTH_ADDED, MergeSide.UPSTREAM
     if origin is not None:
         cause, default = ConflictCause.DELETED_THERE, MergeSide.LOCAL
@@ -526,8 +478,12 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
         path
         for path in sorted({*origin, *local})
         if not equal_files(path, origin.get(path), local.get(path))
-        and not (path == KPTFILE and _equal_but_clone_fields(origin, local))
     ]
+    if KPTFILE in changed and KPTFILE in origin and KPTFILE in local:
+        with suppress(InvalidManifest):
+            before, after = (list(_without_clone_fields(it[KPTFILE][1])) for it in (origin, local))
+            if same_json(before, after):
+                changed.remove(KPTFILE)
     if changed:
         raise InvalidInput(
             "the package cannot be fast-forwarded:"
@@ -537,17 +493,9 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
         )
 
 
-def _equal_but_clone_fields(origin: Files, local: Files) -> bool:
-    try:
-        origin_data, local_data = (list(_without_clone_fields(files)) for files in (origin, local))
-    except (KeyError, InvalidManifest):
-        return False
-    return same_json(origin_data, local_data)
-
-
-def _without_clone_fields(files: Files) -> Iterator[Any]:
+def _without_clone_fields(data: bytes) -> Iterator[Any]:
     """Yield the Kptfile's data without the fields that differ in every clone."""
-    for document in Manifest.parse(files[KPTFILE][1], KPTFILE).documents:
+    for document in Manifest.parse(data, KPTFILE).documents:
         value = document.value
         for path in _CLONE_FIELDS:
             if get_value(value, path) is not MISSING:
