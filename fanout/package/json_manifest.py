@@ -153,24 +153,17 @@ class _JsonWriter:
         if not old or not new or old.__class__ is not new.__class__ or isinstance(new, str):
             return self.dump_value(new, padding)
         if isinstance(new, dict):
-            return self.write_collection(start, end, new, self.match_names(start, new))
+            # Kept entries in their order, then new ones.
+            names = {str(it.name): n for n, it in enumerate(json_entries(self.text, start))}
+            kept = {name: number for name, number in names.items() if name in new}
+            added = {name: None for name in new if name not in names}
+            return self.write_collection(start, end, new, {**kept, **added})
         if isinstance(new, list):
             return self.write_collection(start, end, new, dict(enumerate(match_elements(old, new))))
         return self.dump_value(new, padding)
 
-    def match_names(self, start: int, new: dict[str, Any]) -> dict[str, int | None]:
-        """Return the source index of each entry: kept ones in order, then new ones (None)."""
-        present = {str(it.name): number for number, it in enumerate(json_entries(self.text, start))}
-        return {name: number for name, number in present.items() if name in new} | {
-            name: None for name in new if name not in present
-        }
-
     def write_collection(
-        self,
-        start: int,
-        end: int,
-        new: Any,
-        sources: Mapping[Any, int | None],
+        self, start: int, end: int, new: Any, sources: Mapping[Any, int | None]
     ) -> str:
         """Build an object or array from the entries that stay and those that are new."""
         text, present = self.text, list(json_entries(self.text, start))
@@ -186,20 +179,17 @@ class _JsonWriter:
                 )
                 # Two entries that were neighbors keep the text between them, blank lines included.
                 result += gaps[previous_source] if follows_last else gap
-            result += self.write_entry(
-                present[source] if source is not None else None, name, new[name], padding
-            )
+            if source is None:
+                key = self.dump_value(name, padding) + self.colon if isinstance(name, str) else ""
+                result += key + self.dump_value(new[name], padding)
+            else:
+                entry = present[source]
+                result += text[entry.start : entry.value_start]
+                result += self.write_value(
+                    entry.value_start, entry.end, entry.data, new[name], padding
+                )
             previous_source = -1 if source is None else source
         return result + text[present[-1].end : end]
-
-    def write_entry(
-        self, present: JsonEntry | None, name: str | int, new: Any, padding: str | None
-    ) -> str:
-        if present is None:
-            key = f"{self.dump_value(name, padding)}{self.colon}" if isinstance(name, str) else ""
-            return key + self.dump_value(new, padding)
-        head = self.text[present.start : present.value_start]
-        return head + self.write_value(present.value_start, present.end, present.data, new, padding)
 
     def dump_value(self, value: Any, padding: str | None) -> str:
         """Return the text of a value that the file does not contain yet."""

@@ -7,7 +7,7 @@ so that a misspelt field is not ignored in silence.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
@@ -192,16 +192,6 @@ def _append_edits(
     ]
 
 
-class _TextRule(Value):
-    """Rule: a string, or one of `among`."""
-
-    among: tuple[str, ...] = ()
-
-
-class _TextMapRule(Value):
-    """Rule: a map of strings with arbitrary keys."""
-
-
 class _FieldsRule(Value):
     """Rule: a map with these fields and no others."""
 
@@ -209,25 +199,15 @@ class _FieldsRule(Value):
     required: tuple[str, ...] = ()
 
 
-class _ListRule(Value):
-    """Rule: a list of values that follow one rule."""
-
-    of: "_Rule"
-
-
-class _AnythingRule(Value):
-    """Rule: any value; the field belongs to other programs."""
-
-
-_Rule = _TextRule | _TextMapRule | _FieldsRule | _ListRule | _AnythingRule
-_TEXT: Final[_Rule] = _TextRule()
-_TEXTS: Final[_Rule] = _TextMapRule()
-_SOURCE: Final = _TextRule(("git", "generic"))
+# A tuple is a string, one of these if there are any; a list one of values with this rule; None any
+# value, as the field belongs to other programs.
+_Rule = tuple[str, ...] | list[Any] | _FieldsRule | Literal["texts"] | None
+_TEXT: Final[_Rule] = ()
+_TEXTS: Final[_Rule] = "texts"  # a map of strings with arbitrary keys
+_SOURCE: Final = ("git", "generic")
 _GIT: Final = {"repo": _TEXT, "directory": _TEXT, "ref": _TEXT}
 _GENERIC: Final = _FieldsRule({"storeID": _TEXT, "resourceID": _TEXT, "resourceVersion": _TEXT})
-_STRATEGY: Final = _TextRule(
-    ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
-)
+_STRATEGY: Final = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
 _SELECTOR: Final = _FieldsRule(
     {
         **dict.fromkeys(("apiVersion", "kind", "name", "namespace"), _TEXT),
@@ -238,23 +218,20 @@ _FUNCTION: Final = _FieldsRule(
     {
         **dict.fromkeys(("image", "exec", "tag", "configPath", "name"), _TEXT),
         "configMap": _TEXTS,
-        **dict.fromkeys(("selectors", "exclude"), _ListRule(_SELECTOR)),
+        "selectors": [_SELECTOR],
+        "exclude": [_SELECTOR],
     }
 )
 _CONDITION: Final = _FieldsRule(
-    {
-        "type": _TEXT,
-        "status": _TextRule(("True", "False", "Unknown")),
-        "reason": _TEXT,
-        "message": _TEXT,
-    },
+    {"type": _TEXT, "status": ("True", "False", "Unknown"), "reason": _TEXT, "message": _TEXT},
     ("type", "status"),
 )
 _INFO: Final = _FieldsRule(
     {
         **dict.fromkeys(("site", "license", "licenseFile", "description", "man"), _TEXT),
-        **dict.fromkeys(("emails", "keywords"), _ListRule(_TEXT)),
-        "readinessGates": _ListRule(_FieldsRule({"conditionType": _TEXT}, ("conditionType",))),
+        "emails": [_TEXT],
+        "keywords": [_TEXT],
+        "readinessGates": [_FieldsRule({"conditionType": _TEXT}, ("conditionType",))],
     }
 )
 _META: Final = {"name": _TEXT, "namespace": _TEXT, "labels": _TEXTS, "annotations": _TEXTS}
@@ -275,11 +252,9 @@ _KPTFILE: Final = _FieldsRule(
             {"type": _SOURCE, "git": _FieldsRule({**_GIT, "commit": _TEXT}), "generic": _GENERIC}
         ),
         "info": _INFO,
-        "pipeline": _FieldsRule(dict.fromkeys(("mutators", "validators"), _ListRule(_FUNCTION))),
+        "pipeline": _FieldsRule({"mutators": [_FUNCTION], "validators": [_FUNCTION]}),
         "inventory": _FieldsRule({**_META, "inventoryID": _TEXT}),
-        "status": _FieldsRule(
-            {"conditions": _ListRule(_CONDITION), "renderStatus": _AnythingRule()}
-        ),
+        "status": _FieldsRule({"conditions": [_CONDITION], "renderStatus": None}),
     },
     ("metadata",),
 )
@@ -312,12 +287,6 @@ def find_kptfile_problems(kptfile: Document) -> list[InvalidInput]:
     ]
 
 
-def find_pipeline_problems(kptfile: Document) -> list[InvalidInput]:
-    """Return the breaches in the pipeline, with which the functions to run are undefined."""
-    problems = find_kptfile_problems(kptfile)
-    return [fault for fault in problems if fault.where.field.split(".")[0] == "pipeline"]
-
-
 def pipeline_functions(kptfile: Any) -> Iterator[tuple[Path, Any]]:
     """Yield the entries of a Kptfile's pipeline with their paths."""
     pipeline = kptfile.get("pipeline") if isinstance(kptfile, Mapping) else None
@@ -329,19 +298,21 @@ def pipeline_functions(kptfile: Any) -> Iterator[tuple[Path, Any]]:
 
 def _check_rule(value: Any, rule: _Rule, path: Path) -> _Breaches:
     match rule:
-        case _TextRule(among):
+        case None:
+            return
+        case tuple(among):
             if not isinstance(value, str):
                 yield path, f"{_describe_value(value)} is not a string", "quote it"
             elif among and value not in among:
                 problem = f"unsupported value {_describe_value(value)}"
                 yield path, problem, f"use one of {', '.join(among)}"
-        case _TextMapRule():
+        case "texts":
             if not isinstance(value, Mapping):
                 yield path, f"{_describe_value(value)} is not a map", "write names and strings"
                 return
             for key, child in value.items():
                 yield from _check_rule(child, _TEXT, (*path, key))
-        case _ListRule(of):
+        case [of]:
             if not isinstance(value, list):
                 yield path, f"{_describe_value(value)} is not a list", "make it a list"
                 return

@@ -238,7 +238,11 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
         for event in parse_events(text, file):
             kind = event.__class__
             if kind is yaml.ScalarEvent:
-                value = _scalar_value(event)
+                is_plain = event.implicit[0]
+                is_merge = is_plain and event.value == MERGE
+                if event.anchor is not None or event.tag is not None or is_merge:
+                    raise _NeedsPositions
+                value = resolve_scalar(event.value) if is_plain else event.value
             elif kind in _STARTS:
                 # Refusals are left to the parser with positions, whose errors name the line.
                 if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
@@ -266,10 +270,3 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
                 key = value
     except (RefusedDocument, ValueError):
         raise _NeedsPositions from None
-
-
-def _scalar_value(event: yaml.ScalarEvent) -> Any:
-    is_special = event.anchor is not None or event.tag is not None
-    if is_special or (event.implicit[0] and event.value == MERGE):
-        raise _NeedsPositions
-    return resolve_scalar(event.value) if event.implicit[0] else event.value

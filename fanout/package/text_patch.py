@@ -204,7 +204,9 @@ class _PatchPlanner(Value):
         self, key: YamlNode, node: YamlNode, build: Build, kind: str, depth_order: int
     ) -> PatchSpan:
         is_block = node.kind in ("mapping", "sequence") and not node.flow
-        colon = self.position_after_colon(key, node)
+        colon = self.text.find(":", key.end, node.start + 1) + 1
+        if not colon or self.text[key.end : colon - 1].strip():
+            raise CannotPatch("the entry is not of the form `key: value`")
         header = self.text[colon : node.start].split("\n")[0].strip() if is_block else ""
         if kind == NESTED:
             end, comment = node.end, header
@@ -212,7 +214,13 @@ class _PatchPlanner(Value):
                 end = self.end_of_line(node.end)
                 comment = self.text[node.end : end].strip()
             head = f" {comment}" if comment else ""
-            write = _writer(build, lambda value: self.format_nested(value, key.column), head)
+
+            def format_nested(value: Any) -> str:
+                """Return a nested value on the lines below its key."""
+                step = self.style.mapping if isinstance(value, dict) else self.style.sequence
+                return self.newline + self.format_block(value, key.column + step)
+
+            write = _writer(build, format_nested, head)
             return PatchSpan(colon, end, depth_order, write)
         start, gap = (colon, " ") if is_block else (node.start, self.missing_blank(node))
         column = key.column + self.style.mapping
@@ -221,13 +229,6 @@ class _PatchPlanner(Value):
         else:
             write = _writer(build, format_scalar, gap, f" {header}" if header else "")
         return PatchSpan(start, node.end, depth_order, write)
-
-    def position_after_colon(self, key: YamlNode, node: YamlNode) -> int:
-        """Return the position behind the colon of an entry. Raises CannotPatch."""
-        position = self.text.find(":", key.end, node.start + 1) + 1
-        if not position or self.text[key.end : position - 1].strip():
-            raise CannotPatch("the entry is not of the form `key: value`")
-        return position
 
     # ---- new values -------------------------------------------------------------------------
 
@@ -321,11 +322,6 @@ class _PatchPlanner(Value):
 
     def format_block(self, value: Any, column: int) -> str:
         return self.newline.join(block_lines(value, column, self.style))
-
-    def format_nested(self, value: Any, column: int) -> str:
-        """Return a nested value on the lines below its key."""
-        step = self.style.mapping if isinstance(value, dict) else self.style.sequence
-        return self.newline + self.format_block(value, column + step)
 
     def end_of_line(self, at: int) -> int:
         """Return the end of the line at a position, before its line break."""

@@ -239,9 +239,9 @@ def tagged_value(text: str, tag: str, file: str, line: int) -> Scalar:
         raise RefusedDocument(unknown_tag_problem(file, line, tag))
     value = plain_value(text, file, line)
     if not check(value):
-        problem = f"{text!r} is not a valid !!{name}"
+        remedy = "correct the value, or remove the tag"
         raise RefusedDocument(
-            manifest_problem(file, line, problem, "correct the value, or remove the tag")
+            manifest_problem(file, line, f"{text!r} is not a valid !!{name}", remedy)
         )
     return float(value) if name == "float" and isinstance(value, int) else value
 
@@ -308,8 +308,12 @@ class _Composer:
         marker_line = self.text[begin:end].strip()
         return end + 1 if end >= 0 and (not marker_line or marker_line.startswith("#")) else begin
 
-    def problem_at(self, node: YamlNode, problem: str, remedy: str) -> InvalidInput:
-        return manifest_problem(self.file, node.line, problem, remedy)
+    def refusal(self, node: YamlNode, problem: str, remedy: str) -> RefusedDocument:
+        return RefusedDocument(manifest_problem(self.file, node.line, problem, remedy))
+
+    def report(self, node: YamlNode, problem: str, remedy: str) -> None:
+        """Add a problem of a document whose other nodes are built all the same."""
+        self.reading.problems.append(manifest_problem(self.file, node.line, problem, remedy))
 
     def build_scalar(self, event: Any) -> YamlNode:
         node = YamlNode("scalar", event.start_mark, event.end_mark.index)
@@ -331,13 +335,10 @@ class _Composer:
             return tagged_value(text, event.tag, self.file, node.line)
         if not event.implicit[0]:
             return text
-        if text == MERGE and self.awaits_key():
+        if text == MERGE and self.stack and self.stack[-1].kind == "mapping" and not self.keys[-1]:
             node.kind = "alias"  # what is merged is no entry of this mapping's own
             return MERGE
         return plain_value(text, self.file, node.line)
-
-    def awaits_key(self) -> bool:
-        return bool(self.stack) and self.stack[-1].kind == "mapping" and self.keys[-1] is None
 
     def open_collection(self, event: Any, is_mapping: bool) -> None:
         node = YamlNode("mapping" if is_mapping else "sequence", event.start_mark, 0)
@@ -347,9 +348,7 @@ class _Composer:
         if event.tag not in (None, "!", TAG + ("map" if is_mapping else "seq")):
             self.reading.problems.append(unknown_tag_problem(self.file, node.line, event.tag))
         if len(self.stack) >= MAX_DEPTH:
-            raise RefusedDocument(
-                self.problem_at(node, f"more than {MAX_DEPTH} levels deep", "flatten it")
-            )
+            raise self.refusal(node, f"more than {MAX_DEPTH} levels deep", "flatten it")
         if event.anchor is not None:
             self.register_anchor(event.anchor, node)
         self.stack.append(node)
@@ -375,10 +374,7 @@ class _Composer:
             return  # an ordinary key in quotes
         sources = value.data if isinstance(value.data, list) else [value.data]
         if not all(isinstance(source, dict) for source in sources):
-            problem = self.problem_at(
-                value, "<< merges a value that is not a mapping", "write it out"
-            )
-            self.reading.problems.append(problem)
+            self.report(value, "<< merges a value that is not a mapping", "write it out")
             return
         # Kubernetes never sees `<<`, so it is removed from the data; the node keeps it as a child.
         node.data.pop(MERGE, None)
@@ -394,13 +390,11 @@ class _Composer:
         name = event.anchor
         target = self.anchors.get(name)
         if target is None:
-            raise RefusedDocument(
-                self.problem_at(node, f"the alias *{name} has no anchor", "define the anchor first")
-            )
+            problem = f"the alias *{name} has no anchor"
+            raise self.refusal(node, problem, "define the anchor first")
         if target in self.stack:
-            raise RefusedDocument(
-                self.problem_at(node, f"the alias *{name} is inside its own anchor", "write it out")
-            )
+            problem = f"the alias *{name} is inside its own anchor"
+            raise self.refusal(node, problem, "write it out")
         # Counted before anything is expanded: a few nested aliases can stand for billions
         # of values.
         self.expanded += target.weight
@@ -408,9 +402,7 @@ class _Composer:
             problem = f"aliases make the document larger than {MAX_EXPANDED:,} values"
             if self.expanded <= MAX_EXPANDED:
                 problem = f"aliases make the document more than {MAX_DEPTH} levels deep"
-            raise RefusedDocument(
-                self.problem_at(node, problem, "write the object out with fewer aliases")
-            )
+            raise self.refusal(node, problem, "write the object out with fewer aliases")
         node.weight, node.height, node.data = target.weight, target.height, target.data
         # Children are shared and keep their positions at the anchor, so writers must treat
         # an alias as one unit and never patch inside it.
@@ -472,17 +464,13 @@ class _Composer:
     def place_entry(self, parent: YamlNode, key: YamlNode, node: YamlNode) -> None:
         name = self.key_name(key)
         if name is None:
-            problem = self.problem_at(
-                key, "a mapping has a key that is not a string", "quote the key"
-            )
             if key.kind == "mapping":  # `{{ name }}` of a template, most often
-                sentence = "{{ without quotes is a mapping inside a mapping"
-                problem = self.problem_at(key, sentence, "quote the whole value")
-            self.reading.problems.append(problem)
+                problem = "{{ without quotes is a mapping inside a mapping"
+                self.report(key, problem, "quote the whole value")
+            else:
+                self.report(key, "a mapping has a key that is not a string", "quote the key")
         elif (first := self.find_duplicate(parent, key, name)) is not None:
-            sentence = f"the key {name} is already on line {first.line}"
-            problem = self.problem_at(key, sentence, "remove one")
-            self.reading.problems.append(problem)
+            self.report(key, f"the key {name} is already on line {first.line}", "remove one")
         else:
             parent.children[name] = (key, node)
             parent.data[name] = node.data

@@ -193,19 +193,12 @@ class _Builder:
                 nodes = self._build_all([child_of(tree, 0), *arguments_of(tree)], bound)
                 method = METHODS[name]
                 return _apply(self._steps.weigh(name, method) if bound else method, nodes)
-            case "conditionaland":
-                return build_logic(*self._build_all(subtrees(tree), bound), deciding=False)
-            case "conditionalor":
-                return build_logic(*self._build_all(subtrees(tree), bound), deciding=True)
+            case "conditionaland" | "conditionalor" as rule:
+                operands = self._build_all(subtrees(tree), bound)
+                return build_logic(*operands, deciding=rule == "conditionalor")
             case "expr":
                 return build_conditional(*self._build_all(subtrees(tree), bound))
-        return self._build_operation(tree, bound)
-
-    def _build_all(self, trees: Iterable[Tree], bound: tuple[str, ...]) -> list[Node]:
-        return [self.build(tree, bound) for tree in trees]
-
-    def _build_operation(self, tree: Tree, bound: tuple[str, ...]) -> Node:
-        """Build an operator. celpy keeps the sign and the left operand in one node."""
+        # An operator, of which celpy keeps the sign and the left operand in one node.
         sign, right = subtrees(tree)
         operands = self._build_all([*subtrees(sign), right], bound)
         name = SIGNS[sign.data]
@@ -213,6 +206,9 @@ class _Builder:
             return _apply(UNARY_OPERATORS[name], operands)
         operation = BINARY_OPERATORS[name]
         return build_binary(self._steps.weigh(name, operation) if bound else operation, *operands)
+
+    def _build_all(self, trees: Iterable[Tree], bound: tuple[str, ...]) -> list[Node]:
+        return [self.build(tree, bound) for tree in trees]
 
     def _build_field(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         owner, name = self.build(child_of(tree, 0), bound), str(token_of(tree, 1))

@@ -26,13 +26,7 @@ from lark import Token
 from lark import Tree as LarkTree
 
 from fanout.api.field_errors import suggest_name
-from fanout.sandbox.cel_operators import (
-    INT_LIMIT,
-    TYPES_BY_NAME,
-    UINT_LIMIT,
-    CelType,
-    Uint,
-)
+from fanout.sandbox.cel_operators import INT_LIMIT, TYPES_BY_NAME, UINT_LIMIT, CelType, Uint
 from fanout.sandbox.free_variables import FUNCTIONS, MACROS, METHODS, add_path
 from fanout.sandbox.worker_protocol import RefusedError
 

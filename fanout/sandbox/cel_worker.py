@@ -16,12 +16,7 @@ import celpy
 from celpy.celparser import CELParseError
 
 from fanout.sandbox.cel_interpreter import StepCounter, build_evaluator
-from fanout.sandbox.cel_operators import (
-    EvaluationError,
-    check_int,
-    describe_kind,
-    from_key,
-)
+from fanout.sandbox.cel_operators import EvaluationError, check_int, describe_kind, from_key
 from fanout.sandbox.cel_syntax import (
     STRING_PATTERN,
     SerializedAst,

@@ -253,6 +253,11 @@ def _build_node(ast: Sequence[Any], numbers: Mapping[FieldPath, int]) -> Closure
     if node_type in UNARY_OPERATORS:
         operation, [operand] = UNARY_OPERATORS[node_type], nodes
         return lambda values: operation(operand(values))
+    if node_type == "list":
+        return lambda values: [each(values) for each in nodes]
+    if node_type == "map":
+        pairs = list(zip(nodes[0::2], nodes[1::2], strict=True))
+        return lambda values: {key(values): value(values) for key, value in pairs}
     if node_type in NODE_BUILDERS:
         return NODE_BUILDERS[node_type](*nodes)
     return build_binary(BINARY_OPERATORS[node_type], *nodes)
@@ -295,20 +300,6 @@ def _build_has_path(number: int, field_path: FieldPath) -> ClosureNode:
         return value is not MISSING
 
     return has
-
-
-def _build_list(*nodes: ClosureNode) -> ClosureNode:
-    return lambda values: [each(values) for each in nodes]
-
-
-def _build_map(*nodes: ClosureNode) -> ClosureNode:
-    items = _build_list(*nodes)
-
-    def node(values: Sequence[Any]) -> dict[str, Any]:
-        keys_and_values = items(values)
-        return dict(zip(keys_and_values[0::2], keys_and_values[1::2], strict=True))
-
-    return node
 
 
 def build_conditional(
@@ -359,7 +350,5 @@ def build_binary(
 NODE_BUILDERS: dict[str, Callable[..., ClosureNode]] = {
     "&&": partial(build_logic, deciding=False),
     "?:": build_conditional,
-    "list": _build_list,
-    "map": _build_map,
     "||": partial(build_logic, deciding=True),
 }

@@ -118,11 +118,6 @@ def complete_value(value: Any, path: Sequence[str]) -> Any:
     return value if completed is metadata else {**value, "metadata": completed}
 
 
-def encode_part(part: Mapping[str, Any]) -> str:
-    """Encode the part for a worker. Raises ValueError or TypeError if it is not plain data."""
-    return _ENCODER.encode(part)
-
-
 def answer_key(text: str) -> str | bytes:
     """Return the key under which the answer for an encoded part is kept."""
     return text if len(text) <= MAX_PLAIN_KEY else blake2b(text.encode(), digest_size=24).digest()
@@ -134,4 +129,5 @@ def _as_dict(value: object) -> dict[str, Any]:
     raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_as_dict)
+# Encodes a part for a worker. Raises ValueError or TypeError if it is not plain data.
+encode_part = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_as_dict).encode

@@ -169,10 +169,6 @@ class EvaluationTask(Value):
     text: str
     rows: Sequence[str]
 
-    def as_request(self) -> str:
-        """Return the request as the worker reads it."""
-        return f'{{"text":{json.dumps(self.text)},"rows":[{",".join(self.rows)}]}}'
-
 
 class WorkerPool:
     """Up to `limits.processes` workers that run `module`, each started when it has work."""
@@ -276,7 +272,8 @@ class WorkerPool:
                 continue
             start = time.monotonic()
             try:
-                response = self.send_request(number, task.as_request())
+                request = f'{{"text":{json.dumps(text)},"rows":[{",".join(task.rows)}]}}'
+                response = self.send_request(number, request)
             except WorkerEndedError as end:
                 failures[text] = _note_excess(text, str(end), budget)
                 continue

@@ -37,18 +37,10 @@ from fanout.variants.functions.function_interface import (
 from fanout.variants.overlay import ObjectChanges
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.pipeline_run import WholePackageRun
-from fanout.variants.pipeline_steps import (
-    ALL_OBJECTS,
-    DeclaredFunction,
-    FunctionStep,
-)
-from fanout.variants.render_model import Injection, RenderedPackage, RenderInputs
+from fanout.variants.pipeline_steps import ALL_OBJECTS, DeclaredFunction, FunctionStep
+from fanout.variants.render_model import RenderedPackage, RenderInputs
 from fanout.variants.size_accounting import compute_file_sizes
-from fanout.variants.target_edits import (
-    collect_target_edits,
-    prepare_kptfile,
-    prepare_manifests,
-)
+from fanout.variants.target_edits import collect_target_edits, prepare_kptfile, prepare_manifests
 from fanout.variants.variant_kptfile import variant_kptfile_edits
 
 Parameter = str | int | float
@@ -78,7 +70,7 @@ def split_parameters(spec: VariantSpec, inputs: RenderInputs) -> ParameterizedIn
     # The order here and in `mark_parameters` must be the same: a marker's number is the index
     # in this list.
     parameters: list[Parameter] = [spec.name, parent, package]
-    shape = (
+    shape: tuple[Hashable, ...] = (
         slash,
         _split_texts(spec.context, parameters),
         spec.remove_keys,
@@ -86,9 +78,13 @@ def split_parameters(spec: VariantSpec, inputs: RenderInputs) -> ParameterizedIn
         tuple([_split_function(function, parameters) for function in spec.validators]),
         _split_texts(spec.labels, parameters),
         _split_texts(spec.annotations, parameters),
-        tuple([_split_injection(injection, parameters) for injection in inputs.injections]),
     )
-    return ParameterizedInputs(shape, parameters)
+    injections = []
+    for injection in inputs.injections:
+        parameters += (injection.source, injection.problem)
+        value_shape = _split_value(injection.value, parameters)
+        injections.append((bool(injection.source), bool(injection.problem), value_shape))
+    return ParameterizedInputs((*shape, tuple(injections)), parameters)
 
 
 def _split_texts(texts: Mapping[str, str], parameters: list[Parameter]) -> Hashable:
@@ -123,12 +119,6 @@ def _passed_through_settings(function: FunctionSpec) -> list[str]:
         for name, text in function.config.items()
         if catalog_function.passes_through(name, text)
     ]
-
-
-def _split_injection(injection: Injection, parameters: list[Parameter]) -> Hashable:
-    parameters += (injection.source, injection.problem)
-    value_shape = _split_value(injection.value, parameters)
-    return (bool(injection.source), bool(injection.problem), value_shape)
 
 
 def _split_value(value: object, parameters: list[Parameter]) -> Hashable:
@@ -173,7 +163,17 @@ def mark_parameters(spec: VariantSpec, inputs: RenderInputs) -> tuple[VariantSpe
         labels=_mark_texts(spec.labels, mark),
         annotations=_mark_texts(spec.annotations, mark),
     )
-    injections = tuple([_mark_injection(injection, mark) for injection in inputs.injections])
+    injections = tuple(
+        [
+            replace(
+                injection,
+                source=mark(injection.source),
+                problem=mark(injection.problem),
+                value=_mark_value(injection.value, mark),
+            )
+            for injection in inputs.injections
+        ]
+    )
     return marked_spec, replace(inputs, injections=injections)
 
 
@@ -184,13 +184,6 @@ def _mark_texts(texts: Mapping[str, str], mark: Callable[[Any], Any]) -> dict[st
 def _mark_function(function: FunctionSpec, mark: Callable[[Any], Any]) -> FunctionSpec:
     texts = {name: function.config[name] for name in _passed_through_settings(function)}
     return replace(function, config={**function.config, **_mark_texts(texts, mark)})
-
-
-def _mark_injection(injection: Injection, mark: Callable[[Any], Any]) -> Injection:
-    source, problem = mark(injection.source), mark(injection.problem)
-    return replace(
-        injection, source=source, problem=problem, value=_mark_value(injection.value, mark)
-    )
 
 
 def _mark_value(value: object, mark: Callable[[Any], Any]) -> object:
@@ -564,12 +557,7 @@ def _compile(
             text = _build_text_template(manifest, edits)
             files.append(_VaryingFile(path, mode, oid, manifest, tuple(edits), text))
     return CompiledTemplate(
-        files,
-        checks,
-        placeholders.parameter_count,
-        placeholders.concatenations,
-        rendered,
-        prepared,
+        files, checks, placeholders.parameter_count, placeholders.concatenations, rendered, prepared
     )
 
 

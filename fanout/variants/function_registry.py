@@ -11,10 +11,7 @@ from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.variants.function_requests import AllowedPrograms, KrmProgram
-from fanout.variants.functions.apply_replacements import (
-    APPLY_REPLACEMENTS,
-    APPLY_REPLACEMENTS_V0_1,
-)
+from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS, APPLY_REPLACEMENTS_V0_1
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING

@@ -166,20 +166,12 @@ def find_duplicates(
                     ErrorLocation(format_identity(identity), "", path, line),
                     package,
                     f"{escape_unprintable(first_path)}:{first_line}",
-                    any(_is_built(file, package, built) for file in (path, first_path)),
+                    any(find_package(it, {package, *built}) in built for it in (path, first_path)),
                 )
 
 
 # A patch has the identity of the object that it changes.
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-
-
-def _is_built(path: str, package: str, built: Collection[str]) -> bool:
-    """Return whether the file is in or below a directory of its package that is built."""
-    directory = path.rpartition("/")[0]
-    while directory != package and directory not in built:
-        directory = directory.rpartition("/")[0]
-    return directory in built
 
 
 def find_identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:

@@ -20,7 +20,6 @@ from fanout.values import KeyedValue, Value, field
 from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import (
     ERROR,
-    CatalogFunction,
     FunctionResult,
     PackageFacts,
     mapping,
@@ -154,11 +153,16 @@ def prepare_package(
     submodule, an unparsable file, a malformed injection point or an unavailable function.
     Two objects of one identity are a warning: kpt accepts them.
     """
-    _check_files(package, limits)
+    limits.check_sizes({path: len(data) for path, (_, data) in package.files.items()})
+    for path, (entry, _) in sorted(package.files.items()):
+        if entry.mode not in _REGULAR:
+            kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"
+            raise _refused(f"is {kind}, which packages must not contain", "use a file", path)
+    for path, problem in find_unportable_files(package.files):
+        raise _refused(problem, "rename the file", path)
     counter = ValueCounter(limits.values)
     ignored = find_ignored(package.files) - {CONTEXT}
     manifests = _parse_manifests(package, ignored, counter)
-    _check_kptfile(package, manifests)
     # Added before the pipelines are read: a function may name the context as its configuration file
     # even where upstream does not ship one.
     if CONTEXT not in manifests:
@@ -166,7 +170,14 @@ def prepare_package(
     has_context = holds_context(manifests[CONTEXT])
     functions = read_pipelines(manifests, limits.programs)
     config_files = frozenset(item.config_file for item in functions if item.config_file)
-    all_objects = _collect_objects(manifests, config_files, ignored)
+    # All documents and List items, except in Lists that configure a function.
+    all_objects = {
+        (file, number): manifest_object
+        for file, manifest in manifests.items()
+        if file not in ignored
+        for number, manifest_object in find_objects(manifest).items()
+        if file not in config_files or not isinstance(manifest_object, ListItem)
+    }
     points = find_injection_points((*place, part) for place, part in all_objects.items())
     objects = _function_objects(all_objects, config_files)
     local_config = frozenset(
@@ -222,7 +233,16 @@ def _parse_manifests(
     paths = [path for path in sorted(package.files) if is_manifest(path)]
     manifests = parse(path for path in paths if path not in ignored)
     config_files = find_config_files(manifests)
-    return manifests | parse(path for path in paths if path in config_files and path in ignored)
+    manifests |= parse(path for path in paths if path in config_files and path in ignored)
+    if KPTFILE not in manifests:
+        raise _refused(
+            f"there is no Kptfile in {package.directory or 'the root'} at {package.revision.name}",
+            "use the directory of a package, or create one with `kpt pkg init`",
+        )
+    for path, manifest in manifests.items():
+        if path.rpartition("/")[2] == KPTFILE:
+            find_kptfile(manifest)
+    return manifests
 
 
 def _compute_fingerprint(
@@ -235,7 +255,7 @@ def _compute_fingerprint(
         versions.append([function.name, function.version])
         # Declared definitions enter only where a function uses them, so that a new definition in
         # the cluster does not redraft every package.
-        if isinstance(function, CatalogFunction) and function.uses_scopes and scopes:
+        if function.uses_scopes and scopes:
             versions[-1].append(scopes)
     return canonical_text(
         [
@@ -247,40 +267,6 @@ def _compute_fingerprint(
             versions,
         ]
     )
-
-
-def _check_files(package: UpstreamPackage, limits: RenderLimits) -> None:
-    limits.check_sizes({path: len(data) for path, (_, data) in package.files.items()})
-    for path, (entry, _) in sorted(package.files.items()):
-        if entry.mode not in _REGULAR:
-            kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"
-            raise _refused(f"is {kind}, which packages must not contain", "use a file", path)
-    for path, problem in find_unportable_files(package.files):
-        raise _refused(problem, "rename the file", path)
-
-
-def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) -> None:
-    if KPTFILE not in manifests:
-        raise _refused(
-            f"there is no Kptfile in {package.directory or 'the root'} at {package.revision.name}",
-            "use the directory of a package, or create one with `kpt pkg init`",
-        )
-    for path, manifest in manifests.items():
-        if path.rpartition("/")[2] == KPTFILE:
-            find_kptfile(manifest)
-
-
-def _collect_objects(
-    manifests: Mapping[str, Manifest], config_files: frozenset[str], ignored: Collection[str]
-) -> dict[ObjectPlace, ManifestObject]:
-    """Return all documents and List items, except in Lists that configure a function."""
-    return {
-        (file, number): manifest_object
-        for file, manifest in manifests.items()
-        if file not in ignored
-        for number, manifest_object in find_objects(manifest).items()
-        if file not in config_files or not isinstance(manifest_object, ListItem)
-    }
 
 
 def _function_objects(

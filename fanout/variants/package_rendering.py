@@ -39,6 +39,7 @@ from fanout.variants.package_preparation import (
 from fanout.variants.pipeline_run import (
     WholePackageRun,
     find_sought,
+    first_object,
     is_visible,
     put_file,
     report_unmatched,
@@ -56,9 +57,8 @@ from fanout.variants.size_accounting import SizeCounter, compute_file_sizes
 from fanout.variants.target_edits import (
     PreparedManifests,
     TargetEdits,
-    build_overlay,
+    build_overlays,
     collect_target_edits,
-    objects_in,
     prepare_kptfile,
     prepare_manifests,
 )
@@ -140,16 +140,11 @@ def _run_per_object(
     responses: Responses,
 ) -> _Files:
     """Return the files; those equal for all targets are taken from the shared run."""
-    objects, size_counter = objects_in(manifests), prepared.new_size_counter()
-    overlays = {
-        place: build_overlay(objects, target_edits, place, size_counter) for place in target_edits
-    }
+    size_counter = prepared.new_size_counter()
+    overlays = build_overlays(manifests, target_edits, size_counter)
 
     def read(file: str) -> Object:
-        document = (manifests.get(file) or prepared.manifests[file]).documents[0]
-        overlay = overlays.get((file, document.index))
-        value: Object = overlay.value if overlay else document.value
-        return value
+        return first_object(manifests.get(file) or prepared.manifests[file], overlays)
 
     steps = tuple(
         item if isinstance(item, FunctionStep) else item.build_step(read) for item in pipeline
@@ -258,21 +253,9 @@ def render_package(
         )
     entries = {path: (TreeEntry(mode, blob_id(data)), data) for path, (mode, data) in files.items()}
     no_revision = Revision(name="", commit="", committed_at=0)
-    prepared = _without_context(
-        prepare_package(UpstreamPackage("", "", no_revision, "", entries), limits)
-    )
-    run = WholePackageRun.start(prepared, {}, {}, responses)
-    run.run(prepared.functions)
-    result, blobs = run.write()
-    contents = {entry.oid: data for entry, data in entries.values()} | blobs
-    rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
-    return rendered, (*prepared.duplicates, *run.results)
-
-
-def _without_context(prepared: PreparedPackage) -> PreparedPackage:
-    """Return the package without a context, if only `prepare_package` added it."""
-    # kpt renders depth first by default; its opt-in for the opposite order is not
-    # implemented, and ignoring it would silently give other files.
+    prepared = prepare_package(UpstreamPackage("", "", no_revision, "", entries), limits)
+    # kpt renders depth first by default; its opt-in for the opposite order is not implemented, and
+    # ignoring it would silently give other files.
     document = prepared.manifests[KPTFILE].documents[0]
     metadata = mapping(mapping(document.value).get("metadata"))
     subpackages = any(path.endswith(f"/{KPTFILE}") for path in prepared.manifests)
@@ -284,8 +267,18 @@ def _without_context(prepared: PreparedPackage) -> PreparedPackage:
             remedy="remove the annotation; subpackages are rendered first",
             where=ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
         )
-    if CONTEXT in prepared.entries:
-        return prepared
+    if CONTEXT not in files:
+        prepared = _without_context(prepared)
+    run = WholePackageRun.start(prepared, {}, {}, responses)
+    run.run(prepared.functions)
+    result, blobs = run.write()
+    contents = {entry.oid: data for entry, data in entries.values()} | blobs
+    rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
+    return rendered, (*prepared.duplicates, *run.results)
+
+
+def _without_context(prepared: PreparedPackage) -> PreparedPackage:
+    """Return the package without the context that `prepare_package` added."""
     for function in prepared.functions:
         if function.config_file == CONTEXT:
             raise InvalidInput(

@@ -63,12 +63,7 @@ from fanout.variants.pipeline_steps import (
 )
 from fanout.variants.program_run import parse_result_path, run_external_function
 from fanout.variants.size_accounting import SizeCounter
-from fanout.variants.target_edits import (
-    CACHE_ENTRIES,
-    TargetEdits,
-    build_overlay,
-    objects_in,
-)
+from fanout.variants.target_edits import CACHE_ENTRIES, TargetEdits, build_overlays
 
 NEW_FILE_MODE = "100644"
 MAX_VISITS = 1_000_000  # of objects by functions, half a minute
@@ -151,27 +146,22 @@ def run_step(
 
 def list_sought(step: FunctionStep) -> frozenset[str]:
     """Return the names that the function looks for in the objects."""
-    function = step.function
-    if isinstance(function, ExternalFunction) or function.matching is None or step.validates:
-        return frozenset()
-    return function.matching.list_names(step.config)
+    matching = step.function.matching
+    return frozenset() if matching is None or step.validates else matching.list_names(step.config)
 
 
 def find_sought(step: FunctionStep, overlay: Overlay) -> frozenset[str]:
     """Return those of the names that an object has, before the function runs on it."""
-    function = step.function
-    assert isinstance(function, CatalogFunction), "programs look for nothing that is known"
-    assert function.matching is not None, "only a function with names looks for any"
-    facts = PackageFacts(text=overlay)
-    return frozenset(function.matching.find_names(step.config, overlay.value, facts))
+    matching = step.function.matching
+    assert matching is not None, "only a function with names looks for any"
+    return frozenset(matching.find_names(step.config, overlay.value, PackageFacts(text=overlay)))
 
 
 def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionResult:
     """Return the result of the function about names that no object has."""
-    function = step.function
-    assert isinstance(function, CatalogFunction), "programs look for nothing that is known"
-    assert function.matching is not None, "only a function with names looks for any"
-    result = function.matching.build_result(function.name, step.config, missing)
+    matching = step.function.matching
+    assert matching is not None, "only a function with names looks for any"
+    result = matching.build_result(step.function.name, step.config, missing)
     return result._replace(where=replace(step.where, object="", field=""))
 
 
@@ -207,6 +197,14 @@ def collect_facts(
         problem = InvalidInput(response.problem, remedy=response.remedy)
         raise function_error(function, problem, step.where)
     return replace(facts, response=response)
+
+
+def first_object(manifest: Manifest, overlays: Mapping[ObjectPlace, Overlay]) -> Object:
+    """Return the first object of a file, with its changes so far."""
+    document = manifest.documents[0]
+    overlay = overlays.get((manifest.file, document.index))
+    value: Object = overlay.value if overlay else document.value
+    return value
 
 
 def put_file(
@@ -311,10 +309,8 @@ class WholePackageRun:
         responses: Responses,
     ) -> "WholePackageRun":
         """Start from the objects with the edits of the target. Raises InvalidInput."""
-        overlays, size_counter = prepared.new_overlays(), prepared.new_size_counter()
-        objects = objects_in(manifests)
-        for place in target_edits:
-            overlays[place] = build_overlay(objects, target_edits, place, size_counter)
+        size_counter = prepared.new_size_counter()
+        overlays = prepared.new_overlays() | build_overlays(manifests, target_edits, size_counter)
         return cls(prepared, manifests, overlays, size_counter, responses)
 
     def run(self, pipeline: Sequence[FunctionStep | DeclaredFunction]) -> None:
@@ -357,7 +353,17 @@ class WholePackageRun:
                     parts += [data] if data is not None else []
             if parts:
                 put_file(file, join_documents(parts), entries, blobs)
-        self._check_new_files(entries)
+        # A file may be added that some system cannot store beside the others. Upstream's own files
+        # were checked, so one of the two is new.
+        new_files = (self.adding_steps.keys() & entries.keys()) - self.prepared.entries.keys()
+        for file, problem in find_unportable_files(entries) if new_files else ():
+            step = self.adding_steps[file if file in new_files else min(new_files)]
+            error = InvalidInput(
+                f"{escape_unprintable(file)} {problem}",
+                reason=Reason.INVALID_PACKAGE,
+                remedy="change the function so that it uses another path",
+            )
+            raise function_error(step.function, error, step.where)
         for file in self.manifests:
             upstream_entry = self.prepared.entries.get(file)
             if upstream_entry is not None and entries.get(file) == upstream_entry:
@@ -367,25 +373,9 @@ class WholePackageRun:
     def _manifest(self, file: str) -> Manifest:
         return self.manifests.get(file) or self.prepared.manifests[file]
 
-    def _check_new_files(self, entries: Mapping[str, TreeEntry]) -> None:
-        """Raise InvalidInput for an added file that some system cannot store beside the others."""
-        new_files = (self.adding_steps.keys() & entries.keys()) - self.prepared.entries.keys()
-        for file, problem in find_unportable_files(entries) if new_files else ():
-            # Upstream's own files were checked, so one of the two is new.
-            step = self.adding_steps[file if file in new_files else min(new_files)]
-            error = InvalidInput(
-                f"{escape_unprintable(file)} {problem}",
-                reason=Reason.INVALID_PACKAGE,
-                remedy="change the function so that it uses another path",
-            )
-            raise function_error(step.function, error, step.where)
-
     def read(self, file: str) -> Object:
         """Return the first object of a file at this point of the run."""
-        document = self._manifest(file).documents[0]
-        overlay = self.overlays.get((file, document.index))
-        value: Object = overlay.value if overlay else document.value
-        return value
+        return first_object(self._manifest(file), self.overlays)
 
     def visible_objects(self, step: FunctionStep) -> dict[ObjectPlace, Overlay]:
         """Return the objects that the function gets, at this point of the run."""
@@ -415,7 +405,17 @@ class WholePackageRun:
                 facts = replace(facts, survey=function.survey(step.config, objects))
             if function.report_package:
                 reported = function.report_package(step.config, objects, facts)
-                self.results += (self._locate_result(step, item) for item in reported)
+                for item in reported:
+                    result = item._replace(function=function.name)
+                    # With the line if the configuration is meant.
+                    if result.where.field and not result.where.file:
+                        file, line = step.where.file, step.where.line
+                        if step.config_file:
+                            path = parse_result_path(result.where.field)
+                            file = step.config_file
+                            line = self._manifest(file).documents[0].line_of(path)
+                        result = result._replace(where=replace(result.where, file=file, line=line))
+                    self.results.append(result)
         except InvalidInput as problem:
             raise function_error(function, problem, step.where) from None
         missing = list_sought(step)
@@ -428,17 +428,6 @@ class WholePackageRun:
         if not step.validates:
             for path, item in added_objects:
                 self._add_object(step, f"{step.directory_prefix}{path}", item)
-
-    def _locate_result(self, step: FunctionStep, result: FunctionResult) -> FunctionResult:
-        """Return the result with its function, and the line if the configuration is meant."""
-        result = result._replace(function=step.function.name)
-        if not result.where.field or result.where.file:
-            return result
-        file, line = step.where.file, step.where.line
-        if step.config_file:
-            document = self._manifest(step.config_file).documents[0]
-            file, line = step.config_file, document.line_of(parse_result_path(result.where.field))
-        return result._replace(where=replace(result.where, file=file, line=line))
 
     def _run_external(self, step: FunctionStep, function: ExternalFunction) -> None:
         """Send the visible objects to a program and take over the objects that it returns."""

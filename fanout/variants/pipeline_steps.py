@@ -14,7 +14,7 @@ from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import canonical_text
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_pipeline_problems, pipeline_functions
+from fanout.package.kptfile import find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import Value, asdict, replace
@@ -221,8 +221,9 @@ def read_pipelines(
     functions = []
     for file in deepest_first:
         document = manifests[file].documents[0]
-        for fault in find_pipeline_problems(document):
-            raise fault
+        for fault in find_kptfile_problems(document):
+            if fault.where.field.split(".")[0] == "pipeline":
+                raise fault  # the functions to run are undefined
         pipeline = mapping(mapping(document.value).get("pipeline"))
         directory = file[: -len(KPTFILE)]
         for section in _SECTIONS:

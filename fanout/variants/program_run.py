@@ -20,12 +20,7 @@ from fanout.package.merge.merge_keys import Schemas
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.pending_inputs import Responses, get_response
 from fanout.values import replace
-from fanout.variants.function_requests import (
-    ProgramOutput,
-    Response,
-    ResponseError,
-    ScriptOutput,
-)
+from fanout.variants.function_requests import ProgramOutput, Response, ResponseError, ScriptOutput
 from fanout.variants.functions.function_interface import (
     ERROR,
     ExternalFunction,
@@ -296,8 +291,4 @@ def _apply_returned(
 
 def _object_reference(overlay: Overlay) -> tuple[str, str, str]:
     meta = mapping(overlay.value.get("metadata"))
-    return (
-        str(overlay.value.get("kind")),
-        str(meta.get("namespace") or ""),
-        str(meta.get("name")),
-    )
+    return (str(overlay.value.get("kind")), str(meta.get("namespace") or ""), str(meta.get("name")))

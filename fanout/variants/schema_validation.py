@@ -167,7 +167,16 @@ def _shape_validator(shape: _Shape) -> _Validator:
             if shape.types and "object" not in shape.types:
                 validate_type(value, path, report)
             else:
-                _validate_fields(shape, value, path, report)
+                for name in shape.required:
+                    if name not in value:
+                        problem = "required field is missing"
+                        report.faults.append(SchemaViolation((*path, name), problem))
+                for name, child in value.items():
+                    validator = shape.fields.get(name, shape.other_fields)
+                    if validator is not None:
+                        validator(child, (*path, name), report)
+                    elif shape.closed and report.strict:
+                        report.faults.append(SchemaViolation((*path, name), "unknown field"))
         elif isinstance(value, list):
             if shape.types and "array" not in shape.types:
                 validate_type(value, path, report)
@@ -185,23 +194,11 @@ def _shape_validator(shape: _Shape) -> _Validator:
     return validate
 
 
-def _validate_fields(shape: _Shape, value: dict[str, Any], path: Path, report: _Report) -> None:
-    for name in shape.required:
-        if name not in value:
-            report.faults.append(SchemaViolation((*path, name), "required field is missing"))
-    for name, child in value.items():
-        validator = shape.fields.get(name, shape.other_fields)
-        if validator is not None:
-            validator(child, (*path, name), report)
-        elif shape.closed and report.strict:
-            report.faults.append(SchemaViolation((*path, name), "unknown field"))
-
-
 def _type_validator(types: tuple[str, ...]) -> _Validator:
     def validate(value: Any, path: Path, report: _Report) -> None:
-        if types and not any(_has_type(value, name) for name in types):
+        if types and not any(_TYPES[name][1](value) for name in types):
             expected = " or ".join(
-                _TYPE_WORDS[name] for name in dict.fromkeys(types) if name != "null"
+                _TYPES[name][0] for name in dict.fromkeys(types) if name != "null"
             )
             report.faults.append(
                 SchemaViolation(path, f"{_describe_value(value)} is not a {expected}")
@@ -210,40 +207,32 @@ def _type_validator(types: tuple[str, ...]) -> _Validator:
     return validate
 
 
-_TYPE_WORDS = {
-    "string": "string",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "boolean",
-    "object": "map",
-    "array": "list",
-    "null": "null",
+# By type: its word in messages, and whether a value has it.
+_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "string": ("string", lambda value: isinstance(value, str)),
+    "integer": (
+        "whole number",
+        lambda value: (
+            value.is_integer()
+            if isinstance(value, float)
+            else isinstance(value, int) and not isinstance(value, bool)
+        ),
+    ),
+    "number": (
+        "number",
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    ),
+    "boolean": ("boolean", lambda value: isinstance(value, bool)),
+    "object": ("map", lambda value: isinstance(value, dict)),
+    "array": ("list", lambda value: isinstance(value, list)),
+    "null": ("null", lambda value: value is None),
 }
-
-
-def _has_type(value: Any, name: str) -> bool:
-    match name:
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            is_integral = isinstance(value, float) and value.is_integer()
-            return is_integral or (isinstance(value, int) and not isinstance(value, bool))
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "object":
-            return isinstance(value, dict)
-        case "array":
-            return isinstance(value, list)
-        case _:
-            return value is None
 
 
 def _type_names(schema: Schema) -> tuple[str, ...]:
     declared = schema.get("type")
     names = declared if isinstance(declared, list) else [declared]
-    return tuple(name for name in names if isinstance(name, str) and name in _TYPE_WORDS)
+    return tuple(name for name in names if isinstance(name, str) and name in _TYPES)
 
 
 def _mapping_or_empty(value: object) -> Mapping[str, Any]:

@@ -82,11 +82,7 @@ class SizeCounter:
             raise _limit_exceeded(path, "the package", self._limits.size, "bytes")
 
     def substitute(
-        self,
-        pattern: re.Pattern[str],
-        text: str,
-        value: Callable[[re.Match[str]], str],
-        path: Path,
+        self, pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], path: Path
     ) -> str:
         """Return the text with every match of the pattern replaced by `value(match)`.
 

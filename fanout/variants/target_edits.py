@@ -14,7 +14,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import VariantSpec
 from fanout.variants.functions.function_interface import Change, Path, UnfitObject, mapping
-from fanout.variants.manifest_objects import ManifestObject, find_objects
+from fanout.variants.manifest_objects import find_objects
 from fanout.variants.overlay import Overlay
 from fanout.variants.package_context import CONTEXT, context_edits, refuse_context_keys
 from fanout.variants.package_preparation import ObjectPlace, PreparedPackage
@@ -26,7 +26,6 @@ CACHE_ENTRIES = 64  # manifests or runs; where every target has its own, more on
 
 TargetEdits = Mapping[ObjectPlace, Mapping[Path, object]]
 PreparedManifests = Mapping[str, Manifest]
-ManifestObjects = Mapping[ObjectPlace, ManifestObject]
 
 
 def collect_target_edits(
@@ -135,33 +134,24 @@ def _get_or_build(
     return manifest
 
 
-def objects_in(manifests: PreparedManifests) -> ManifestObjects:
-    """Return the objects of these files by file and number."""
-    return {
-        (file, number): manifest_object
-        for file, manifest in manifests.items()
-        for number, manifest_object in find_objects(manifest).items()
-    }
-
-
-def build_overlay(
-    objects: ManifestObjects,
-    target_edits: TargetEdits,
-    place: ObjectPlace,
-    size_counter: SizeCounter,
-) -> Overlay:
-    """Return the object with the target's edits applied.
+def build_overlays(
+    manifests: PreparedManifests, target_edits: TargetEdits, size_counter: SizeCounter
+) -> dict[ObjectPlace, Overlay]:
+    """Return the objects of these files that the target edits, with the edits applied.
 
     Raises InvalidInput with file and line when the package would exceed its size limits.
     """
-    overlay = Overlay(place[0], objects[place])
-    try:
-        for path, value in target_edits[place].items():
-            size_counter.count_change(place[0], path, overlay.peek(path), value)
-            overlay.set(path, value)
-    except UnfitObject as unfit:
-        raise _unfit_error(overlay, place[0], unfit) from None
-    return overlay
+    objects = {file: find_objects(manifest) for file, manifest in manifests.items()}
+    overlays: dict[ObjectPlace, Overlay] = {}
+    for (file, number), values in target_edits.items():
+        overlay = overlays[file, number] = Overlay(file, objects[file][number])
+        try:
+            for path, value in values.items():
+                size_counter.count_change(file, path, overlay.peek(path), value)
+                overlay.set(path, value)
+        except UnfitObject as unfit:
+            raise _unfit_error(overlay, file, unfit) from None
+    return overlays
 
 
 def _unfit_error(overlay: Overlay, file: str, unfit: UnfitObject) -> InvalidInput:

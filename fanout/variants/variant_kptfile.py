@@ -17,7 +17,6 @@ from fanout.package.kptfile import (
     condition_edits,
     gate_edits,
     metadata_edits,
-    name_edits,
     upstream_edits,
 )
 from fanout.package.manifest import Manifest
@@ -76,8 +75,15 @@ def with_variant_fields(kptfile: Manifest, spec: VariantSpec) -> Manifest:
     ]
     form = Manifest.parse(kptfile.apply_edits_to_text(empty_fields), KPTFILE_NAME)
     for section, functions in _functions_by_section(spec):
-        path = (_PIPELINE, section)
-        form = _with_functions(form, path, [_empty_entry(function) for function in functions])
+        entries: list[dict[str, object]] = []
+        for function in functions:
+            source = {"image": function.image, "exec": function.exec}
+            entry: dict[str, object] = {key: value for key, value in source.items() if value}
+            entry["name"] = ""
+            if function.config:
+                entry["configMap"] = dict.fromkeys(sorted(function.config), "")
+            entries.append(entry | function.extra_fields())
+        form = _with_functions(form, (_PIPELINE, section), entries)
     return form
 
 
@@ -87,16 +93,15 @@ def kptfile_form_key(spec: VariantSpec) -> object:
         tuple(sorted(spec.labels)),
         tuple(sorted(spec.annotations)),
         tuple(
-            tuple(map(_function_form, functions)) for _, functions in _functions_by_section(spec)
+            # The part of a pipeline entry that is not one of the variant's texts.
+            tuple(
+                (it.image, tuple(sorted(it.config)), canonical_text(fields) if fields else "")
+                for it in functions
+                for fields in (it.extra_fields(),)
+            )
+            for _, functions in _functions_by_section(spec)
         ),
     )
-
-
-def _function_form(function: FunctionSpec) -> object:
-    """Return the part of a pipeline entry that is not one of the variant's texts."""
-    further_fields = function.extra_fields()
-    form = (function.image, tuple(sorted(function.config)))
-    return (*form, canonical_text(further_fields)) if further_fields else form
 
 
 def _functions_by_section(spec: VariantSpec) -> tuple[tuple[str, tuple[FunctionSpec, ...]], ...]:
@@ -107,7 +112,7 @@ def _functions_by_section(spec: VariantSpec) -> tuple[tuple[str, tuple[FunctionS
 def variant_kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: RenderInputs) -> list[Edit]:
     """Return the edits that one variant makes to its Kptfile form."""
     document = kptfile.documents[0]
-    edits = name_edits(document, spec.package)
+    edits = [Edit(document.index, ("metadata", "name"), spec.package)]
     edits += metadata_edits(document, spec.labels, spec.annotations)
     for section, functions in _functions_by_section(spec):
         for number, function in enumerate(functions):
@@ -168,12 +173,3 @@ def _with_functions(
             if same_json([document.value for document in edited.documents], [overlay.value]):
                 return edited
     return Manifest.parse(kptfile.apply_edits_to_text(overlay.collect_edits()), KPTFILE_NAME)
-
-
-def _empty_entry(function: FunctionSpec) -> dict[str, object]:
-    source = {"image": function.image, "exec": function.exec}
-    entry: dict[str, object] = {key: value for key, value in source.items() if value}
-    entry["name"] = ""
-    if function.config:
-        entry["configMap"] = dict.fromkeys(sorted(function.config), "")
-    return entry | function.extra_fields()

@@ -14,7 +14,6 @@ from fanout.package.merge.merge_values import (
     find_line_start,
     shift_lines,
 )
-from fanout.package.yaml_nodes import YamlNode
 
 Replacement = tuple[int, int, str]  # start and end in the local text, and the new text
 
@@ -90,8 +89,18 @@ def possible_comments(text: str) -> Iterator[str]:
 
 def iter_comments(file: MergeFile) -> Iterator[tuple[int, str]]:
     """Yield the comments outside of all scalars, each with its position."""
+    scalar_spans: list[tuple[int, int]] = []  # of aliases and keys, too
+    for document in file.documents:
+        shift = file_offset(document)
+        pending = [document.value.node]
+        while pending:
+            node = pending.pop()
+            if node is not None and node.children:
+                pending += (it for entry in node.children.values() for it in entry)
+            elif node is not None:
+                scalar_spans.append((node.start + shift, node.end + shift))
     scanned_to = 0
-    for start, end in (*_scalar_spans(file), (len(file.text), len(file.text))):
+    for start, end in (*sorted(scalar_spans), (len(file.text), len(file.text))):
         position = file.text.find("#", scanned_to, start)
         while position >= 0:
             eol = find_line_end(file.text, position)
@@ -99,27 +108,6 @@ def iter_comments(file: MergeFile) -> Iterator[tuple[int, str]]:
                 yield position, file.text[position:eol].rstrip()
             position = file.text.find("#", eol, start)
         scanned_to = max(scanned_to, end)
-
-
-def _scalar_spans(file: MergeFile) -> list[tuple[int, int]]:
-    """Return the ranges of a file's scalars and aliases, keys included, sorted."""
-    spans: list[tuple[int, int]] = []
-    for document in file.documents:
-        shift = file_offset(document)
-        pending = [document.value.node]
-        while pending:
-            node = pending.pop()
-            if node is None or not node.children:
-                spans += _node_span(node, shift)
-                continue
-            for key, child in node.children.values():
-                spans += _node_span(key, shift)
-                pending.append(child)
-    return sorted(spans)
-
-
-def _node_span(node: YamlNode | None, shift: int) -> list[tuple[int, int]]:
-    return [(node.start + shift, node.end + shift)] if node else []
 
 
 def file_offset(document: MergeDocument) -> int:

@@ -109,7 +109,7 @@ def _list_outcome(value: SideValue, after: Any, shape: FieldShape) -> MergeOutco
                 entries.append(_merged_entry(name, present, after[name], shape.child(name)))
         return merged_mapping(entries)
     if not _are_both(before, after, list):
-        return take_upstream(_value_without_text(after))
+        return take_upstream(SideValue(after))
     origins = _match_positions(before, after, shape.merge_keys)
     for origin, item in zip(origins, after, strict=True):
         present = None if origin is None else value.children[origin]
@@ -123,13 +123,9 @@ def _list_outcome(value: SideValue, after: Any, shape: FieldShape) -> MergeOutco
 def _merged_entry(
     name: str, present: SideValue | None, after: Any, shape: FieldShape
 ) -> MergedEntry:
-    new_value = _value_without_text(after)
+    new_value = SideValue(after)
     outcome = take_upstream(new_value) if present is None else _list_outcome(present, after, shape)
     return MergedEntry(name, present, new_value, present, outcome)
-
-
-def _value_without_text(data: Any) -> SideValue:
-    return SideValue(data, "", None, None)
 
 
 def _match_positions(

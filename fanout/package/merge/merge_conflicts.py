@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final
@@ -132,23 +133,22 @@ def _differing_lines(values: tuple[Any, Any, Any]) -> tuple[int, tuple[Any, Any,
 
     The first result is the number of common first lines. Other values are returned as they are.
     """
-    texts = [_decode_text(value) for value in values]
-    if any(text is None for text in texts) or not any("\n" in text for text in texts if text):
+    texts: list[str] = []
+    for value in values:
+        text = value
+        if isinstance(value, bytes) and b"\0" not in value:
+            with suppress(UnicodeDecodeError):
+                text = value.decode()
+        if not isinstance(text, str):
+            return 0, values
+        texts.append(text)
+    if not any("\n" in text for text in texts):
         return 0, values
-    sides = [(text or "").splitlines(keepends=True) for text in texts]
+    sides = [text.splitlines(keepends=True) for text in texts]
     lines_above = common_prefix_length(*sides)
     lines_below = common_prefix_length(*(side[lines_above:][::-1] for side in sides))
     cut = ["".join(side[lines_above : len(side) - lines_below]) for side in sides]
     return lines_above, (cut[0], cut[1], cut[2])
-
-
-def _decode_text(value: Any) -> str | None:
-    if isinstance(value, bytes) and b"\0" not in value:
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return None
-    return value if isinstance(value, str) else None
 
 
 def build_conflict(

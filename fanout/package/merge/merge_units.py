@@ -17,14 +17,8 @@ from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import same_json
 from fanout.package.json_manifest import is_json, read_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.merge.merge_values import EntrySpan, SideValue, find_line_end
-from fanout.package.yaml_nodes import (
-    BOM,
-    MAX_FILE,
-    InvalidManifest,
-    decode,
-    parse_yaml,
-)
+from fanout.package.merge.merge_values import EntrySpan, SideValue, ValueSides, find_line_end
+from fanout.package.yaml_nodes import BOM, MAX_FILE, InvalidManifest, decode, parse_yaml
 from fanout.values import Value, replace
 
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name
@@ -164,7 +158,7 @@ class DocumentReader:
                 value = read_json(text, path)
                 if object_identity(value) is None and not is_list(value):
                     return None
-                top = MergeDocument(path, 0, SideValue(value, text, None, None), 0, len(text), 0)
+                top = MergeDocument(path, 0, SideValue(value, text), 0, len(text), 0)
                 return MergeFile(path, data, text, (top,))
         except InvalidManifest:
             return None
@@ -249,6 +243,12 @@ class MergeUnit(Value):
 UnitSides = tuple[MergeUnit | None, MergeUnit | None, MergeUnit | None]  # origin, upstream, local
 
 
+def values_of(units: UnitSides) -> ValueSides:
+    """Return the value of the unit on each side."""
+    origin, upstream, local = (unit.value if unit else None for unit in units)
+    return origin, upstream, local
+
+
 def collect_units(
     sides: Sequence[Iterable[MergeFile]],
 ) -> tuple[list[dict[UnitKey, MergeUnit]], list[str]]:
@@ -277,7 +277,19 @@ def collect_units(
         f"{escape_unprintable(units[1].document.file)}; duplicates are matched by position"
         for units in duplicates.values()
     ]
-    return [_index_by_key(units, duplicates) for units in units_by_side], notes
+    indices: list[dict[UnitKey, MergeUnit]] = []
+    for units in units_by_side:
+        index: dict[UnitKey, MergeUnit] = {}
+        occurrences: Counter[UnitKey] = Counter()
+        for unit in units:
+            key = unit.key
+            if key in duplicates:
+                key = (*key, unit.document.file)
+                occurrences[key] += 1
+                key = (*key, occurrences[key])
+            index[key] = replace(unit, key=key)
+        indices.append(index)
+    return indices, notes
 
 
 def _find_duplicates(
@@ -291,21 +303,6 @@ def _find_duplicates(
             if counts[unit.key] > 1:
                 duplicates.setdefault(unit.key, []).append(unit)
     return duplicates
-
-
-def _index_by_key(
-    units: list[MergeUnit], duplicates: Mapping[UnitKey, object]
-) -> dict[UnitKey, MergeUnit]:
-    index: dict[UnitKey, MergeUnit] = {}
-    occurrences: Counter[UnitKey] = Counter()
-    for unit in units:
-        key = unit.key
-        if key in duplicates:
-            key = (*key, unit.document.file)
-            occurrences[key] += 1
-            key = (*key, occurrences[key])
-        index[key] = replace(unit, key=key)
-    return index
 
 
 def _file_units(file: MergeFile) -> list[MergeUnit]:

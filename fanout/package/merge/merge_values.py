@@ -29,6 +29,9 @@ class EntrySpan(Value):
     is_inline: bool = False  # something else stands before it on its line
 
 
+_NO_NODES: Final[dict[str | int, tuple[YamlNode | None, YamlNode]]] = {}
+
+
 class SideValue:
     """One value of one side. Without a node (JSON, aliases) it is data alone."""
 
@@ -37,9 +40,9 @@ class SideValue:
     def __init__(
         self,
         data: Any,
-        text: str,
-        node: YamlNode | None,
-        span: EntrySpan | None,
+        text: str = "",
+        node: YamlNode | None = None,
+        span: EntrySpan | None = None,
         key: YamlNode | None = None,
     ) -> None:
         self.data = data
@@ -86,9 +89,24 @@ class SideValue:
     @property
     def children(self) -> dict[str | int, "SideValue"]:
         """Entries of a mapping or list, in their order; {} for a scalar."""
-        if self._children is None:
-            self._children = _build_children(self)
-        return self._children
+        if self._children is not None:
+            return self._children
+        data, node = self.data, self.node
+        items: Any = enumerate(data) if isinstance(data, list) else ()
+        if isinstance(data, dict):
+            items = data.items()
+        nodes, spans = _NO_NODES, dict[str | int, EntrySpan]()
+        if node is not None and node.kind != "alias":
+            nodes = node.children
+            if not node.flow and self.span is not None:
+                spans = _entry_spans(self.text, node, self.span.value_start)
+        children = self._children = {}
+        for part, child in items:
+            # By the data and not by the nodes: keys merged with `<<` have no node of their own, but
+            # are part of the value to Kubernetes.
+            key, child_node = nodes.get(part, (None, None))
+            children[part] = SideValue(child, self.text, child_node, spans.get(part), key)
+        return children
 
     @property
     def line(self) -> int:
@@ -98,30 +116,6 @@ class SideValue:
 
 
 ValueSides = tuple[SideValue | None, SideValue | None, SideValue | None]  # origin, upstream, local
-
-
-def _build_children(value: SideValue) -> dict[str | int, SideValue]:
-    data, node = value.data, value.node
-    if isinstance(data, dict):
-        items: Any = data.items()
-    elif isinstance(data, list):
-        items = enumerate(data)
-    else:
-        return {}
-    if node is None or node.kind == "alias":
-        return {part: SideValue(child, value.text, None, None) for part, child in items}
-    spans = (
-        {}
-        if node.flow or value.span is None
-        else _entry_spans(value.text, node, value.span.value_start)
-    )
-    children: dict[str | int, SideValue] = {}
-    for part, child in items:
-        # By the data and not by the nodes: keys merged with `<<` have no node of their own, but are
-        # part of the value to Kubernetes.
-        key, child_node = node.children.get(part, (None, None))
-        children[part] = SideValue(child, value.text, child_node, spans.get(part), key)
-    return children
 
 
 def _entry_spans(text: str, node: YamlNode, after: int) -> dict[str | int, EntrySpan]:

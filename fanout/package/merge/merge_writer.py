@@ -11,10 +11,16 @@ from collections.abc import Sequence
 from fanout.package.field_edits import Edit, diff_values, same_json
 from fanout.package.json_manifest import is_json
 from fanout.package.manifest import Manifest
-from fanout.package.merge.merge_units import DocumentReader, MergeFile, MergeUnit, UnitSides
+from fanout.package.merge.merge_units import (
+    DocumentReader,
+    MergeFile,
+    MergeUnit,
+    UnitSides,
+    values_of,
+)
 from fanout.package.merge.merge_values import MergeOutcome, ValueSource
 from fanout.package.merge.text_splice import CannotSplice, splice_document
-from fanout.package.yaml_scalars import dump
+from fanout.package.yaml_scalars import dump, dump_all
 from fanout.values import Value
 
 FileSides = tuple[MergeFile | None, MergeFile | None, MergeFile | None]
@@ -55,9 +61,9 @@ class ResultUnit(Value):
         ):
             return source.document.text
         if not use_edits and source is local and not takes_upstream:
-            values = [unit.value if unit else None for unit in self.units]
+            origin_value, upstream_value, _ = values_of(self.units)
             try:
-                return splice_document((values[0], values[1], source.value), self.outcome)
+                return splice_document((origin_value, upstream_value, source.value), self.outcome)
             except CannotSplice:
                 pass
         document = source.document
@@ -119,7 +125,7 @@ def write_file(placed: Sequence[ResultUnit], sides: FileSides, reader: DocumentR
     if not reader.reads_as(text, data):
         text = writer.assemble_text(use_edits=True)
         if not reader.reads_as(text, data):
-            text = "---\n".join(map(dump, data))
+            text = dump_all(data)
     return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
 
 

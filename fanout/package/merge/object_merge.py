@@ -4,9 +4,8 @@ An object is the same in whatever file it is, so its destination is decided firs
 then. A List is a container of items, which are merged like other objects (design §4).
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from fanout.package.field_edits import Path
 from fanout.package.json_manifest import find_json_line, is_json
@@ -23,7 +22,7 @@ from fanout.package.merge.merge_keys import (
     find_shape,
     unknown_shape,
 )
-from fanout.package.merge.merge_units import Container, MergeUnit, UnitKey, UnitSides
+from fanout.package.merge.merge_units import Container, UnitKey, Units, UnitSides, values_of
 from fanout.package.merge.merge_values import (
     REMOVED_OUTCOME,
     MergedEntry,
@@ -39,7 +38,6 @@ from fanout.package.merge.merge_values import (
 )
 from fanout.package.sealed_values import find_seal
 
-Units = Mapping[UnitKey, MergeUnit]
 # Fields of a Kptfile that name the package's origin. Each is one value: a mixture of two origins
 # would name a package that does not exist.
 _UNMIXED_FIELDS: Final[frozenset[Path]] = frozenset({("upstream",), ("upstreamLock",)})
@@ -66,10 +64,6 @@ class ObjectMerge:
         """Return the unit on each side: origin, upstream, local."""
         return self.origin.get(key), self.upstream.get(key), self.local.get(key)
 
-    def ordered_keys(self) -> list[UnitKey]:
-        """Return all keys once; upstream's additions follow their predecessors there."""
-        return merge_order(list(self.origin), list(self.upstream), list(self.local))
-
     def find_destination(self, key: UnitKey) -> Container | None:
         """Return the file or List of the object in the result, None if it is removed.
 
@@ -89,8 +83,7 @@ class ObjectMerge:
 
     def merge_unit(self, key: UnitKey) -> MergeOutcome:
         """Return the outcome for one unit."""
-        values = [unit.value if unit else None for unit in self.units_of_key(key)]
-        sides = origin, upstream, local = values[0], values[1], values[2]
+        sides = origin, upstream, local = values_of(self.units_of_key(key))
         if key[0] == "list":
             return self.merge_list(key, sides)
         if upstream is not None and local is not None:
@@ -98,7 +91,10 @@ class ObjectMerge:
             seals = (find_seal(side.data) for side in sides if side is not None)
             if key[0] != KPTFILE and (seal := next(filter(None, seals), "")):
                 return fields.merge_sealed(sides, seal)
-            return fields.merge_value(sides, self.unit_shape(key))
+            shape: FieldShape = KPTFILE_SHAPE if key[0] == KPTFILE else DEFAULT_SHAPE
+            if key[0] == "object":
+                shape = find_shape(str(key[1]), str(key[2]), self.schemas)
+            return fields.merge_value(sides, shape)
         if origin is None:
             return take_local(local) if local is not None else take_upstream(upstream)
         if (
@@ -139,13 +135,6 @@ class ObjectMerge:
             line_of=line_of,
             conflicts=self.conflicts,
         )
-
-    def unit_shape(self, key: UnitKey) -> FieldShape:
-        if key[0] == KPTFILE:
-            return KPTFILE_SHAPE
-        if key[0] != "object":
-            return DEFAULT_SHAPE
-        return find_shape(str(key[1]), str(key[2]), self.schemas)
 
     # ---- a List -------------------------------------------------------------------------------
 
@@ -189,20 +178,10 @@ class ObjectMerge:
         ]
         entries: list[MergedEntry] = []
         for item in merge_order(*keys):
-            values = [unit.value if unit else None for unit in self.units_of_key(item)]
+            values = values_of(self.units_of_key(item))
             stays = self.find_destination(item) == container
             if stays or item in keys[2]:
                 outcome = self.merge_unit(item) if stays else REMOVED_OUTCOME
-                entries.append(MergedEntry("", values[0], values[1], values[2], outcome))
+                entries.append(MergedEntry("", *values, outcome))
         lists = [side.children["items"] if side else None for side in sides]
         return drop_if_emptied(merged_list(entries), (lists[0], lists[1], lists[2]))
-
-
-def find_crds(units: Sequence[Units]) -> list[Any]:
-    """Return the CustomResourceDefinitions among the units, the local ones last."""
-    return [
-        unit.value.data
-        for side in units
-        for key, unit in side.items()
-        if key[0] == "object" and key[2] == "CustomResourceDefinition"
-    ]

@@ -24,7 +24,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_package, package_directories
 from fanout.package.manifest import Manifest
 from fanout.package.merge.kpt_annotations import equal_files
-from fanout.package.merge.line_merge import build_file_conflict, merge_plain_file
+from fanout.package.merge.line_merge import build_file_conflict, merge_order, merge_plain_file
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
     ConflictCause,
@@ -45,7 +45,7 @@ from fanout.package.merge.merge_units import (
 )
 from fanout.package.merge.merge_values import ValueSource
 from fanout.package.merge.merge_writer import FileSides, ResultUnit, write_file
-from fanout.package.merge.object_merge import ObjectMerge, find_crds
+from fanout.package.merge.object_merge import ObjectMerge
 from fanout.package.sealed_values import find_seal
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
@@ -107,7 +107,10 @@ def merge_packages(
             if _CRD in data and data not in crd_files and is_manifest(path):
                 crd_files[data] = reader.parse(path, data)
     units, _ = collect_units([[file for file in crd_files.values() if file]])
-    merge = PackageMerge(sides, choices, read_schemas(find_crds(units)), reader)
+    schemas = read_schemas(
+        unit.value.data for side in units for key, unit in side.items() if key[0] == "object"
+    )
+    merge = PackageMerge(sides, choices, schemas, reader)
     merge.ignored = frozenset().union(*map(find_ignored, sides))
     directories = set().union(*map(package_directories, sides))
     whole_packages = _decide_subpackages(directories, merge)
@@ -339,7 +342,7 @@ def _merge_manifests(
         merge.conflicts,
     )
     placed: dict[str, list[ResultUnit]] = {}
-    for key in objects.ordered_keys():
+    for key in merge_order(list(objects.origin), list(objects.upstream), list(objects.local)):
         destination = objects.find_destination(key)
         if destination is None or len(destination) > 1:
             continue  # the items of a List come with it

@@ -207,8 +207,13 @@ class _Splicer:
             if entry is None:
                 continue
             if span.is_inline:
+                # It stands behind a dash, and the next entry takes its place.
                 following = present[number + 1]
-                self.remove_inline(span, following, id(following) in removed_entries)
+                next_span = following.entry_span
+                has_comments = comments_above(self.text, next_span).strip()
+                if id(following) in removed_entries or has_comments:
+                    raise CannotSplice("the entry shares its line with others")
+                self.add_patch(span.start, next_span.start, "")
                 continue
             # A comment that somebody wrote locally above an entry may be about more than this
             # entry. It stays; a comment that came with the entry goes with it.
@@ -220,13 +225,6 @@ class _Splicer:
                 if number and id(present[number - 1]) not in removed_entries:
                     start -= 1  # the line break before it; the text has none at its end
             self.add_patch(start, end, "")
-
-    def remove_inline(self, span: EntrySpan, following: SideValue, next_is_removed: bool) -> None:
-        """Remove the entry that stands behind a dash; the next one takes its place."""
-        next_span = following.entry_span
-        if next_is_removed or comments_above(self.text, next_span).strip():
-            raise CannotSplice("the entry shares its line with others")
-        self.add_patch(span.start, next_span.start, "")
 
     def insert_entries(self, entries: Sequence[MergedEntry]) -> None:
         """Insert upstream's additions, each behind the entry that precedes it."""
@@ -309,21 +307,18 @@ class _Splicer:
         return shift_lines("\n" + upstream.text[span.comments_start : span.eol], columns)[1:]
 
     def write_new_value(self, local: SideValue, value: Any) -> None:
-        span = local.entry_span
-        self.add_patch(span.value_start, span.end, self.new_value_text(value, span))
-
-    def new_value_text(self, value: Any, span: EntrySpan) -> str:
-        """Return the text of a new value behind a key or dash."""
-        kind = value_kind(value)
-        style = self.style
+        """Write a new value behind a key or dash."""
+        span, style, kind = local.entry_span, self.style, value_kind(value)
         if kind == LITERAL:
-            return " " + "\n".join(literal_lines(value, span.column + style.mapping))
-        if kind != NESTED:
-            return " " + format_scalar(value)
-        if self.text[span.start] == "-" and self.text[span.value_start - 1] == "-":
-            return " " + "\n".join(block_lines(value, span.column + 2, style))[span.column + 2 :]
-        step = style.mapping if isinstance(value, dict) else style.sequence
-        return "\n".join(["", *block_lines(value, span.column + step, style)])
+            text = " " + "\n".join(literal_lines(value, span.column + style.mapping))
+        elif kind != NESTED:
+            text = " " + format_scalar(value)
+        elif self.text[span.start] == "-" and self.text[span.value_start - 1] == "-":
+            text = " " + "\n".join(block_lines(value, span.column + 2, style))[span.column + 2 :]
+        else:
+            step = style.mapping if isinstance(value, dict) else style.sequence
+            text = "\n".join(["", *block_lines(value, span.column + step, style)])
+        self.add_patch(span.value_start, span.end, text)
 
     def flow_text(self, outcome: MergeOutcome, local: SideValue) -> str:
         """Return a collection in flow style, on one line. Raises CannotSplice."""

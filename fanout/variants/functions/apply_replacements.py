@@ -67,7 +67,13 @@ def parse_field_path(text: str) -> tuple[PathPart, ...]:
         elif char == "\\":
             escaped = True
         elif char == "." and not bracket:
-            parts.append(_parse_part(part, text))
+            key, equals, value = part, "", ""
+            if part.startswith("[") and part.endswith("]"):
+                key, equals, value = part[1:-1].partition("=")
+            if not key and not equals:
+                problem = f"the field path {text} has an empty part"
+                raise InvalidInput(problem, remedy="remove it")
+            parts.append(ElementMatch(key, value) if equals else key)
             part = ""
         else:
             bracket = char == "[" if not bracket else char != "]"
@@ -77,22 +83,8 @@ def parse_field_path(text: str) -> tuple[PathPart, ...]:
     return tuple(parts)
 
 
-def _parse_part(text: str, path: str) -> PathPart:
-    if text.startswith("[") and text.endswith("]"):
-        key, equals, value = text[1:-1].partition("=")
-        if equals:
-            return ElementMatch(key, value)
-        text = key
-    if not text:
-        raise InvalidInput(f"the field path {path} has an empty part", remedy="remove it")
-    return text
-
-
 def find_paths(
-    value: object,
-    parts: tuple[PathPart, ...],
-    count: Callable[[int], None],
-    path: Path = (),
+    value: object, parts: tuple[PathPart, ...], count: Callable[[int], None], path: Path = ()
 ) -> Iterator[Path]:
     """Yield the paths of the existing values that the field path selects.
 
@@ -201,25 +193,22 @@ def parse_label_selector(text: str) -> tuple[LabelRequirement, ...]:
                 f"{text!r} is not a label selector",
                 remedy="write it like app=web,tier in (a,b),!canary",
             )
-        requirements.append(_build_requirement(match))
+        if match["absent"]:
+            requirements.append(LabelRequirement(match["none"], False, None))
+        elif match["word"]:
+            values = frozenset(value.strip() for value in match["values"].split(","))
+            requirements.append(LabelRequirement(match["key"], match["word"] == "in", values))
+        else:
+            value = frozenset({match["value"]}) if match["sign"] else None
+            requirements.append(LabelRequirement(match["key"], match["sign"] != "!=", value))
         position = match.end()
     return tuple(requirements)
-
-
-def _build_requirement(match: re.Match[str]) -> LabelRequirement:
-    if match["absent"]:
-        return LabelRequirement(match["none"], False, None)
-    if match["word"]:
-        values = frozenset(value.strip() for value in match["values"].split(","))
-        return LabelRequirement(match["key"], match["word"] == "in", values)
-    if match["sign"]:
-        return LabelRequirement(match["key"], match["sign"] != "!=", frozenset({match["value"]}))
-    return LabelRequirement(match["key"], True, None)
 
 
 _CONFIG_KINDS = (("fn.kpt.dev/", "ApplyReplacements"), ("kpt.dev/", "Replacements"))
 _IDENTITY = ("group", "version", "kind", "name", "namespace")
 _SELECTOR_FIELDS = ("labelSelector", "annotationSelector")
+_SELECTOR_KEYS = (*_IDENTITY, *_SELECTOR_FIELDS)
 _NAME = "metadata.name"
 MAX_LOOKUPS = 1_000_000  # of one function, some seconds
 T = TypeVar("T")
@@ -307,21 +296,27 @@ def parse_replacements(config: Object) -> tuple[Replacement, ...]:
             f"the configuration is of kind {kind} ({api_version})",
             remedy="name a fn.kpt.dev/v1alpha1 ApplyReplacements by configPath",
         )
-    return _parse_each(config.get("replacements"), "replacements", _parse_replacement)
+    return tuple(
+        _parse_replacement(row, config_field)
+        for row, config_field in _read_rows(
+            config.get("replacements"), "replacements", ("source", "sourceValue", "targets")
+        )
+    )
 
 
 def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement:
-    _check_keys(row, config_field, ("source", "sourceValue", "targets"))
     if ("source" in row) is ("sourceValue" in row):
         raise InvalidInput(
             f"{config_field}: one source is required", remedy="set either source or sourceValue"
         )
-    targets = _parse_each(row.get("targets"), f"{config_field}.targets", _parse_target)
+    keys = ("select", "reject", "fieldPaths", "options")
+    rows = _read_rows(row.get("targets"), f"{config_field}.targets", keys)
+    targets = tuple(_parse_target(*it) for it in rows)
     if "sourceValue" in row:
         value = _get_typed(row, config_field, "sourceValue", str, "")
         return Replacement(None, (), "", ReplacementOptions(), value, targets)
-    source = _require_map(row["source"], f"{config_field}.source")
-    _check_keys(source, f"{config_field}.source", (*_IDENTITY, "fieldPath", "options"))
+    keys = (*_IDENTITY, "fieldPath", "options")
+    source = _require_map(row["source"], f"{config_field}.source", keys)
     path = _get_typed(source, f"{config_field}.source", "fieldPath", str, "") or _NAME
     return Replacement(
         _parse_selector(source, f"{config_field}.source"),
@@ -334,14 +329,15 @@ def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement
 
 
 def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarget:
-    _check_keys(row, config_field, ("select", "reject", "fieldPaths", "options"))
-    select = _require_map(row.get("select"), f"{config_field}.select")
-    _check_keys(select, f"{config_field}.select", (*_IDENTITY, *_SELECTOR_FIELDS))
-    reject = (
-        _parse_each(row["reject"], f"{config_field}.reject", _parse_rejected)
-        if row.get("reject")
-        else ()
-    )
+    select = _require_map(row.get("select"), f"{config_field}.select", _SELECTOR_KEYS)
+    reject = []
+    rejected = row.get("reject")
+    for entry, place in (
+        _read_rows(rejected, f"{config_field}.reject", _SELECTOR_KEYS) if rejected else ()
+    ):
+        if not entry:
+            raise InvalidInput(f"{place} rejects everything", remedy="select what is rejected")
+        reject.append(_parse_selector(entry, place))
     paths = row.get("fieldPaths") or [_NAME]
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise InvalidInput(
@@ -356,14 +352,7 @@ def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarge
             f"{config_field}.options.create and * exclude each other", remedy="keep one of them"
         )
     selector = _parse_selector(select, f"{config_field}.select")
-    return ReplacementTarget(config_field, selector, reject, parts, tuple(paths), options)
-
-
-def _parse_rejected(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
-    _check_keys(row, config_field, (*_IDENTITY, *_SELECTOR_FIELDS))
-    if not row:
-        raise InvalidInput(f"{config_field} rejects everything", remedy="select what is rejected")
-    return _parse_selector(row, config_field)
+    return ReplacementTarget(config_field, selector, tuple(reject), parts, tuple(paths), options)
 
 
 def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
@@ -383,8 +372,8 @@ def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSel
 
 def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOptions:
     config_field = f"{config_field}.options"
-    options = _require_map(row.get("options") or {}, config_field)
-    _check_keys(options, config_field, ("delimiter", "index", "create"))
+    keys = ("delimiter", "index", "create")
+    options = _require_map(row.get("options") or {}, config_field, keys)
     return ReplacementOptions(
         _get_typed(options, config_field, "delimiter", str, ""),
         _get_typed(options, config_field, "index", int, 0),
@@ -399,29 +388,28 @@ def _parse_path(text: str, config_field: str) -> tuple[PathPart, ...]:
         raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
 
 
-def _parse_each(
-    rows: object, config_field: str, parse_entry: Callable[[Mapping[str, Any], str], T]
-) -> tuple[T, ...]:
+def _read_rows(
+    rows: object, config_field: str, known_keys: tuple[str, ...]
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the maps of a list that must have some, each with its field."""
     if not isinstance(rows, list) or not rows:
         raise InvalidInput(f"{config_field} is not a list with entries", remedy="add at least one")
-    return tuple(
-        parse_entry(_require_map(row, f"{config_field}[{n}]"), f"{config_field}[{n}]")
-        for n, row in enumerate(rows)
-    )
+    for number, row in enumerate(rows):
+        field_of_row = f"{config_field}[{number}]"
+        yield _require_map(row, field_of_row, known_keys), field_of_row
 
 
-def _require_map(value: object, config_field: str) -> Mapping[str, Any]:
+def _require_map(
+    value: object, config_field: str, known_keys: tuple[str, ...]
+) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{config_field} is not a map", remedy="see kustomize's replacements")
-    return value
-
-
-def _check_keys(row: Mapping[str, Any], config_field: str, known_keys: tuple[str, ...]) -> None:
-    for key in row:
+    for key in value:
         if key not in known_keys:
             raise InvalidInput(
                 f"unknown field {config_field}.{key}", remedy=f"use {', '.join(known_keys)}"
             )
+    return value
 
 
 def _get_typed(row: Mapping[str, Any], config_field: str, key: str, kind: type[T], default: T) -> T:
@@ -429,10 +417,8 @@ def _get_typed(row: Mapping[str, Any], config_field: str, key: str, kind: type[T
     if value is None:
         return default
     if type(value) is not kind:
-        word = {str: "a string", int: "a whole number", bool: "true or false"}.get(
-            kind, kind.__name__
-        )
-        raise InvalidInput(f"{config_field}.{key} is not {word}", remedy="correct the value")
+        words: dict[type, str] = {str: "a string", int: "a whole number", bool: "true or false"}
+        raise InvalidInput(f"{config_field}.{key} is not {words[kind]}", remedy="correct the value")
     return value
 
 
@@ -661,7 +647,5 @@ APPLY_REPLACEMENTS = CatalogFunction(
 
 # Up to v0.1.1 the catalog's function was built with a kustomize that skips missing fields.
 APPLY_REPLACEMENTS_V0_1 = replace(
-    APPLY_REPLACEMENTS,
-    version="1 of v0.1",
-    survey=partial(_run_replacements, skips_missing=True),
+    APPLY_REPLACEMENTS, version="1 of v0.1", survey=partial(_run_replacements, skips_missing=True)
 )

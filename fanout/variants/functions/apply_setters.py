@@ -16,7 +16,6 @@ from fanout.variants.functions.function_interface import (
     Matching,
     Object,
     PackageFacts,
-    Path,
     UnfitObject,
 )
 from fanout.variants.functions.setter_patterns import (
@@ -46,28 +45,20 @@ def _changes(config: SortedTexts, item: Object, facts: PackageFacts) -> Iterator
                 raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
             yield path, list_elements
         elif not isinstance(value, dict):
-            yield path, _scalar_value(values, item, path, pattern, facts)
-
-
-def _scalar_value(
-    values: dict[str, str], item: Object, path: Path, pattern: str, facts: PackageFacts
-) -> object:
-    assert facts.text is not None
-    spelling = facts.text.spelling(path)
-    # A pattern may combine several setters of which only some are given; the others keep the
-    # values that they have in the text.
-    setter_values = ChainMap(values, derive_values(pattern, spelling.text or ""))
-    missing_names = [name for name in setter_names(pattern) if name not in setter_values]
-    if missing_names:
-        raise UnfitObject(
-            path,
-            f"there is no value for {', '.join(dict.fromkeys(missing_names))}",
-            "add it; it cannot be derived from the current value",
-        )
-    assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
-    return infer_value(
-        fill_pattern(pattern, setter_values, facts.size_limiter, path), spelling, path, item
-    )
+            spelling = facts.text.spelling(path)
+            # A pattern may combine several setters of which only some are given; the others keep
+            # the values that they have in the text.
+            setter_values = ChainMap(values, derive_values(pattern, spelling.text or ""))
+            missing_names = [name for name in setter_names(pattern) if name not in setter_values]
+            if missing_names:
+                raise UnfitObject(
+                    path,
+                    f"there is no value for {', '.join(dict.fromkeys(missing_names))}",
+                    "add it; it cannot be derived from the current value",
+                )
+            assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
+            text = fill_pattern(pattern, setter_values, facts.size_limiter, path)
+            yield path, infer_value(text, spelling, path, item)
 
 
 def parse_elements(text: str) -> list[object] | None:
@@ -88,11 +79,6 @@ def _depends_on(_config: SortedTexts, item: Object, facts: PackageFacts) -> Iter
     yield from (get_value(item, path) for path, _ in find_setter_patterns(facts.text))
 
 
-def _passes_through(_name: str, text: str) -> bool:
-    """Return whether the text stays text everywhere, being neither number nor list."""
-    return _PLAIN_TEXT.match(text) is not None and isinstance(resolve_scalar(text), str)
-
-
 def _find_names(config: SortedTexts, _item: Object, facts: PackageFacts) -> Iterator[str]:
     """Yield the given setters that the object has."""
     assert facts.text is not None
@@ -109,7 +95,10 @@ APPLY_SETTERS = CatalogFunction(
     reads_text=True,
     includes_local=True,
     depends_on=_depends_on,
-    passes_through=_passes_through,
+    # A text that stays text everywhere, being neither number nor list.
+    passes_through=lambda _name, text: (
+        _PLAIN_TEXT.match(text) is not None and isinstance(resolve_scalar(text), str)
+    ),
     matching=Matching(
         lambda config: frozenset(dict(config)), _find_names, "no field has a setter {}".format
     ),

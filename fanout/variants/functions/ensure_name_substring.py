@@ -161,7 +161,14 @@ def _kind_references(
             if mapping(subject).get("kind") == "ServiceAccount":
                 yield from _object_reference(item, path, _ACCOUNT, namespace)
     elif group == _RBAC and name in ("Role", "ClusterRole"):
-        yield from _rule_references(item, namespace)
+        # `resourceNames`, for kinds that are commonly granted by name
+        kinds = {"configmaps": _CONFIG_MAP, "secrets": _SECRET, "persistentvolumes": _VOLUME}
+        for path, rule in walk_path(item, ("rules", "*"), ()):
+            resources = mapping(rule).get("resources")
+            for resource in resources if isinstance(resources, list) else ():
+                if resource in kinds:
+                    for at, granted in walk_path(rule, ("resourceNames", "*"), path):
+                        yield at, str(granted), (*kinds[resource], namespace, str(granted))
     elif (group, name) == ("autoscaling", "HorizontalPodAutoscaler"):
         path = ("spec", "scaleTargetRef")
         target = mapping(get_value(item, path))
@@ -188,17 +195,6 @@ def _object_reference(
             name,
             (*referenced_kind, str(reference.get("namespace") or namespace), name),
         )
-
-
-def _rule_references(item: Object, namespace: str) -> Iterator[tuple[Path, str, Identity]]:
-    """Yield `resourceNames` of RBAC rules, for kinds that are commonly granted by name."""
-    kinds = {"configmaps": _CONFIG_MAP, "secrets": _SECRET, "persistentvolumes": _VOLUME}
-    for path, rule in walk_path(item, ("rules", "*"), ()):
-        resources = mapping(rule).get("resources")
-        for resource in resources if isinstance(resources, list) else ():
-            if resource in kinds:
-                for at, name in walk_path(rule, ("resourceNames", "*"), path):
-                    yield at, str(name), (*kinds[resource], namespace, str(name))
 
 
 _NAME: Path = ("metadata", "name")

@@ -51,28 +51,24 @@ def parse_field_specs(rows: object, name: str) -> tuple[FieldSpec, ...]:
         return ()
     if not isinstance(rows, list):
         raise InvalidInput(f"{name} is not a list", remedy="write entries with at least a path")
-    return tuple(_parse_field_spec(row, name) for row in rows)
-
-
-def _parse_field_spec(row: object, name: str) -> FieldSpec:
-    entry = {key: value for key, value in mapping(row).items() if value is not None}
-    unknown = sorted(set(entry) - {"group", "version", "kind", "path", "create"})
-    path = tuple(str(entry.get("path", "")).replace("[]", "/*").strip("/").split("/"))
-    if unknown or not all(path):
-        raise InvalidInput(
-            f"{name}: {', '.join(unknown) or 'path'} is not supported",
-            remedy="use path, and optionally group, version, kind and create",
-        )
-    # Elements of a list are never created, and other fields only with `create`.
-    after_list = len(path) - path[::-1].index("*") if "*" in path else 0
-    existing_length = after_list if entry.get("create") else len(path)
-    return FieldSpec(
-        existing_path=path[:existing_length],
-        created_path=path[existing_length:],
-        kinds=frozenset({str(entry["kind"])}) if "kind" in entry else frozenset(),
-        groups=frozenset({str(entry["group"])}) if "group" in entry else None,
-        version=str(entry.get("version", "")),
-    )
+    fields = []
+    for row in rows:
+        entry = {key: value for key, value in mapping(row).items() if value is not None}
+        unknown = sorted(set(entry) - {"group", "version", "kind", "path", "create"})
+        path = tuple(str(entry.get("path", "")).replace("[]", "/*").strip("/").split("/"))
+        if unknown or not all(path):
+            raise InvalidInput(
+                f"{name}: {', '.join(unknown) or 'path'} is not supported",
+                remedy="use path, and optionally group, version, kind and create",
+            )
+        # Elements of a list are never created, and other fields only with `create`.
+        after_list = len(path) - path[::-1].index("*") if "*" in path else 0
+        length = after_list if entry.get("create") else len(path)
+        kinds = frozenset({str(entry["kind"])} if "kind" in entry else ())
+        groups = frozenset({str(entry["group"])}) if "group" in entry else None
+        version = str(entry.get("version", ""))
+        fields.append(FieldSpec(path[:length], path[length:], kinds, groups, version))
+    return tuple(fields)
 
 
 def find_fields(fields: tuple[FieldSpec, ...], item: Object) -> Iterator[tuple[Path, object]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from fanout.api.field_errors import suggest_name
-from fanout.api.text_fields import PATTERN_MESSAGES
+from fanout.api.text_fields import LABEL_KEY, PATTERN_MESSAGES
 from fanout.errors import InvalidInput
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_scalars import format_number, resolve_scalar
@@ -92,9 +92,17 @@ def refuse_settings(config: Object) -> None:
 
 
 def parse_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:
-    """Return the sorted `data` of a ConfigMap, or `field` of the kind. Raises InvalidInput."""
-    field = field if is_function_kind(config, kind) else "data"
-    return _parse_texts(config.get(field), field)
+    """Return the sorted `data` of a ConfigMap, or `field` of the kind: labels or annotations.
+
+    Raises InvalidInput if there are none, and for keys that Kubernetes would reject.
+    """
+    place = field if is_function_kind(config, kind) else "data"
+    values = _parse_texts(config.get(place), place)
+    if not values:
+        remedy = f"add at least one {field.removesuffix('s')}"
+        raise InvalidInput(f"no {field} are given", remedy=remedy)
+    check_words([key for key, _ in values], LABEL_KEY)
+    return values
 
 
 def _parse_texts(values: object, field: str) -> tuple[tuple[str, str], ...]:
@@ -117,8 +125,13 @@ def infer_value(text: str, spelling: ValueSpelling, path: Path, item: Object) ->
     Labels, annotations and a ConfigMap's data stay text, since Kubernetes requires that,
     and so does a number that would lose a digit (1.20).
     """
-    if not text or spelling.quoted or _must_be_text(path, item):
+    if not text or spelling.quoted:
         return text
+    if len(path) > 1:
+        kind = (item.get("apiVersion"), item.get("kind"))
+        is_data = path[0] in ("data", "stringData") and kind in _CONFIGURATION
+        if path[-2] in _TEXT_MAPS or is_data:
+            return text
     try:
         value = resolve_scalar(text)
     except ValueError:
@@ -126,12 +139,3 @@ def infer_value(text: str, spelling: ValueSpelling, path: Path, item: Object) ->
     if isinstance(value, float) and format_number(value) != text:
         return text
     return value
-
-
-def _must_be_text(path: Path, item: Object) -> bool:
-    if len(path) < 2:
-        return False
-    if path[-2] in _TEXT_MAPS:
-        return True
-    kind = (item.get("apiVersion"), item.get("kind"))
-    return kind in _CONFIGURATION and path[0] in ("data", "stringData")

@@ -89,11 +89,7 @@ class SizeLimiter(Protocol):
         """Count that one value replaces another."""
 
     def substitute(
-        self,
-        pattern: re.Pattern[str],
-        text: str,
-        value: Callable[[re.Match[str]], str],
-        path: Path,
+        self, pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], path: Path
     ) -> str:
         """Return the text with every match of the pattern replaced by `value(match)`."""
 
@@ -199,6 +195,8 @@ class ExternalFunction(Value):
     program: KrmProgram
     includes_local: bool = True
     needs_whole_package: bool = True
+    matching: Matching | None = None  # it looks for nothing that is known
+    uses_scopes: bool = False
 
     @property
     def name(self) -> str:

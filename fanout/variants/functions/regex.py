@@ -75,7 +75,18 @@ def compile_regex(text: str) -> Regex:
     try:
         pattern = re2.compile(text, options)
     except re2.error as error:
-        raise _translate_error(error.args[0].decode(errors="replace")) from None
+        message = error.args[0].decode(errors="replace")
+        if message.startswith("pattern too large"):
+            raise _too_large() from None
+        code, _, fragment = message.partition(": ")
+        if code == "invalid perl operator" and fragment in _LOOKAROUND:
+            problem = "RE2 has neither lookaround nor backreferences"
+        else:
+            problem = _PROBLEMS.get(code, f"RE2 refuses the expression: {code}")
+            if len(fragment) > _MAX_SHOWN:
+                fragment = f"{fragment[:_MAX_SHOWN]}…"
+            problem = problem.replace("{fragment}", fragment)
+        raise InvalidInput(problem, remedy=_SYNTAX_REMEDY) from None
     if pattern.groups > _MAX_GROUPS:
         raise InvalidInput(
             f"the expression has more than {_MAX_GROUPS} groups", remedy="group with (?:...)"
@@ -85,16 +96,3 @@ def compile_regex(text: str) -> Regex:
 
 def _too_large() -> InvalidInput:
     return InvalidInput("the expression is too large", remedy="repeat less in it")
-
-
-def _translate_error(message: str) -> InvalidInput:
-    """Translate a message of RE2: what is wrong, and after a colon the fragment."""
-    if message.startswith("pattern too large"):
-        return _too_large()
-    code, _, fragment = message.partition(": ")
-    if code == "invalid perl operator" and fragment in _LOOKAROUND:
-        return InvalidInput("RE2 has neither lookaround nor backreferences", remedy=_SYNTAX_REMEDY)
-    problem = _PROBLEMS.get(code, f"RE2 refuses the expression: {code}")
-    if len(fragment) > _MAX_SHOWN:
-        fragment = f"{fragment[:_MAX_SHOWN]}…"
-    return InvalidInput(problem.replace("{fragment}", fragment), remedy=_SYNTAX_REMEDY)

@@ -1,7 +1,5 @@
 """set-annotations: set annotations on all objects of a package and pod templates."""
 
-from fanout.api.text_fields import LABEL_KEY
-from fanout.errors import InvalidInput
 from fanout.values import Value
 from fanout.variants.functions.field_specs import (
     BATCH,
@@ -11,7 +9,7 @@ from fanout.variants.functions.field_specs import (
     pod_template_fields,
     set_values,
 )
-from fanout.variants.functions.function_config import check_words, is_function_kind, parse_values
+from fanout.variants.functions.function_config import is_function_kind, parse_values
 from fanout.variants.functions.function_interface import CatalogFunction, Object, kind_values
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -30,9 +28,6 @@ class _Config(Value):
 
 def _configure(config: Object) -> _Config:
     values = parse_values(config, "SetAnnotations", "annotations")
-    if not values:
-        raise InvalidInput("no annotations are given", remedy="add at least one annotation")
-    check_words([key for key, _ in values], LABEL_KEY)
     rows: object = None
     if is_function_kind(config, "SetAnnotations"):
         rows = config.get("additionalAnnotationFields")

@@ -5,10 +5,7 @@ created if missing. In other selectors (of policies, budgets, affinities) labels
 set only where `matchLabels` exist, because an empty selector means all pods.
 """
 
-from collections.abc import Iterator
-
-from fanout.api.text_fields import LABEL_KEY, LABEL_VALUE
-from fanout.errors import InvalidInput
+from fanout.api.text_fields import LABEL_VALUE
 from fanout.variants.functions.field_specs import (
     APPS,
     BATCH,
@@ -20,13 +17,7 @@ from fanout.variants.functions.field_specs import (
     set_values,
 )
 from fanout.variants.functions.function_config import check_words, parse_values
-from fanout.variants.functions.function_interface import (
-    CatalogFunction,
-    Change,
-    Object,
-    PackageFacts,
-    kind_values,
-)
+from fanout.variants.functions.function_interface import CatalogFunction, Object, kind_values
 
 _NETWORK = frozenset({"networking.k8s.io"})
 _POLICY = frozenset({"policy"})
@@ -75,15 +66,14 @@ FIELDS: tuple[FieldSpec, ...] = (
 
 def _configure(config: Object) -> SortedTexts:
     values = parse_values(config, "SetLabels", "labels")
-    if not values:
-        raise InvalidInput("no labels are given", remedy="add at least one label")
-    check_words([key for key, _ in values], LABEL_KEY)
     check_words([value for _, value in values], LABEL_VALUE)
     return values
 
 
-def _changes(values: SortedTexts, item: Object, _facts: PackageFacts) -> Iterator[Change]:
-    return set_values(FIELDS, values, item)
-
-
-SET_LABELS = CatalogFunction("set-labels", "2", _configure, _changes, depends_on=kind_values)
+SET_LABELS = CatalogFunction(
+    "set-labels",
+    "2",
+    _configure,
+    lambda values, item, _facts: set_values(FIELDS, values, item),
+    depends_on=kind_values,
+)

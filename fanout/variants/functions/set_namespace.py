@@ -82,19 +82,16 @@ def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Cha
         if value and config.replaces(value):
             yield path, config.namespace
     if kind[1] in _BINDINGS and kind[0] == "rbac.authorization.k8s.io":
-        yield from _subject_changes(config, item.get("subjects"))
+        # Only service accounts with an explicit namespace.
+        subjects = item.get("subjects")
+        for index, subject in enumerate(subjects if isinstance(subjects, list) else ()):
+            fields = mapping(subject)
+            namespace = fields.get("namespace")
+            if fields.get("kind") == "ServiceAccount" and namespace and config.replaces(namespace):
+                yield ("subjects", index, "namespace"), config.namespace
     depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
     if depends and facts.namespaced:
         yield from _dependency_changes(config, str(depends), facts)
-
-
-def _subject_changes(config: _Config, subjects: object) -> Iterator[Change]:
-    """Yield changes to subjects: only service accounts with an explicit namespace."""
-    for index, subject in enumerate(subjects if isinstance(subjects, list) else ()):
-        fields = mapping(subject)
-        namespace = fields.get("namespace")
-        if fields.get("kind") == "ServiceAccount" and namespace and config.replaces(namespace):
-            yield ("subjects", index, "namespace"), config.namespace
 
 
 def _dependency_changes(config: _Config, text: str, facts: PackageFacts) -> Iterator[Change]:
