@@ -65,28 +65,32 @@ class KptfileCondition(Value):
         return {name: value for name, value in asdict(self).items() if value}
 
 
+def package_problem(problem: str, remedy: str, where: ErrorLocation | None = None) -> InvalidInput:
+    """Build the error for a package that is not as it must be."""
+    return InvalidInput(problem, reason=Reason.INVALID_PACKAGE, remedy=remedy, where=where)
+
+
 def find_kptfile(manifest: Manifest) -> Document:
     """Return the only document of a Kptfile. Raises InvalidInput if the file is not a Kptfile."""
 
-    def refuse(problem: str, line: int, remedy: str) -> InvalidInput:
-        where = ErrorLocation(file=manifest.file, line=line)
-        return InvalidInput(problem, reason=Reason.INVALID_PACKAGE, remedy=remedy, where=where)
+    def refuse(problem: str, line: int) -> InvalidInput:
+        remedy = f"it must be one object of apiVersion {API_VERSION} and kind {KPTFILE_NAME}"
+        return package_problem(problem, remedy, ErrorLocation(file=manifest.file, line=line))
 
-    remedy_text = f"it must be one object of apiVersion {API_VERSION} and kind {KPTFILE_NAME}"
     if not manifest.documents:
-        raise refuse("the Kptfile is empty", 1, remedy_text)
+        raise refuse("the Kptfile is empty", 1)
     document, *extra = manifest.documents
     if extra:
-        raise refuse("the Kptfile has more than one document", extra[0].line_of(()), remedy_text)
+        raise refuse("the Kptfile has more than one document", extra[0].line_of(()))
     if not isinstance(document.value, dict):
-        raise refuse("the Kptfile is not a mapping", document.line_of(()), remedy_text)
+        raise refuse("the Kptfile is not a mapping", document.line_of(()))
     for field, expected in (("apiVersion", API_VERSION), ("kind", KPTFILE_NAME)):
         actual = document.value.get(field)
         if actual != expected:
             problem = (
                 f"the Kptfile's {field} is {actual!r}" if actual else f"the Kptfile has no {field}"
             )
-            raise refuse(problem, document.line_of((field,)), remedy_text)
+            raise refuse(problem, document.line_of((field,)))
     return document
 
 
@@ -170,14 +174,10 @@ def _read_list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
     if value is MISSING or value is None:
         return []
     if not isinstance(value, list):
-        raise InvalidInput(
-            f"the Kptfile's {'.'.join(path)} is not a list",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="make it a list, or remove it",
-            where=ErrorLocation(
-                field=".".join(path), file=kptfile.file, line=kptfile.line_of(path)
-            ),
-        )
+        field = ".".join(path)
+        where = ErrorLocation(field=field, file=kptfile.file, line=kptfile.line_of(path))
+        problem = f"the Kptfile's {field} is not a list"
+        raise package_problem(problem, "make it a list, or remove it", where)
     return value
 
 
@@ -275,13 +275,10 @@ def find_kptfile_problems(kptfile: Document) -> list[InvalidInput]:
         if isinstance(entry, Mapping):
             breaches += _check_function(entry, path)
     return [
-        InvalidInput(
+        package_problem(
             problem,
-            reason=Reason.INVALID_PACKAGE,
-            remedy=remedy,
-            where=ErrorLocation(
-                KPTFILE_NAME, format_path(path), kptfile.file, kptfile.line_of(path)
-            ),
+            remedy,
+            ErrorLocation(KPTFILE_NAME, format_path(path), kptfile.file, kptfile.line_of(path)),
         )
         for path, problem, remedy in breaches
     ]

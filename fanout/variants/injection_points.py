@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable
 
 from fanout.api.fanout_configuration import InjectionRules
 from fanout.api.object_meta import Label, is_secret
-from fanout.api.reasons import Reason
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.errors import ErrorLocation
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import package_problem
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
@@ -46,13 +46,11 @@ def find_injection_points(
     for point in points:
         first = first_by_key.setdefault(point.key, point)
         if first is not point:
-            raise InvalidInput(
+            name = f"{point.kind}/{point.name}"
+            raise package_problem(
                 f"injection point {point.key} is also in {first.file}",
-                reason=Reason.INVALID_PACKAGE,
-                remedy="rename one of the two objects",
-                where=ErrorLocation(
-                    object=f"{point.kind}/{point.name}", file=point.file, line=point.line
-                ),
+                "rename one of the two objects",
+                ErrorLocation(object=name, file=point.file, line=point.line),
             )
     return tuple(points)
 
@@ -78,19 +76,11 @@ def _parse_point(file: str, number: int, manifest_object: ManifestObject) -> Inj
     mode = annotations[_ANNOTATION]
     required = _REQUIRED_BY_TEXT.get(mode) if isinstance(mode, str) else None
     if required is None:
-        raise InvalidInput(
-            f"{mode!r} is not a mode of injection",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="write required or optional",
-            where=where,
-        )
+        problem = f"{mode!r} is not a mode of injection"
+        raise package_problem(problem, "write required or optional", where)
     if not kind or not name or kind == KPTFILE:
-        raise InvalidInput(
-            "this object cannot be an injection point",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="mark an object that has kind and name and is not a Kptfile",
-            where=where,
-        )
+        remedy = "mark an object that has kind and name and is not a Kptfile"
+        raise package_problem("this object cannot be an injection point", remedy, where)
     api_version = str(item.get("apiVersion", ""))
     group = group_of(api_version)
     return InjectionPoint(

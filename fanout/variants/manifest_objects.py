@@ -7,12 +7,11 @@ reported like a document. Objects that occur twice in a package are reported her
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from fanout.api.reasons import Reason
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import Path
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories
+from fanout.package.kptfile import find_package, package_directories, package_problem
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.merge_units import (
     Identity,
@@ -122,12 +121,8 @@ class DuplicateObject(Value):
     @property
     def error(self) -> InvalidInput:
         """The duplicate as an error."""
-        return InvalidInput(
-            f"the object is also at {self.first_place}",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="remove or rename one of the two",
-            where=self.where,
-        )
+        problem = f"the object is also at {self.first_place}"
+        return package_problem(problem, "remove or rename one of the two", self.where)
 
     @property
     def warning(self) -> FunctionResult:

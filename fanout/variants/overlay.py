@@ -42,6 +42,7 @@ from fanout.variants.functions.function_interface import (
     UnfitObject,
     group_kind,
     mapping,
+    render_error,
 )
 from fanout.variants.manifest_objects import ITEMS, ListItem, ManifestObject, find_objects
 
@@ -368,13 +369,11 @@ def _add_comments(manifest: Manifest, comments: Mapping[int, Mapping[Path, str]]
         spellings = document.spellings()
         for path in comments_by_path:
             if path not in spellings or not spellings[path].has_comment_room:
-                raise InvalidInput(
+                field, line = format_path(path), document.line_of(path)
+                raise render_error(
                     "there is no room for a comment",
-                    reason=Reason.RENDER_FAILED,
-                    remedy="write the value on its own line, or exclude the object",
-                    where=ErrorLocation(
-                        field=format_path(path), file=manifest.file, line=document.line_of(path)
-                    ),
+                    "write the value on its own line, or exclude the object",
+                    ErrorLocation(field=field, file=manifest.file, line=line),
                 )
     return manifest.add_line_comments(comments)
 

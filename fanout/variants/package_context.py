@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from fanout.api.package_variant import RESERVED_KEYS
-from fanout.api.reasons import Reason
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.errors import ErrorLocation
 from fanout.package.field_edits import REMOVE
+from fanout.package.kptfile import package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.selection.variant_spec import VariantSpec
-from fanout.variants.functions.function_interface import Change, mapping
+from fanout.variants.functions.function_interface import Change, mapping, render_error
 from fanout.variants.functions.set_namespace import CONTEXT_NAME
 
 CONTEXT = "package-context.yaml"
@@ -37,24 +37,20 @@ def holds_context(manifest: Manifest) -> bool:
         name = mapping(item.get("metadata")).get("name")
         is_context_by_document.append(kind == ("v1", "ConfigMap") and name == CONTEXT_NAME)
     if any(is_context_by_document) and len(is_context_by_document) > 1:
-        raise InvalidInput(
-            f"the package context {CONTEXT_NAME} shares its file with other objects",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="move the other objects to another file",
-            where=ErrorLocation(file=CONTEXT, line=1),
-        )
+        problem = f"the package context {CONTEXT_NAME} shares its file with other objects"
+        remedy = "move the other objects to another file"
+        raise package_problem(problem, remedy, ErrorLocation(file=CONTEXT, line=1))
     return is_context_by_document == [True]
 
 
 def refuse_context_keys(spec: VariantSpec) -> None:
     """Raise InvalidInput if the variant sets context keys. The package has no package context."""
     if spec.context or spec.remove_keys:
-        raise InvalidInput(
+        raise render_error(
             f"{CONTEXT} of the package has no ConfigMap {CONTEXT_NAME} for the keys of"
             " packageContext",
-            reason=Reason.RENDER_FAILED,
-            remedy="rename the file upstream, or remove packageContext",
-            where=ErrorLocation(f"PackageVariant/{spec.name}", "packageContext"),
+            "rename the file upstream, or remove packageContext",
+            ErrorLocation(f"PackageVariant/{spec.name}", "packageContext"),
         )
 
 
@@ -65,12 +61,9 @@ def context_edits(spec: VariantSpec) -> Iterator[Change]:
     """
     for key in RESERVED_KEYS:
         if key in spec.context or key in spec.remove_keys:
-            raise InvalidInput(
-                f"the key {key} of the package context is reserved",
-                reason=Reason.RENDER_FAILED,
-                remedy="use another key",
-                where=ErrorLocation(f"PackageVariant/{spec.name}", f"packageContext.{key}"),
-            )
+            where = ErrorLocation(f"PackageVariant/{spec.name}", f"packageContext.{key}")
+            problem = f"the key {key} of the package context is reserved"
+            raise render_error(problem, "use another key", where)
     yield ("data", "name"), spec.package
     yield ("data", "package-path"), spec.path
     for key, value in sorted(spec.context.items()):

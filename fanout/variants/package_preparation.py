@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, canonical_text
 from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile
+from fanout.package.kptfile import find_kptfile, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
 from fanout.package.merge.merge_units import is_local_config, is_manifest
@@ -23,6 +22,7 @@ from fanout.variants.functions.function_interface import (
     FunctionResult,
     PackageFacts,
     mapping,
+    render_error,
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, read_scopes
 from fanout.variants.functions.set_namespace import DEPENDS_ON
@@ -346,12 +346,7 @@ def _custom_schemas(objects: Mapping[ObjectPlace, ManifestObject]) -> dict[tuple
 
 
 def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> InvalidInput:
-    return InvalidInput(
-        problem,
-        reason=Reason.INVALID_PACKAGE,
-        remedy=remedy,
-        where=ErrorLocation(file=file, line=line),
-    )
+    return package_problem(problem, remedy, ErrorLocation(file=file, line=line))
 
 
 _MAX_SHOWN = 5  # errors in one message
@@ -380,4 +375,4 @@ def refuse_errors(results: Iterable[FunctionResult]) -> None:
     if errors:
         more = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
         sentences = "; ".join(result.sentence for result in errors[:_MAX_SHOWN])
-        raise InvalidInput(f"{sentences}{more}", reason=Reason.RENDER_FAILED)
+        raise render_error(f"{sentences}{more}")

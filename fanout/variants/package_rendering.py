@@ -8,9 +8,9 @@ others come from caches on the prepared package.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
@@ -23,7 +23,12 @@ from fanout.variants.compiled_template import (
     compile_template,
     split_parameters,
 )
-from fanout.variants.functions.function_interface import FunctionResult, Object, mapping
+from fanout.variants.functions.function_interface import (
+    FunctionResult,
+    Object,
+    mapping,
+    render_error,
+)
 from fanout.variants.manifest_objects import find_objects
 from fanout.variants.overlay import NO_CHANGES, ObjectChanges, Overlay, rewrite_manifest
 from fanout.variants.package_context import CONTEXT
@@ -246,11 +251,8 @@ def render_package(
     InputPending while a required input is missing.
     """
     if KPTFILE not in files:
-        raise InvalidInput(
-            "there is no Kptfile",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="use the directory of a package, or create one with `kpt pkg init`",
-        )
+        remedy = "use the directory of a package, or create one with `kpt pkg init`"
+        raise package_problem("there is no Kptfile", remedy)
     entries = {path: (TreeEntry(mode, blob_id(data)), data) for path, (mode, data) in files.items()}
     no_revision = Revision(name="", commit="", committed_at=0)
     prepared = prepare_package(UpstreamPackage("", "", no_revision, "", entries), limits)
@@ -261,11 +263,10 @@ def render_package(
     subpackages = any(path.endswith(f"/{KPTFILE}") for path in prepared.manifests)
     if mapping(metadata.get("annotations")).get(_BREADTH_FIRST) == "true" and subpackages:
         path = ("metadata", "annotations", _BREADTH_FIRST)
-        raise InvalidInput(
+        raise render_error(
             "a package cannot be rendered before its subpackages",
-            reason=Reason.RENDER_FAILED,
-            remedy="remove the annotation; subpackages are rendered first",
-            where=ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
+            "remove the annotation; subpackages are rendered first",
+            ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
         )
     if CONTEXT not in files:
         prepared = _without_context(prepared)
@@ -281,12 +282,8 @@ def _without_context(prepared: PreparedPackage) -> PreparedPackage:
     """Return the package without the context that `prepare_package` added."""
     for function in prepared.functions:
         if function.config_file == CONTEXT:
-            raise InvalidInput(
-                f"{function.function.name}: there is no {CONTEXT}",
-                reason=Reason.RENDER_FAILED,
-                remedy="add the file, or correct configPath",
-                where=function.where,
-            )
+            problem = f"{function.function.name}: there is no {CONTEXT}"
+            raise render_error(problem, "add the file, or correct configPath", function.where)
     return replace(
         prepared,
         manifests={path: it for path, it in prepared.manifests.items() if path != CONTEXT},

@@ -358,11 +358,9 @@ class WholePackageRun:
         new_files = (self.adding_steps.keys() & entries.keys()) - self.prepared.entries.keys()
         for file, problem in find_unportable_files(entries) if new_files else ():
             step = self.adding_steps[file if file in new_files else min(new_files)]
-            error = InvalidInput(
-                f"{escape_unprintable(file)} {problem}",
-                reason=Reason.INVALID_PACKAGE,
-                remedy="change the function so that it uses another path",
-            )
+            sentence = f"{escape_unprintable(file)} {problem}"
+            remedy = "change the function so that it uses another path"
+            error = InvalidInput(sentence, remedy=remedy)
             raise function_error(step.function, error, step.where)
         for file in self.manifests:
             upstream_entry = self.prepared.entries.get(file)
@@ -405,15 +403,15 @@ class WholePackageRun:
                 facts = replace(facts, survey=function.survey(step.config, objects))
             if function.report_package:
                 reported = function.report_package(step.config, objects, facts)
-                for item in reported:
-                    result = item._replace(function=function.name)
+                for unlocated in reported:
+                    result = unlocated._replace(function=function.name)
                     # With the line if the configuration is meant.
                     if result.where.field and not result.where.file:
                         file, line = step.where.file, step.where.line
                         if step.config_file:
-                            path = parse_result_path(result.where.field)
                             file = step.config_file
-                            line = self._manifest(file).documents[0].line_of(path)
+                            document = self._manifest(file).documents[0]
+                            line = document.line_of(parse_result_path(result.where.field))
                         result = result._replace(where=replace(result.where, file=file, line=line))
                     self.results.append(result)
         except InvalidInput as problem:

@@ -25,6 +25,7 @@ from fanout.variants.functions.function_interface import (
     ExternalFunction,
     Object,
     mapping,
+    render_error,
 )
 
 _TEXT_CONDITIONS = {"apiVersion", "kind", "name", "namespace"}
@@ -274,12 +275,8 @@ def _declare_function(
         file = _config_file(directory, entry)
         documents = files[file].documents if file in files else ()
         if [type(document.value) for document in documents] != [dict]:
-            raise InvalidInput(
-                f"{file}, the configuration of {function.name}, is not a file with one object",
-                reason=Reason.RENDER_FAILED,
-                remedy="correct configPath, or the file",
-                where=where,
-            )
+            problem = f"{file}, the configuration of {function.name}, is not a file with one object"
+            raise render_error(problem, "correct configPath, or the file", where)
         config: Object | None = None
     else:
         file, data = "", mapping(entry.get("configMap"))

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
@@ -30,6 +29,7 @@ from fanout.variants.functions.function_interface import (
     default_file,
     is_named_object,
     mapping,
+    render_error,
     with_annotations,
 )
 from fanout.variants.overlay import Overlay, replace_object
@@ -99,7 +99,7 @@ def parse_response(response: Response) -> ResourceListOutput:
     wrote something other than a ResourceList.
     """
     if isinstance(response, ResponseError):
-        raise _run_error(response.problem, response.remedy)
+        raise render_error(response.problem, response.remedy)
     if isinstance(response, ScriptOutput):
         messages = [{"message": line} for line in response.printed]
         return _build_output(response.items, messages)
@@ -120,7 +120,7 @@ def parse_response(response: Response) -> ResourceListOutput:
 def _exit_error(output: ProgramOutput) -> InvalidInput:
     stderr = " ".join(output.stderr.split())
     stderr = stderr if len(stderr) <= _MAX_STDERR else f"…{stderr[-_MAX_STDERR:]}"
-    return _run_error(f"it ended with status {output.status}{': ' if stderr else ''}{stderr}")
+    return render_error(f"it ended with status {output.status}{': ' if stderr else ''}{stderr}")
 
 
 def _parse_output(data: bytes) -> ResourceListOutput:
@@ -129,26 +129,26 @@ def _parse_output(data: bytes) -> ResourceListOutput:
     except InvalidManifest as error:
         problem = error.problems[0]
         line = f" (line {problem.where.line})" if problem.where.line else ""
-        raise _run_error(f"its output cannot be read: {problem.problem}{line}") from None
+        raise render_error(f"its output cannot be read: {problem.problem}{line}") from None
     value = documents[0].value if len(documents) == 1 else None
     resource_list = mapping(value)
     if resource_list.get("kind") != _RESOURCE_LIST or not str(
         resource_list.get("apiVersion")
     ).startswith(_CONFIG_PREFIX):
-        raise _run_error(f"its output is not a {_RESOURCE_LIST}")
+        raise render_error(f"its output is not a {_RESOURCE_LIST}")
     return _build_output(resource_list.get("items") or [], resource_list.get("results") or [])
 
 
 def _build_output(items: object, results: object) -> ResourceListOutput:
     if not isinstance(items, list) or not isinstance(results, list):
-        raise _run_error(f"its output is not a {_RESOURCE_LIST}: items and results must be lists")
+        raise render_error(f"its output is not a {_RESOURCE_LIST}: items and results must be lists")
     objects = tuple(_parse_object(item, number) for number, item in enumerate(items))
     return ResourceListOutput(objects, tuple(map(_parse_result, results)))
 
 
 def _parse_object(item: object, number: int) -> ReturnedObject:
     if not is_named_object(item):
-        raise _run_error(f"items[{number}] of its output is not an object with a kind and a name")
+        raise render_error(f"items[{number}] of its output is not an object with a kind and a name")
     notes = dict(mapping(item["metadata"].get("annotations")))
     # Functions built with older SDKs know and set only the annotations without the prefix
     # `internal`.
@@ -158,9 +158,9 @@ def _parse_object(item: object, number: int) -> ReturnedObject:
     }
     file, index = place["path"], place["index"]
     if file is not None and (not isinstance(file, str) or not file):
-        raise _run_error(f"items[{number}] of its output has a path that is not a string")
+        raise render_error(f"items[{number}] of its output has a path that is not a string")
     if index is not None and not _INDEX.fullmatch(str(index)):
-        raise _run_error(f"items[{number}] of its output has the index {index!r}")
+        raise render_error(f"items[{number}] of its output has the index {index!r}")
     for key in list(notes):
         is_place_key = (
             key.startswith(_CONFIG_PREFIX) and key.removeprefix(_CONFIG_PREFIX) in _PLACE_KEYS
@@ -193,10 +193,6 @@ def _parse_result(row: object) -> ProgramResult:
     located = result.where.file
     place = (located, index) if located and isinstance(index, int) else None
     return ProgramResult(result, place, (kind, str(reference.get("namespace") or ""), name))
-
-
-def _run_error(problem: str, remedy: str = "") -> InvalidInput:
-    return InvalidInput(problem, reason=Reason.RENDER_FAILED, remedy=remedy)
 
 
 def parse_result_path(text: str) -> tuple[str | int, ...]:

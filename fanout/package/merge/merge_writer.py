@@ -170,11 +170,11 @@ class _FileWriter(Value):
 
     def text_before(self, unit: ResultUnit) -> str:
         """Return the base file's text before the unit's document, or a marker."""
-        numbers = {id(document): document.number for document in self.base.documents}
         for side_unit in (unit.units[2], unit.units[1]):
-            if side_unit and not is_in_list(side_unit) and id(side_unit.document) in numbers:
-                number = numbers[id(side_unit.document)]
-                return self.base.between(number) if number else "---\n"
+            if side_unit and not is_in_list(side_unit):
+                number = side_unit.document.number
+                if any(it is side_unit.document for it in self.base.documents[number : number + 1]):
+                    return self.base.between(number) if number else "---\n"
         return "---\n"
 
     def text_before_documents(self) -> str:

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
 from fanout.control_characters import escape_unprintable
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.ignored_files import find_ignored
 from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories
+from fanout.package.kptfile import find_package, package_directories, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.kpt_annotations import equal_files
 from fanout.package.merge.line_merge import build_file_conflict, merge_order, merge_plain_file
@@ -143,12 +142,9 @@ def check_file_modes(files: Files) -> None:
     """Raise InvalidInput for a link or a submodule: it cannot be merged."""
     for path, (mode, _) in files.items():
         if mode not in _MODES:
-            raise InvalidInput(
-                "it is neither a file nor an executable file",
-                reason=Reason.INVALID_PACKAGE,
-                remedy="replace links and submodules by files",
-                where=ErrorLocation(file=path),
-            )
+            problem = "it is neither a file nor an executable file"
+            remedy = "replace links and submodules by files"
+            raise package_problem(problem, remedy, ErrorLocation(file=path))
 
 
 # ---- packages inside the package ----------------------------------------------------------------
@@ -488,11 +484,10 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
             if same_json(before, after):
                 changed.remove(KPTFILE)
     if changed:
-        raise InvalidInput(
-            "the package cannot be fast-forwarded:"
-            f" {list_first([*map(escape_unprintable, changed)], _MAX_SHOWN)} changed locally",
-            reason=Reason.INVALID_PACKAGE,
-            remedy=f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
+        names = list_first([*map(escape_unprintable, changed)], _MAX_SHOWN)
+        raise package_problem(
+            f"the package cannot be fast-forwarded: {names} changed locally",
+            f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
         )
 
 

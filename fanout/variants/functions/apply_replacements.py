@@ -315,8 +315,8 @@ def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement
     if "sourceValue" in row:
         value = _get_typed(row, config_field, "sourceValue", str, "")
         return Replacement(None, (), "", ReplacementOptions(), value, targets)
-    keys = (*_IDENTITY, "fieldPath", "options")
-    source = _require_map(row["source"], f"{config_field}.source", keys)
+    source_keys = (*_IDENTITY, "fieldPath", "options")
+    source = _require_map(row["source"], f"{config_field}.source", source_keys)
     path = _get_typed(source, f"{config_field}.source", "fieldPath", str, "") or _NAME
     return Replacement(
         _parse_selector(source, f"{config_field}.source"),

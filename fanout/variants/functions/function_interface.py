@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from fanout.api.reasons import Reason
-from fanout.errors import ErrorLocation
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import canonical_text
 from fanout.package.merge.merge_keys import Schemas
 from fanout.package.value_spelling import ValueSpelling
@@ -48,6 +48,13 @@ class UnfitObject(Exception):
         self.path = path
         self.problem = problem
         self.remedy = remedy
+
+
+def render_error(
+    problem: str, remedy: str = "", where: ErrorLocation | None = None
+) -> InvalidInput:
+    """Build the error for a package that cannot be rendered."""
+    return InvalidInput(problem, reason=Reason.RENDER_FAILED, remedy=remedy, where=where)
 
 
 class FunctionResult(NamedTuple):
