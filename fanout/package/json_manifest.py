@@ -27,21 +27,6 @@ def match_elements(before: list[Any], after: list[Any]) -> list[int | None]:
     names_before, names_after = _unique_names(before), _unique_names(after)
     if names_before and names_after:
         return [names_before.get(name) for name in names_after]
-    return _match_by_content(before, after)
-
-
-def _unique_names(elements: list[Any]) -> dict[str, int]:
-    """Return the indices of the elements by name; {} if some element has no unique name."""
-    positions: dict[str, int] = {}
-    for number, element in enumerate(elements):
-        name = element.get("name") if isinstance(element, dict) else None
-        if not isinstance(name, str) or name in positions:
-            return {}
-        positions[name] = number
-    return positions
-
-
-def _match_by_content(before: list[Any], after: list[Any]) -> list[int | None]:
     first, second = ([json.dumps(it, sort_keys=True) for it in side] for side in (before, after))
     matches: list[int | None] = [None] * len(after)
     gaps: list[tuple[range, range]] = []  # what stands between the same neighbours
@@ -68,6 +53,17 @@ def _match_by_content(before: list[Any], after: list[Any]) -> list[int | None]:
         ):
             matches[number] = origin
     return matches
+
+
+def _unique_names(elements: list[Any]) -> dict[str, int]:
+    """Return the indices of the elements by name; {} if some element has no unique name."""
+    positions: dict[str, int] = {}
+    for number, element in enumerate(elements):
+        name = element.get("name") if isinstance(element, dict) else None
+        if not isinstance(name, str) or name in positions:
+            return {}
+        positions[name] = number
+    return positions
 
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")

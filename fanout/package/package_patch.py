@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from fanout.package.merge.package_update import FileContent, Files
+from fanout.package.merge.package_update import Files
 from fanout.package.secret_redaction import mask_secrets
 
 NO_NEWLINE = "\\ No newline at end of file"
@@ -34,9 +34,28 @@ def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
     """
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
-        if before != after:
-            old_name, new_name = (_quote_name(f"{name}/{path}") for name in names)
-            yield from _patch_file(before, after, (old_name, new_name))
+        if before == after:
+            continue
+        old_name, new_name = (_quote_name(f"{name}/{path}") for name in names)
+        yield f"diff --git {old_name} {new_name}"
+        if before is None or after is None:
+            change, mode = ("deleted", before[0]) if before else ("new", after[0] if after else "")
+            yield f"{change} file mode {mode}"
+        elif before[0] != after[0]:
+            yield f"old mode {before[0]}"
+            yield f"new mode {after[0]}"
+        old_lines, new_lines = (split_lines(side[1]) if side else [] for side in (before, after))
+        shown = old_name if before else "/dev/null", new_name if after else "/dev/null"
+        if old_lines is not None and new_lines is not None:
+            # Lines keep their newline characters, so a last line without one differs, as it does
+            # for Git.
+            diff = difflib.unified_diff(old_lines, new_lines, *shown, lineterm="")
+            for number, line in enumerate(diff):
+                yield line.removesuffix("\n")
+                if number > 1 and not line.startswith("@") and not line.endswith("\n"):
+                    yield NO_NEWLINE
+        elif before is None or after is None or before[1] != after[1]:
+            yield f"Binary files {shown[0]} and {shown[1]} differ"
 
 
 def _quote_name(name: str) -> str:
@@ -71,26 +90,3 @@ def split_lines(data: bytes) -> list[str] | None:
     # str.splitlines would also split at form feeds and Unicode separators, which Git does not.
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-
-
-def _patch_file(
-    before: FileContent | None, after: FileContent | None, names: PackageNames
-) -> Iterator[str]:
-    yield f"diff --git {names[0]} {names[1]}"
-    if before is None or after is None:
-        (change, mode) = ("deleted", before[0]) if before else ("new", after[0] if after else "")
-        yield f"{change} file mode {mode}"
-    elif before[0] != after[0]:
-        yield f"old mode {before[0]}"
-        yield f"new mode {after[0]}"
-    old, new = (split_lines(side[1]) if side else [] for side in (before, after))
-    shown = names[0] if before else "/dev/null", names[1] if after else "/dev/null"
-    if old is not None and new is not None:
-        # Lines keep their newline characters, so a last line without one differs, as it does for
-        # Git.
-        for number, line in enumerate(difflib.unified_diff(old, new, *shown, lineterm="")):
-            yield line.removesuffix("\n")
-            if number > 1 and not line.startswith("@") and not line.endswith("\n"):
-                yield NO_NEWLINE
-    elif before is None or after is None or before[1] != after[1]:
-        yield f"Binary files {shown[0]} and {shown[1]} differ"

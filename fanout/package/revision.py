@@ -180,26 +180,27 @@ def _require_unique(
 
 def parse_range(text: str) -> VersionRange:
     """Parse a range of versions. Raises InvalidInput with the reason and the correct form."""
-    return VersionRange(text, tuple(_parse_group(part.strip(), text) for part in text.split("||")))
-
-
-def _parse_group(part: str, text: str) -> tuple[_Comparator, ...]:
-    if not part:
-        raise _range_error(text, "one side of it is empty" if "||" in text else "it is empty")
-    if re.search(r"\s-\s", part):
-        raise _range_error(
-            text, "hyphen ranges are not supported", "write `1.2 - 1.4` as `>=1.2 <=1.4`"
-        )
-    if "+" in part:
-        raise _range_error(text, "build metadata has no order", "remove the `+` and what follows")
-    comparators: list[_Comparator] = []
-    while part:
-        match = _COMPARATOR.match(part)
-        if match is None:
-            raise _range_error(text, f"`{part.split(maxsplit=1)[0]}` is not a comparator")
-        comparators.append(_parse_comparator(match, text))
-        part = part[match.end() :].lstrip()
-    return tuple(comparators)
+    groups = []
+    for part in map(str.strip, text.split("||")):
+        if not part:
+            raise _range_error(text, "one side of it is empty" if "||" in text else "it is empty")
+        if re.search(r"\s-\s", part):
+            raise _range_error(
+                text, "hyphen ranges are not supported", "write `1.2 - 1.4` as `>=1.2 <=1.4`"
+            )
+        if "+" in part:
+            problem = "build metadata has no order"
+            raise _range_error(text, problem, "remove the `+` and what follows")
+        comparators: list[_Comparator] = []
+        rest = part
+        while rest:
+            match = _COMPARATOR.match(rest)
+            if match is None:
+                raise _range_error(text, f"`{rest.split(maxsplit=1)[0]}` is not a comparator")
+            comparators.append(_parse_comparator(match, text))
+            rest = rest[match.end() :].lstrip()
+        groups.append(tuple(comparators))
+    return VersionRange(text, tuple(groups))
 
 
 def _parse_comparator(match: re.Match[str], text: str) -> _Comparator:

@@ -260,16 +260,18 @@ class _PatchPlanner(Value):
             if are_single and not node.flow:
                 numbers = {str(part): group[0][0].number for part, group in groups.items()}
                 return [self.insert_single_lines(node, numbers, column, depth_order)]
+
+            def build(values: Sequence[Any]) -> Any:
+                return {str(part): build_entry(values) for part, build_entry in entries.items()}
+
         else:
             count = len(node.children)
             if list(entries) != list(range(count, count + len(entries))):
                 raise CannotPatch("not the next elements")
             column = node.column
 
-        def build(values: Sequence[Any]) -> dict[str, Any] | list[Any]:
-            if node.kind == "mapping":
-                return {str(part): build_entry(values) for part, build_entry in entries.items()}
-            return [build_element(values) for build_element in entries.values()]
+            def build(values: Sequence[Any]) -> Any:
+                return [build_element(values) for build_element in entries.values()]
 
         if node.flow:
             at = node.end - 1

@@ -135,7 +135,18 @@ class TextEvaluator:
         tasks: list[EvaluationTask] = []
         try:
             compiled = self.compile_texts(texts, budget)
-            computed = _compute_in_process(compiled, rows)
+            computations = {
+                text: it.compute
+                for text, it in compiled.items()
+                if isinstance(it, CompiledText) and it.compute is not None
+            }
+            computed: dict[str, list[Any]] = {text: [] for text in computations}
+            # Block by block of rows: the fields of a row that one text has read are still in the
+            # processor's cache for the next one.
+            for start in range(0, len(rows), _ROWS_PER_BLOCK):
+                block = rows[start : start + _ROWS_PER_BLOCK]
+                for text, compute in computations.items():
+                    computed[text] += [compute(row) for row in block]
             for text, compiled_text in compiled.items():
                 if isinstance(compiled_text, ExpressionFailure):
                     columns[text] = _PendingAnswers([compiled_text] * len(rows), {})
@@ -244,27 +255,6 @@ class TextEvaluator:
             answer_count -= len(self._answers.pop(oldest))
         while len(self._texts) > MAX_TEXTS:
             del self._texts[next(iter(self._texts))]
-
-
-def _compute_in_process(
-    texts: Mapping[str, CompiledText | ExpressionFailure], rows: Sequence[Mapping[str, Any]]
-) -> dict[str, list[Any]]:
-    """Compute the answers of simple texts in process, block by block of rows.
-
-    So the fields of a row that one text has read are still in the processor's cache for the
-    next one.
-    """
-    computations = {
-        text: compiled_text.compute
-        for text, compiled_text in texts.items()
-        if isinstance(compiled_text, CompiledText) and compiled_text.compute is not None
-    }
-    answers: dict[str, list[Any]] = {text: [] for text in computations}
-    for start in range(0, len(rows), _ROWS_PER_BLOCK):
-        block = rows[start : start + _ROWS_PER_BLOCK]
-        for text, compute in computations.items():
-            answers[text] += [compute(row) for row in block]
-    return answers
 
 
 class ProcessSandbox:

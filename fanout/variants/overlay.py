@@ -285,7 +285,18 @@ def rewrite_manifest(
         for path, text in changes.comments:
             comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
     if comments:
-        data = _add_comments(manifest, comments)
+        for index, comments_by_path in comments.items():
+            document = manifest.document(index)
+            spellings = document.spellings()
+            for path in comments_by_path:
+                if path not in spellings or not spellings[path].has_comment_room:
+                    field, line = format_path(path), document.line_of(path)
+                    raise render_error(
+                        "there is no room for a comment",
+                        "write the value on its own line, or exclude the object",
+                        ErrorLocation(field=field, file=manifest.file, line=line),
+                    )
+        data = manifest.add_line_comments(comments)
     dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
     return remove_objects(Manifest.parse(data, manifest.file), dropped) if dropped else data
 
@@ -361,21 +372,6 @@ def _remove_items(manifest: Manifest, document: Document, item_indexes: Collecti
     # From the last to the first: removing an item shifts the index of those after it.
     edits = [Edit(document.index, (ITEMS, at)) for at in sorted(item_indexes, reverse=True)]
     return manifest.apply_edits_to_text(edits)
-
-
-def _add_comments(manifest: Manifest, comments: Mapping[int, Mapping[Path, str]]) -> bytes:
-    for index, comments_by_path in comments.items():
-        document = manifest.document(index)
-        spellings = document.spellings()
-        for path in comments_by_path:
-            if path not in spellings or not spellings[path].has_comment_room:
-                field, line = format_path(path), document.line_of(path)
-                raise render_error(
-                    "there is no room for a comment",
-                    "write the value on its own line, or exclude the object",
-                    ErrorLocation(field=field, file=manifest.file, line=line),
-                )
-    return manifest.add_line_comments(comments)
 
 
 def join_documents(parts: Sequence[bytes]) -> bytes:

@@ -105,7 +105,18 @@ def parse_response(response: Response) -> ResourceListOutput:
         return _build_output(response.items, messages)
     assert isinstance(response, ProgramOutput), "a run is answered by a run"
     try:
-        output = _parse_output(response.stdout)
+        documents = Manifest.parse(response.stdout, "").documents
+        fields = mapping(documents[0].value if len(documents) == 1 else None)
+        has_version = str(fields.get("apiVersion")).startswith(_CONFIG_PREFIX)
+        if fields.get("kind") != _RESOURCE_LIST or not has_version:
+            raise render_error(f"its output is not a {_RESOURCE_LIST}")
+        output = _build_output(fields.get("items") or [], fields.get("results") or [])
+    except InvalidManifest as error:
+        if response.status:
+            raise _exit_error(response) from None
+        problem = error.problems[0]
+        line = f" (line {problem.where.line})" if problem.where.line else ""
+        raise render_error(f"its output cannot be read: {problem.problem}{line}") from None
     except InvalidInput:
         if not response.status:
             raise
@@ -121,22 +132,6 @@ def _exit_error(output: ProgramOutput) -> InvalidInput:
     stderr = " ".join(output.stderr.split())
     stderr = stderr if len(stderr) <= _MAX_STDERR else f"…{stderr[-_MAX_STDERR:]}"
     return render_error(f"it ended with status {output.status}{': ' if stderr else ''}{stderr}")
-
-
-def _parse_output(data: bytes) -> ResourceListOutput:
-    try:
-        documents = Manifest.parse(data, "").documents
-    except InvalidManifest as error:
-        problem = error.problems[0]
-        line = f" (line {problem.where.line})" if problem.where.line else ""
-        raise render_error(f"its output cannot be read: {problem.problem}{line}") from None
-    value = documents[0].value if len(documents) == 1 else None
-    resource_list = mapping(value)
-    if resource_list.get("kind") != _RESOURCE_LIST or not str(
-        resource_list.get("apiVersion")
-    ).startswith(_CONFIG_PREFIX):
-        raise render_error(f"its output is not a {_RESOURCE_LIST}")
-    return _build_output(resource_list.get("items") or [], resource_list.get("results") or [])
 
 
 def _build_output(items: object, results: object) -> ResourceListOutput:

@@ -5,6 +5,7 @@ from operator import itemgetter
 import pytest
 
 from fanout.errors import InvalidInput
+from fanout.package.field_edits import Edit
 from fanout.package.kptfile import (
     KptfileCondition,
     UpstreamLock,
@@ -12,7 +13,6 @@ from fanout.package.kptfile import (
     find_kptfile,
     gate_edits,
     metadata_edits,
-    name_edits,
     upstream_edits,
 )
 from fanout.package.manifest import Manifest
@@ -35,7 +35,7 @@ def parse(text):
 
 def test_a_clone_says_where_it_came_from_as_kpt_does():
     manifest, kptfile = parse(KPTFILE)
-    edits = name_edits(kptfile, "site1") + upstream_edits(kptfile, UPSTREAM)
+    edits = [Edit(0, ("metadata", "name"), "site1"), *upstream_edits(kptfile, UPSTREAM)]
     edits += metadata_edits(kptfile, {"team": "edge"}, {"note": "on"})
     assert manifest.apply_edits_to_text(edits).decode() == (
         "apiVersion: kpt.dev/v1\n"

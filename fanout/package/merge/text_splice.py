@@ -162,13 +162,19 @@ class _Splicer:
 
     def replace_text(self, local: SideValue, text: str) -> None:
         """Replace the local text by a merged one, in its literal block if the form allows."""
-        node = local.node
+        node, before = local.node, local.data
         present = self.text[node.start : node.end] if node else ""
-        block = _replace_block_text(present, local.data, text)
-        if block is None or node is None:
+        header, _, lines = present.partition("\n")
+        has_same_end = len(before) - len(before.rstrip("\n")) == len(text) - len(text.rstrip("\n"))
+        # Another end of the text would need another header.
+        if node is None or not header.startswith("|") or not has_same_end or not text.strip():
             self.write_new_value(local, text)
-        else:
-            self.add_patch(node.start, node.end, block)
+            return
+        first = next(line for line in lines.split("\n") if line.strip())
+        first_text_line = next(line for line in before.split("\n") if line.strip())
+        padding = " " * (len(first) - len(first_text_line))
+        body = (padding + line if line else "" for line in text.rstrip("\n").split("\n"))
+        self.add_patch(node.start, node.end, "\n".join([header, *body]))
 
     def replace_value(self, local: SideValue, upstream: SideValue) -> bool:
         """Replace the local value by upstream's.
@@ -351,22 +357,6 @@ class _Splicer:
         if source is ValueSource.MERGED and local is not None and local.node and local.node.flow:
             return key + self.flow_text(entry.outcome, local)
         return key + format_flow(entry.outcome.data)
-
-
-def _replace_block_text(block: str, before: str, after: str) -> str | None:
-    """Return a literal block with a new text and its old header, comment and indentation.
-
-    None if it is no literal block, or if the text's end needs another header.
-    """
-    header, _, lines = block.partition("\n")
-    trailing_breaks = len(before) - len(before.rstrip("\n")), len(after) - len(after.rstrip("\n"))
-    if not header.startswith("|") or trailing_breaks[0] != trailing_breaks[1] or not after.strip():
-        return None
-    first = next(line for line in lines.split("\n") if line.strip())
-    first_text_line = next(line for line in before.split("\n") if line.strip())
-    padding = " " * (len(first) - len(first_text_line))
-    body = after.rstrip("\n").split("\n")
-    return "\n".join([header, *(padding + line if line else "" for line in body)])
 
 
 def _source_text(text: str, key: YamlNode | None, node: YamlNode) -> str:
