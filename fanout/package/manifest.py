@@ -6,8 +6,9 @@ So positions are looked up and the result is verified once per *shape* of edits
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, ErrorLocation, InvalidInput
@@ -27,6 +28,7 @@ from fanout.package.field_edits import (
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
 from fanout.package.package_limits import ValueCounter
 from fanout.package.shared_value_edits import edit_with_anchors
+from fanout.package.text_patch import PatchPlan
 from fanout.package.value_spelling import (
     ValueSpelling,
     add_comments,
@@ -136,19 +138,12 @@ class Document(KeyedValue):
         return line
 
 
-class _EditPlan(NamedTuple):
-    pieces: list[bytes]
-    writes: list[text_patch.Write]
-
-
+@dataclass(slots=True)
 class _EditShape:
     """Memo for edits of certain paths: present values, and a plan per kinds of values."""
 
-    __slots__ = ("plans", "present")
-
-    def __init__(self, present: list[Any]) -> None:
-        self.present = present
-        self.plans: dict[str, _EditPlan | None] = {}  # None: only the slow way is right
+    present: list[Any]
+    plans: dict[str, PatchPlan | None]  # None: only the slow way is right
 
 
 class Manifest:
@@ -216,7 +211,7 @@ class Manifest:
             present = [get_value(self.document(index).value, path) for index, path in edit_paths]
             if len(self._shapes) >= _MAX_SHAPES:
                 self._shapes.clear()
-            shape = self._shapes[edit_paths] = _EditShape(present)
+            shape = self._shapes[edit_paths] = _EditShape(present, {})
         # A plan depends on the kinds of the values only, never on the values: it is proved
         # right once, and then holds for every variant with values of these kinds.
         kinds = "".join(map(_edit_kind, values, shape.present))
@@ -225,7 +220,7 @@ class Manifest:
             if kinds not in shape.plans:
                 return self._edit_new_kinds(shape, kinds, edits)
             return self._edit_without_plan(edits)
-        return text_patch.fill_patch(plan.pieces, plan.writes, values)
+        return plan.fill(values)
 
     def add_line_comments(self, comments: Mapping[int, Mapping[Path, str]]) -> bytes:
         """Return the file's bytes with line comments, by document index and path.
@@ -246,16 +241,13 @@ class Manifest:
         if len(remaining) == len(self.documents):
             return self.data
         previous = {later.index: current for current, later in pairwise(self.documents)}
-        first_start = _root_of(self.documents[0]).start
-        pieces = [self._text[:first_start], self._document_text(remaining[0])]
+        first_start, root = _root_of(self.documents[0]).start, _root_of(remaining[0])
+        pieces = [self._text[:first_start], self._text[root.start : root.end]]
         for document in remaining[1:]:
             # The text between two remaining documents is that before the second one: a comment
             # at the end of a removed document's range goes with it, and no marker is doubled.
             gap_start = _root_of(previous[document.index]).end
-            pieces += [
-                self._text[gap_start : _root_of(document).start],
-                self._document_text(document),
-            ]
+            pieces.append(self._text[gap_start : _root_of(document).end])
         if remaining[-1] is self.documents[-1]:
             pieces.append(self._text[_root_of(remaining[-1]).end :])
         result = self._bom() + "".join(pieces).encode()
@@ -264,14 +256,10 @@ class Manifest:
             raise Bug(f"{self.file} cannot be split into documents", reason="EditFailed")
         return result
 
-    def _document_text(self, document: Document) -> str:
-        root = _root_of(document)
-        return self._text[root.start : root.end]
-
     def _edit_new_kinds(self, shape: _EditShape, kinds: str, edits: Sequence[Edit]) -> bytes:
         """Edit with new kinds of values: make a plan and keep it if its result is right."""
         if not kinds.strip(text_patch.KEPT):
-            shape.plans[kinds] = _EditPlan([self.data], [])
+            shape.plans[kinds] = PatchPlan([self.data], [])
             return self.data
         expected = self._expected_data(edits)
         # A plan looks every edit up in the unchanged text. Edits that depend on each other
@@ -282,9 +270,7 @@ class Manifest:
             except text_patch.CannotPatch:
                 pass
             else:
-                result = text_patch.fill_patch(
-                    plan.pieces, plan.writes, [edit.value for edit in edits]
-                )
+                result = plan.fill([edit.value for edit in edits])
                 if self._reads_as(result, expected):
                     shape.plans[kinds] = plan
                     return result
@@ -292,7 +278,7 @@ class Manifest:
         shape.plans[kinds] = None
         return self._edit_without_plan(edits)
 
-    def _make_plan(self, edits: Sequence[Edit], kinds: str, *, shared: bool = False) -> _EditPlan:
+    def _make_plan(self, edits: Sequence[Edit], kinds: str, *, shared: bool = False) -> PatchPlan:
         spans: list[text_patch.PatchSpan] = []
         by_document: dict[int, list[text_patch.PlannedEdit]] = {}
         for index_of_value, (edit, kind) in enumerate(zip(edits, kinds, strict=True)):
@@ -302,9 +288,9 @@ class Manifest:
         for index, planned in by_document.items():
             root = _root_of(self._by_index[index])
             spans += text_patch.plan_patch(self._text, root.node, planned, may_edit_shared=shared)
-        pieces, writes = text_patch.cut_pieces(self._text, spans)
-        pieces[0] = self._bom() + pieces[0]
-        return _EditPlan(pieces, writes)
+        plan = text_patch.cut_pieces(self._text, spans)
+        plan.pieces[0] = self._bom() + plan.pieces[0]
+        return plan
 
     def _bom(self) -> bytes:
         """Return the byte order mark if the file begins with one, else b""."""
@@ -386,7 +372,7 @@ class Manifest:
                 plan = self._make_plan(attempted_edits, kinds, shared=True)
             except text_patch.CannotPatch:
                 return None
-            result = text_patch.fill_patch(plan.pieces, plan.writes, values)
+            result = plan.fill(values)
             data_by_index = self._read_result(result)
             return None if data_by_index is None else (result, data_by_index)
 

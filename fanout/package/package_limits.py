@@ -117,7 +117,7 @@ def add_package(error: InvalidInput, package: str) -> InvalidInput:
     return InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
 
 
-def file_sizes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, int]:
+def file_sizes(files: Mapping[str, tuple[object, bytes]]) -> dict[str, int]:
     """Return the size of each file in bytes, by path."""
     return {path: len(data) for path, (_, data) in files.items()}
 

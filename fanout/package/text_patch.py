@@ -368,20 +368,26 @@ def _assemble_value(additions: list[tuple[PlannedEdit, Path]], start: Any = None
     return build
 
 
-def fill_patch(pieces: Sequence[bytes], writes: Sequence[Write], values: Sequence[Any]) -> bytes:
-    """Join the patched text: the pieces that stay, and between them the written values."""
-    chunks = [pieces[0]]
-    for write, piece in zip(writes, pieces[1:], strict=True):
-        chunks.append(write(values).encode())
-        chunks.append(piece)
-    return b"".join(chunks)
+class PatchPlan(NamedTuple):
+    """Pieces of a text that stay, and the writers of what is between them."""
+
+    pieces: list[bytes]
+    writes: list[Write]
+
+    def fill(self, values: Sequence[Any]) -> bytes:
+        """Return the patched text with the values of all edits."""
+        chunks = [self.pieces[0]]
+        for write, piece in zip(self.writes, self.pieces[1:], strict=True):
+            chunks.append(write(values).encode())
+            chunks.append(piece)
+        return b"".join(chunks)
 
 
-def cut_pieces(text: str, spans: list[PatchSpan]) -> tuple[list[bytes], list[Write]]:
-    """Return the pieces of the text that stay and the writers between them. Raises CannotPatch."""
+def cut_pieces(text: str, spans: list[PatchSpan]) -> PatchPlan:
+    """Return the plan of patching the text in these spans. Raises CannotPatch."""
     pieces, position = list[bytes](), 0
-    # Two insertions at one position: the entry of the inner collection must come first,
-    # or it would land below the outer one's new key.
+    # Two insertions at one position: the entry of the inner collection must come first, or it would
+    # land below the outer one's new key.
     spans.sort(key=lambda span: span[:3])
     for span in spans:
         if span.start < position:
@@ -389,4 +395,4 @@ def cut_pieces(text: str, spans: list[PatchSpan]) -> tuple[list[bytes], list[Wri
         pieces.append(text[position : span.start].encode())
         position = span.end
     pieces.append(text[position:].encode())
-    return pieces, [span.write for span in spans]
+    return PatchPlan(pieces, [span.write for span in spans])

@@ -48,49 +48,9 @@ from fanout.variants.function_requests import (
 )
 
 _CHUNK_SIZE = 1 << 16
+_MIB = 1 << 20
 _MAX_STDERR = 4096  # bytes of stderr that are kept
 _DRAIN_SECONDS = 2.0  # seconds to read the rest of the pipes of a program that has ended
-
-
-class ProgramCommand(Value):
-    """Program to start: its arguments, directory, complete environment and limits."""
-
-    arguments: Sequence[str]
-    directory: Path
-    environment: Mapping[str, str]
-    timeout: float
-    max_output: int  # bytes of its stdout
-
-
-def run_program(
-    command: ProgramCommand, stdin: bytes, events: EventCounters
-) -> ProgramOutput | ResponseError:
-    """Run a program to its end, or kill it with all it has started if it exceeds a limit."""
-    try:
-        process = subprocess.Popen(
-            command.arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            cwd=command.directory,
-            env=dict(command.environment),
-            # Killing the program alone would leave what it started, with its pipes open.
-            start_new_session=True,
-        )
-    except OSError as error:
-        return ResponseError(f"it cannot be started: {error.strerror}")
-    try:
-        return _ProgramRun(process, command, memoryview(stdin), events).run_to_end()
-    finally:
-        # Killed before it is reaped: until then the number of the group cannot be reused.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
 
 
 @dataclass(slots=True)
@@ -98,7 +58,7 @@ class _ProgramRun:
     """Concurrent transfer of a program's input and outputs."""
 
     process: "subprocess.Popen[bytes]"
-    command: ProgramCommand
+    allowed: Functions
     unsent_input: memoryview
     events: EventCounters
     stdout: bytearray = field(default_factory=bytearray)
@@ -106,7 +66,8 @@ class _ProgramRun:
     has_ended: bool = False
 
     def run_to_end(self) -> ProgramOutput | ResponseError:
-        process, deadline = self.process, time.monotonic() + self.command.timeout
+        process, deadline = self.process, time.monotonic() + self.allowed.wall_seconds
+        max_output = self.allowed.output_mib * _MIB
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -134,11 +95,9 @@ class _ProgramRun:
                             deadline = min(deadline, time.monotonic() + _DRAIN_SECONDS)
                         elif key.fd in selector.get_map():  # the end, handled above, closes pipes
                             self._transfer(selector, key.fileobj)  # type: ignore[arg-type]
-                    if len(self.stdout) > self.command.max_output:
+                    if len(self.stdout) > max_output:
                         self.events.add(EventName.SANDBOX_KILL, ExceededLimit.OUTPUT)
-                        return ResponseError(
-                            f"its output is longer than {self.command.max_output:,} bytes"
-                        )
+                        return ResponseError(f"its output is longer than {max_output:,} bytes")
                 # A program that has closed its pipes has to end in time, too.
                 remaining = max(0.0, deadline - time.monotonic())
                 if not self.has_ended and not selector.select(remaining):
@@ -154,7 +113,7 @@ class _ProgramRun:
 
     def _exceed_time(self) -> ResponseError:
         self.events.add(EventName.SANDBOX_KILL, ExceededLimit.WALL_TIME)
-        return ResponseError(f"it took longer than {self.command.timeout:g} s", is_final=False)
+        return ResponseError(f"it took longer than {self.allowed.wall_seconds:g} s", is_final=False)
 
     def _transfer(self, selector: selectors.BaseSelector, pipe: IO[bytes]) -> None:
         if pipe is self.process.stdin:
@@ -253,7 +212,6 @@ def _refuse(action: str, refusal: ExpressionFailure) -> ResponseError:
     return ResponseError(f"{action}: {refusal.problem}", refusal.remedy, is_final=False)
 
 
-_MIB = 1 << 20
 # programs use the processor, so more would only cost memory
 _MAX_CONCURRENT = 2 * (os.cpu_count() or 1)
 _CONTAINER_USER = "65534:65534"
@@ -361,8 +319,7 @@ class ProgramRunner(Value):
         wrapper = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *map(str, limits)]
         home = str(directory)
         environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
-        command = self._build_command([*wrapper, path], directory, environment)
-        return run_program(command, stdin, self.counters.events)
+        return self._run_program([*wrapper, path], directory, environment, stdin)
 
     def _run_container(
         self, image: str, directory: Path, stdin: bytes
@@ -389,8 +346,7 @@ class ProgramRunner(Value):
             "--tmpfs=/tmp",
             image,
         ]
-        command = self._build_command(arguments, directory, environment)
-        result = run_program(command, stdin, self.counters.events)
+        result = self._run_program(arguments, directory, environment, stdin)
         # Killing the client does not stop the container, which the runtime's daemon may own.
         if isinstance(result, ResponseError):
             with suppress(OSError, subprocess.TimeoutExpired):
@@ -406,9 +362,37 @@ class ProgramRunner(Value):
                 )
         return result
 
-    def _build_command(
-        self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]
-    ) -> ProgramCommand:
-        allowed = self.allowed
-        max_output = allowed.output_mib * _MIB
-        return ProgramCommand(arguments, directory, environment, allowed.wall_seconds, max_output)
+    def _run_program(
+        self,
+        arguments: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        stdin: bytes,
+    ) -> ProgramOutput | ResponseError:
+        """Run a program to its end, or kill it with all it has started if it exceeds a limit."""
+        try:
+            process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=directory,
+                env=environment,  # complete
+                # Killing the program alone would leave what it started, with its pipes open.
+                start_new_session=True,
+            )
+        except OSError as error:
+            return ResponseError(f"it cannot be started: {error.strerror}")
+        events = self.counters.events
+        try:
+            return _ProgramRun(process, self.allowed, memoryview(stdin), events).run_to_end()
+        finally:
+            # Killed before it is reaped: until then the number of the group cannot be reused.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()

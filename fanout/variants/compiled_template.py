@@ -53,14 +53,7 @@ MARKER = re.compile("zz-leaf-([0-9]+)-zz")
 NUMBER_MARKERS = 7_310_020_000_000
 
 
-class ParameterizedInputs(NamedTuple):
-    """A variant's inputs, separated into shape and parameters."""
-
-    shape: Hashable
-    parameters: list[Parameter]
-
-
-def split_parameters(spec: VariantSpec, inputs: RenderInputs) -> ParameterizedInputs:
+def split_parameters(spec: VariantSpec, inputs: RenderInputs) -> tuple[Hashable, list[Parameter]]:
     """Separate the inputs of a rendering into shape and parameters.
 
     Renderings of variants with equal shapes differ only in their parameters. An empty text
@@ -84,7 +77,7 @@ def split_parameters(spec: VariantSpec, inputs: RenderInputs) -> ParameterizedIn
         parameters += (injection.source, injection.problem)
         value_shape = _split_value(injection.value, parameters)
         injections.append((bool(injection.source), bool(injection.problem), value_shape))
-    return ParameterizedInputs((*shape, tuple(injections)), parameters)
+    return (*shape, tuple(injections)), parameters
 
 
 def _split_texts(texts: Mapping[str, str], parameters: list[Parameter]) -> Hashable:
@@ -493,7 +486,7 @@ def compile_template(
     Returns None where variants of the shape must always be rendered the ordinary way.
     Raises UnsuitableVariant where only this variant is no usable sample.
     """
-    parameters = split_parameters(spec, inputs).parameters
+    _, parameters = split_parameters(spec, inputs)
     try:
         template = _compile(
             prepared,

@@ -11,7 +11,12 @@ from fanout.package.kptfile import find_kptfile, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
 from fanout.package.merge.merge_units import is_local_config, is_manifest
-from fanout.package.package_limits import SizeLimits, ValueCounter, find_unportable_files
+from fanout.package.package_limits import (
+    SizeLimits,
+    ValueCounter,
+    file_sizes,
+    find_unportable_files,
+)
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.variant_spec import VariantSpec
@@ -153,7 +158,8 @@ def prepare_package(
     submodule, an unparsable file, a malformed injection point or an unavailable function.
     Two objects of one identity are a warning: kpt accepts them.
     """
-    limits.check_sizes({path: len(data) for path, (_, data) in package.files.items()})
+    sizes = file_sizes(package.files)
+    limits.check_sizes(sizes)
     for path, (entry, _) in sorted(package.files.items()):
         if entry.mode not in _REGULAR:
             kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"
@@ -212,7 +218,7 @@ def prepare_package(
             list_schemas=read_schemas(part.value for part in cluster_objects.values()),
         ),
         limits=limits,
-        size=sum(len(data) for _, data in package.files.values()),
+        size=sum(sizes.values()),
         value_count=counter.count,
         has_dependencies=any(
             DEPENDS_ON in mapping(mapping(part.value.get("metadata")).get("annotations"))

@@ -275,8 +275,11 @@ def _declare_function(
         file = _config_file(directory, entry)
         documents = files[file].documents if file in files else ()
         if [type(document.value) for document in documents] != [dict]:
-            problem = f"{file}, the configuration of {function.name}, is not a file with one object"
-            raise render_error(problem, "correct configPath, or the file", where)
+            raise render_error(
+                f"{file}, the configuration of {function.name}, is not a file with one object",
+                "correct configPath, or the file",
+                where,
+            )
         config: Object | None = None
     else:
         file, data = "", mapping(entry.get("configMap"))

@@ -61,11 +61,7 @@ class ProgramResult(NamedTuple):
     reference: tuple[str, str, str]  # kind, namespace, name
 
 
-class ResourceListOutput(NamedTuple):
-    """The objects and results that a program returned."""
-
-    items: tuple[ReturnedObject, ...]
-    results: tuple[ProgramResult, ...]
+_Output = tuple[list[ReturnedObject], list[ProgramResult]]
 
 
 def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) -> dict[str, Any]:
@@ -92,7 +88,7 @@ def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) 
     }
 
 
-def parse_response(response: Response) -> ResourceListOutput:
+def parse_response(response: Response) -> _Output:
     """Parse the response of a run.
 
     Raises InvalidInput if the program did not run, failed without reporting an error, or
@@ -123,7 +119,7 @@ def parse_response(response: Response) -> ResourceListOutput:
         raise _exit_error(response) from None
     # A function exits non-zero when it reports errors, which are then shown in its own words.
     # The exit status itself is an error only if the results do not explain it.
-    if response.status and not any(result.result.severity == ERROR for result in output.results):
+    if response.status and not any(result.result.severity == ERROR for result in output[1]):
         raise _exit_error(response)
     return output
 
@@ -134,11 +130,11 @@ def _exit_error(output: ProgramOutput) -> InvalidInput:
     return render_error(f"it ended with status {output.status}{': ' if stderr else ''}{stderr}")
 
 
-def _build_output(items: object, results: object) -> ResourceListOutput:
+def _build_output(items: object, results: object) -> _Output:
     if not isinstance(items, list) or not isinstance(results, list):
         raise render_error(f"its output is not a {_RESOURCE_LIST}: items and results must be lists")
-    objects = tuple(_parse_object(item, number) for number, item in enumerate(items))
-    return ResourceListOutput(objects, tuple(map(_parse_result, results)))
+    objects = [_parse_object(item, number) for number, item in enumerate(items)]
+    return objects, [_parse_result(row) for row in results]
 
 
 def _parse_object(item: object, number: int) -> ReturnedObject:
@@ -221,9 +217,9 @@ def run_external_function(
     items = [(place, overlay.value) for place, overlay in sent.items()]
     config = str(step.config)
     request = function.build_request(config, build_resource_list(items, config))
-    output = parse_response(get_response(request, responses))
+    returned, program_results = parse_response(get_response(request, responses))
     results = []
-    for program_result in output.results:
+    for program_result in program_results:
         place = program_result.place if program_result.place in sent else None
         reference = program_result.reference
         if place is None and reference[2]:
@@ -243,7 +239,7 @@ def run_external_function(
         for file, index in occupied
         if file.startswith(step.directory_prefix)
     }
-    return _apply_returned(output.items, sent, not_sent - sent.keys(), schemas), results
+    return _apply_returned(returned, sent, not_sent - sent.keys(), schemas), results
 
 
 def _apply_returned(
