@@ -105,9 +105,9 @@ def limit_exceeded_error(
     )
 
 
-def shorten_path(path: str, max_length: int = 80) -> str:
-    """Return the path, or its beginning if it is longer than `max_length` characters."""
-    return path if len(path) <= max_length else f"{path[:max_length]}..."
+def shorten_path(path: str) -> str:
+    """Return the path, or its beginning if it is longer than 80 characters."""
+    return path if len(path) <= 80 else f"{path[:80]}..."
 
 
 def add_package(error: InvalidInput, package: str) -> InvalidInput:

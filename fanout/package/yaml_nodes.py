@@ -167,11 +167,10 @@ def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> Par
             _Composer(text, file, reading, counter).run()
         except RefusedDocument as refused:
             reading.problems.append(refused.problem)
-            # The parser cannot be resumed. A user with a bad document still wants the errors of
-            # the others, so the rest is parsed again, with spaces in front that keep lines and
-            # positions.
-            # A marker on the very line is the next document unless the error is about what begins
-            # there.
+            # The parser cannot be resumed. A user with a bad document still wants the errors of the
+            # others, so the rest is parsed again, with spaces in front that keep lines and
+            # positions. A marker on the very line is the next document unless the error is about
+            # what begins there.
             position = 0
             for _ in range(refused.problem.where.line - 1):
                 position = text.find("\n", position) + 1 or len(text)

@@ -110,7 +110,6 @@ class PreparedPackage(KeyedValue):
     duplicates: tuple[FunctionResult, ...]  # warnings of objects with one identity
     local_config: frozenset[ObjectPlace]  # local-config objects: most functions skip them
     functions: tuple[DeclaredFunction, ...]  # of the package's own pipeline
-    config_files: frozenset[str]  # configuration files of functions
     programs: AllowedPrograms  # allowed in pipelines
     undefined_kinds: frozenset[tuple[str, str]]  # custom (group, kind) not defined in the package
     declared_scopes: DeclaredScopes  # of these kinds, from declared definitions
@@ -208,7 +207,6 @@ def prepare_package(
         duplicates=tuple(it.warning for it in find_duplicates(manifests, package.files)),
         local_config=local_config,
         functions=functions,
-        config_files=config_files,
         programs=limits.programs,
         undefined_kinds=undefined_kinds,
         declared_scopes=declared_scopes,

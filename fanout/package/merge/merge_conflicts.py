@@ -49,9 +49,10 @@ class MergeConflict(Value):
         """Format as one line for people."""
         difference = self.difference
         if not difference:
-            difference = ", ".join(f"{side} {value}" for side, value in self._shown_values())
-            if self._common_lines:
-                difference = f"from line {self._common_lines + 1} of it: {difference}"
+            lines_above, values = self._shown_values()
+            difference = ", ".join(f"{side} {value}" for side, value in values.items())
+            if lines_above:
+                difference = f"from line {lines_above + 1} of it: {difference}"
         return f"{self.where}: {self.cause} ({difference}); {self.winner} won"
 
     @property
@@ -61,7 +62,7 @@ class MergeConflict(Value):
         loser = MergeSide.LOCAL if winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
         if self.difference:
             return f"{place}: {winner} stands, {loser} not taken ({self.difference})"
-        values = dict(self._shown_values())
+        _, values = self._shown_values()
         taken, rejected = f"{winner} {values[winner]} stands", f"{loser} {values[loser]} not taken"
         return f"{place}: {taken}, {rejected} (base {values['base']})"
 
@@ -73,27 +74,23 @@ class MergeConflict(Value):
             map(_contains_secret, values)
         )
 
-    @property
-    def _common_lines(self) -> int:
-        return (
-            0 if self.is_secret else _differing_lines((self.origin, self.upstream, self.local))[0]
-        )
-
-    def _shown_values(self) -> list[tuple[str, str]]:
-        """Return the three values by side, formatted for people."""
-        values = (self.origin, self.upstream, self.local)
+    def _shown_values(self) -> tuple[int, dict[str, str]]:
+        """Return how many first lines are left out, and the values by side, for people."""
+        values, lines_above = (self.origin, self.upstream, self.local), 0
         if self.is_secret:
             texts = ["absent" if value is MISSING else "(not shown)" for value in values]
         else:
             texts = []
-            for value in _differing_lines(values)[1]:
+            lines_above, values = _differing_lines(values)
+            for value in values:
                 if isinstance(value, bytes):
                     text = f"{len(value)} bytes"
                 else:
                     text = "absent" if value is MISSING else json.dumps(value)
                 is_long = len(text) > _MAX_SHOWN_LENGTH
                 texts.append(f"{text[:_MAX_SHOWN_LENGTH]}…" if is_long else text)
-        return list(zip(("base", MergeSide.UPSTREAM, MergeSide.LOCAL), texts, strict=True))
+        sides = ("base", MergeSide.UPSTREAM, MergeSide.LOCAL)
+        return lines_above, dict(zip(sides, texts, strict=True))
 
 
 Winners = Mapping[str, MergeSide]

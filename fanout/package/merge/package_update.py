@@ -423,11 +423,7 @@ class KptUpdateStrategy(StrEnum):
 
 
 def update_package(
-    strategy: KptUpdateStrategy,
-    origin: Files,
-    upstream: Files,
-    local: Files,
-    choices: ConflictChoices = NO_CHOICES,
+    strategy: KptUpdateStrategy, origin: Files, upstream: Files, local: Files
 ) -> MergeResult:
     """Return the local package after an update by a strategy.
 
@@ -436,12 +432,10 @@ def update_package(
     fast-forward finds local changes, and as `merge_packages` does.
     """
     if strategy is KptUpdateStrategy.RESOURCE_MERGE:
-        return merge_packages(origin, upstream, local, choices)
+        return merge_packages(origin, upstream, local)
     if strategy is KptUpdateStrategy.FAST_FORWARD:
         _refuse_local_changes(origin, local)
-    kptfile = merge_packages(
-        _kptfile_only(origin), _kptfile_only(upstream), _kptfile_only(local), choices
-    )
+    kptfile = merge_packages(_kptfile_only(origin), _kptfile_only(upstream), _kptfile_only(local))
     files = dict(upstream)
     if strategy is KptUpdateStrategy.COPY_MERGE:
         directories = {parent for path in files for parent in _parents(path)}
