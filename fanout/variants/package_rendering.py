@@ -11,7 +11,6 @@ from contextlib import suppress
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import package_problem
-from fanout.package.manifest import Manifest
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.pending_inputs import NO_RESPONSES, Responses
@@ -30,12 +29,11 @@ from fanout.variants.functions.function_interface import (
     render_error,
 )
 from fanout.variants.manifest_objects import find_objects
-from fanout.variants.overlay import NO_CHANGES, ObjectChanges, Overlay, rewrite_manifest
+from fanout.variants.overlay import NO_CHANGES, ObjectChanges, rewrite_manifest
 from fanout.variants.package_context import CONTEXT
 from fanout.variants.package_preparation import (
     ObjectPlace,
     PreparedPackage,
-    SharedRun,
     StepResult,
     prepare_package,
     refuse_errors,
@@ -58,7 +56,7 @@ from fanout.variants.render_model import (
     RenderLimits,
     UpstreamPackage,
 )
-from fanout.variants.size_accounting import SizeCounter, compute_file_sizes
+from fanout.variants.size_accounting import compute_file_sizes
 from fanout.variants.target_edits import (
     PreparedManifests,
     TargetEdits,
@@ -166,10 +164,23 @@ def _run_per_object(
             if match.place not in overlays and match.step in unmatched:
                 unmatched[match.step] -= match.names
     for file, manifest in manifests.items():
-        data = rewrite_manifest(
-            manifest,
-            _file_changes(prepared, shared, manifest, overlays, findings, unmatched, size_counter),
-        )
+        changes: dict[int, ObjectChanges] = {}
+        for object_number in find_objects(manifest):
+            place = (file, object_number)
+            overlay = overlays.get(place)
+            if overlay is None:
+                changes[object_number] = shared.changes.get(place, NO_CHANGES)
+                continue
+            steps_with_facts = shared.steps if place in prepared.objects else ()
+            for number, (step, facts) in enumerate(steps_with_facts):
+                if not is_visible(prepared, step, place, overlay):
+                    continue
+                if unmatched.get(number):
+                    unmatched[number] -= find_sought(step, overlay)
+                if results := run_step(step, facts, file, overlay, size_counter):
+                    findings += [StepResult(number, place, result) for result in results]
+            changes[object_number] = overlay.collect_changes()
+        data = rewrite_manifest(manifest, changes)
         if data is None:
             # A removed file leaves no row, so the template of the tree does not apply.
             tree = tree_id
@@ -200,40 +211,6 @@ def _needs_whole_package(prepared: PreparedPackage, pipeline: Pipeline) -> bool:
                 if includes_it and item.config_file.startswith(earlier.directory_prefix):
                     return True
     return False
-
-
-def _file_changes(
-    prepared: PreparedPackage,
-    shared: SharedRun,
-    manifest: Manifest,
-    overlays: Mapping[ObjectPlace, Overlay],
-    findings: list[StepResult],
-    unmatched: dict[int, frozenset[str]],
-    size_counter: SizeCounter,
-) -> dict[int, ObjectChanges]:
-    """Return the changes to the objects of one varying file by number.
-
-    Append to `findings`, and remove what the objects have from `unmatched`, by step.
-    """
-    changes: dict[int, ObjectChanges] = {}
-    for object_number in find_objects(manifest):
-        place = (manifest.file, object_number)
-        overlay = overlays.get(place)
-        if overlay is not None:
-            if place in prepared.objects:
-                for step_number, (step, facts) in enumerate(shared.steps):
-                    if is_visible(prepared, step, place, overlay):
-                        if unmatched.get(step_number):
-                            unmatched[step_number] -= find_sought(step, overlay)
-                        step_results = run_step(step, facts, manifest.file, overlay, size_counter)
-                        if step_results:
-                            findings += [
-                                StepResult(step_number, place, result) for result in step_results
-                            ]
-            changes[object_number] = overlay.collect_changes()
-        else:
-            changes[object_number] = shared.changes.get(place, NO_CHANGES)
-    return changes
 
 
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
