@@ -106,7 +106,21 @@ class WorkerProcess:
             sentence = f"its answers are longer than {MAX_RESPONSE} bytes"
             raise WorkerEndedError(ExceededLimit.OUTPUT, sentence) from None
         except EOFError:
-            raise self._explain_end() from None
+            with suppress(subprocess.TimeoutExpired):  # it closed the pipe and is exiting
+                self._process.wait(EXIT_TIMEOUT)
+            self.kill()
+            # Only the exit status tells which limit ended the worker: it has no memory left to
+            # explain itself.
+            status = self._process.returncode
+            limit = ExceededLimit.UNKNOWN
+            sentence = f"its process ended unexpectedly (status {status})"
+            if status == -signal.SIGXCPU:
+                limit = ExceededLimit.PROCESSOR_TIME
+                sentence = f"it took more than {self._limits.cpu} s of processor time"
+            elif status in (OUT_OF_MEMORY, -signal.SIGABRT):  # Rust and C abort without memory
+                limit = ExceededLimit.MEMORY
+                sentence = f"it needed more than {self._limits.memory} MiB of memory"
+            raise WorkerEndedError(limit, sentence) from None
         # Also for KeyboardInterrupt: a worker with an unread response must never get
         # another request.
         except BaseException:
@@ -114,22 +128,6 @@ class WorkerProcess:
             raise
         response: dict[str, Any] = json.loads(data)
         return response
-
-    def _explain_end(self) -> WorkerEndedError:
-        with suppress(subprocess.TimeoutExpired):  # it closed the pipe and is exiting
-            self._process.wait(EXIT_TIMEOUT)
-        self.kill()
-        status = self._process.returncode
-        if status == -signal.SIGXCPU:
-            sentence = f"it took more than {self._limits.cpu} s of processor time"
-            return WorkerEndedError(ExceededLimit.PROCESSOR_TIME, sentence)
-        # Only the exit status tells which limit ended the worker: it has no memory left to
-        # explain itself.
-        if status in (OUT_OF_MEMORY, -signal.SIGABRT):  # Rust and C abort without memory
-            sentence = f"it needed more than {self._limits.memory} MiB of memory"
-            return WorkerEndedError(ExceededLimit.MEMORY, sentence)
-        sentence = f"its process ended unexpectedly (status {status})"
-        return WorkerEndedError(ExceededLimit.UNKNOWN, sentence)
 
     def stop(self) -> None:
         """Stop an idle worker: it exits when its pipe is closed."""

@@ -11,17 +11,11 @@ from fanout.package.kptfile import find_kptfile, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
 from fanout.package.merge.merge_units import is_local_config, is_manifest
-from fanout.package.package_limits import (
-    SizeLimits,
-    ValueCounter,
-    file_sizes,
-    find_unportable_files,
-)
+from fanout.package.package_limits import ValueCounter, file_sizes, find_unportable_files
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import KeyedValue, Value, field
-from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import (
     ERROR,
     FunctionResult,
@@ -110,12 +104,11 @@ class PreparedPackage(KeyedValue):
     duplicates: tuple[FunctionResult, ...]  # warnings of objects with one identity
     local_config: frozenset[ObjectPlace]  # local-config objects: most functions skip them
     functions: tuple[DeclaredFunction, ...]  # of the package's own pipeline
-    programs: AllowedPrograms  # allowed in pipelines
     undefined_kinds: frozenset[tuple[str, str]]  # custom (group, kind) not defined in the package
     declared_scopes: DeclaredScopes  # of these kinds, from declared definitions
     facts: PackageFacts
     has_dependencies: bool  # some object has a depends-on annotation
-    limits: SizeLimits
+    limits: RenderLimits
     size: int  # of all upstream files
     value_count: int  # YAML and JSON values of all upstream files
     fingerprint: str  # the part of the digest that all variants share
@@ -128,7 +121,7 @@ class PreparedPackage(KeyedValue):
 
     def order_pipeline(self, spec: VariantSpec) -> Pipeline:
         """Return the complete pipeline of a variant. Raises InvalidInput."""
-        return order_pipeline(self.functions, spec, self.manifests, self.programs)
+        return order_pipeline(self.functions, spec, self.manifests, self.limits.programs)
 
     def new_overlays(self) -> dict[ObjectPlace, Overlay]:
         """Return the objects that functions get, without changes yet."""
@@ -188,11 +181,17 @@ def prepare_package(
     local_config = frozenset(
         place for place, part in objects.items() if is_local_config(part.value)
     )
-    cluster_objects = {place: part for place, part in objects.items() if place not in local_config}
-    scopes, undefined_kinds = _collect_scopes(cluster_objects, declared_definitions)
-    declared_scopes = tuple(
-        sorted((*kind, scopes[kind]) for kind in undefined_kinds & scopes.keys())
-    )
+    # Those that are applied to a cluster.
+    items = [part.value for place, part in objects.items() if place not in local_config]
+    kinds = {(group_of(item["apiVersion"]), item["kind"]) for item in items}
+    defined = read_scopes(items)
+    # A definition in the package precedes a declared one, because it is the one that will be
+    # applied.
+    undefined_kinds = frozenset(kinds - defined.keys() - NAMESPACED_KINDS - CLUSTER_KINDS)
+    declared = {
+        kind: declared_definitions[kind] for kind in undefined_kinds & declared_definitions.keys()
+    }
+    declared_scopes = tuple(sorted((*kind, scope) for kind, scope in declared.items()))
     return PreparedPackage(
         upstream=package,
         entries={path: entry for path, (entry, _) in package.files.items()},
@@ -207,20 +206,19 @@ def prepare_package(
         duplicates=tuple(it.warning for it in find_duplicates(manifests, package.files)),
         local_config=local_config,
         functions=functions,
-        programs=limits.programs,
         undefined_kinds=undefined_kinds,
         declared_scopes=declared_scopes,
         facts=PackageFacts(
-            scopes,
-            custom_schemas=_custom_schemas(cluster_objects),
-            list_schemas=read_schemas(part.value for part in cluster_objects.values()),
+            {**declared, **defined},
+            custom_schemas=_custom_schemas(items),
+            list_schemas=read_schemas(items),
         ),
         limits=limits,
         size=sum(sizes.values()),
         value_count=counter.count,
         has_dependencies=any(
-            DEPENDS_ON in mapping(mapping(part.value.get("metadata")).get("annotations"))
-            for part in cluster_objects.values()
+            DEPENDS_ON in mapping(mapping(item.get("metadata")).get("annotations"))
+            for item in items
         ),
         fingerprint=_compute_fingerprint(package, functions, declared_scopes),
     )
@@ -316,27 +314,10 @@ def _refuse_list(file: str, manifest_object: ManifestObject) -> None:
     raise _refused(problem, remedy, file, manifest_object.line_of(path))
 
 
-def _collect_scopes(
-    objects: Mapping[ObjectPlace, ManifestObject], declared_definitions: Mapping[Kind, bool]
-) -> tuple[dict[Kind, bool], frozenset[Kind]]:
-    """Return the scopes of custom kinds, and the kinds that the package does not define.
-
-    A definition in the package precedes a declared one, because it is the one that will be applied.
-    """
-    defined = read_scopes(part.value for part in objects.values())
-    kinds = {(group_of(it.value["apiVersion"]), it.value["kind"]) for it in objects.values()}
-    undefined = kinds - defined.keys() - NAMESPACED_KINDS - CLUSTER_KINDS
-    declared_scopes = {
-        kind: declared_definitions[kind] for kind in undefined & declared_definitions.keys()
-    }
-    return {**declared_scopes, **defined}, frozenset(undefined)
-
-
-def _custom_schemas(objects: Mapping[ObjectPlace, ManifestObject]) -> dict[tuple[str, str], Any]:
+def _custom_schemas(items: Iterable[Any]) -> dict[tuple[str, str], Any]:
     """Return the schemas that the package defines, by apiVersion and kind."""
     schemas = {}
-    for manifest_object in objects.values():
-        item: Any = manifest_object.value
+    for item in items:
         spec = mapping(item.get("spec"))
         versions = spec.get("versions")
         if item["kind"] != "CustomResourceDefinition" or not isinstance(versions, list):

@@ -245,25 +245,20 @@ def render_package(
             "remove the annotation; subpackages are rendered first",
             ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
         )
-    if CONTEXT not in files:
-        prepared = _without_context(prepared)
+    if CONTEXT not in files:  # without the one that `prepare_package` added
+        for function in prepared.functions:
+            if function.config_file == CONTEXT:
+                problem = f"{function.function.name}: there is no {CONTEXT}"
+                raise render_error(problem, "add the file, or correct configPath", function.where)
+        prepared = replace(
+            prepared,
+            manifests={file: it for file, it in prepared.manifests.items() if file != CONTEXT},
+            objects={place: it for place, it in prepared.objects.items() if place[0] != CONTEXT},
+            local_config=frozenset(it for it in prepared.local_config if it[0] != CONTEXT),
+        )
     run = WholePackageRun.start(prepared, {}, {}, responses)
     run.run(prepared.functions)
     result, blobs = run.write()
     contents = {entry.oid: data for entry, data in entries.values()} | blobs
     rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
     return rendered, (*prepared.duplicates, *run.results)
-
-
-def _without_context(prepared: PreparedPackage) -> PreparedPackage:
-    """Return the package without the context that `prepare_package` added."""
-    for function in prepared.functions:
-        if function.config_file == CONTEXT:
-            problem = f"{function.function.name}: there is no {CONTEXT}"
-            raise render_error(problem, "add the file, or correct configPath", function.where)
-    return replace(
-        prepared,
-        manifests={path: it for path, it in prepared.manifests.items() if path != CONTEXT},
-        objects={place: it for place, it in prepared.objects.items() if place[0] != CONTEXT},
-        local_config=frozenset(place for place in prepared.local_config if place[0] != CONTEXT),
-    )

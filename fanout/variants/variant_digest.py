@@ -64,7 +64,7 @@ def resolve_inputs(
 
 def _function_parts(function: FunctionSpec, prepared: PreparedPackage) -> list[object]:
     parts: list[object] = [function.image, function.name, dict(function.config)]
-    parts.append(_function_version(function, prepared.programs))
+    parts.append(_function_version(function, prepared.limits.programs))
     if prepared.declared_scopes and not function.exec:
         catalog_function = find_function(function.image)
         parts += (

@@ -269,47 +269,43 @@ def _merge_one_package(directory: str, paths: Sequence[str], merge: PackageMerge
 
 
 def _parse_manifests(paths: Iterable[str], merge: PackageMerge) -> dict[str, FileSides]:
-    return {path: parsed for path in paths if (parsed := _parse_manifest(path, merge))}
+    """Parse the files of objects on all sides that have them. Others are merged as text."""
+    manifests: dict[str, FileSides] = {}
+    side_names = ("origin", "upstream", "local")
+    for path in filter(is_manifest, paths):
+        contents = [files.get(path) for files in merge.sides]
+        parsed = [merge.reader.parse(path, content[1]) if content else None for content in contents]
+        present = [file for file in parsed if file is not None]
+        if path in merge.ignored:
+            # Bytes, but a MAC over them is one all the same.
+            if any(find_seal(it.value.data) for file in present for it in file.documents):
+                merge.sealed_files.add(path)
+            continue
+        sides = zip(side_names, contents, parsed, strict=True)
+        unread = [side for side, content, file in sides if content and not file]
+        if unread and not is_json(path):
+            merge.notes.append(f"{path}: not readable as YAML ({unread[0]}); merged as text")
+        if unread or not any(file.documents for file in present):
+            continue
+        sealed = [
+            [it.value.data for it in file.documents if find_seal(it.value.data)] for file in present
+        ]
+        # SOPS computes one MAC over all documents of a file and writes it into each of them. A
+        # document that alone has one is an object among others, and a List is none.
+        if any(len(objects) > 1 or any(map(is_list, objects)) for objects in sealed):
+            merge.sealed_files.add(path)
+            continue
+        if is_json(path):  # a JSON file holds one object, or one List
+            units, _ = collect_units([[file] for file in present])
+            # Different objects on the sides cannot both be in one JSON file: merged as text.
+            if len({next(iter(side)) for side in units}) > 1:
+                continue
+        manifests[path] = parsed[0], parsed[1], parsed[2]
+    return manifests
 
 
 def _files_by_side(manifests: Mapping[str, FileSides]) -> list[list[MergeFile]]:
     return [[file for it in manifests.values() if (file := it[side])] for side in range(3)]
-
-
-def _parse_manifest(path: str, merge: PackageMerge) -> FileSides | None:
-    """Parse a file of objects on all sides that have it; None if it is merged as text."""
-    if not is_manifest(path):
-        return None
-    contents = [files.get(path) for files in merge.sides]
-    parsed = [merge.reader.parse(path, content[1]) if content else None for content in contents]
-    if path in merge.ignored:
-        # Bytes, but a MAC over them is one all the same.
-        if any(find_seal(it.value.data) for file in parsed if file for it in file.documents):
-            merge.sealed_files.add(path)
-        return None
-    side_names = ("origin", "upstream", "local")
-    unread = [side for side, c, f in zip(side_names, contents, parsed, strict=True) if c and not f]
-    if unread:
-        if not is_json(path):
-            merge.notes.append(f"{path}: not readable as YAML ({unread[0]}); merged as text")
-        return None
-    present = [file for file in parsed if file is not None]
-    if not any(file.documents for file in present):
-        return None
-    for file in present:
-        sealed = [it.value.data for it in file.documents if find_seal(it.value.data)]
-        # SOPS computes one MAC over all documents of a file and writes it into each of them. A
-        # document that alone has one is an object among others, and a List is none.
-        if len(sealed) > 1 or any(map(is_list, sealed)):
-            merge.sealed_files.add(path)
-            return None
-    if is_json(path):  # a JSON file holds one object, or one List
-        units, _ = collect_units([[file] for file in present])
-        # Different objects on the sides cannot both be in one JSON file, so the file is
-        # merged as text.
-        if len({next(iter(side)) for side in units}) > 1:
-            return None
-    return parsed[0], parsed[1], parsed[2]
 
 
 def _file_bytes(path: str, files: Files) -> bytes | None:

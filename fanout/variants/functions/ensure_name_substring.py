@@ -292,29 +292,20 @@ def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Cha
                 yield path, config.rename(value)
     depends = mapping(mapping(item.get("metadata")).get("annotations")).get(DEPENDS_ON)
     if isinstance(depends, str):
-        yield (
-            ("metadata", "annotations", DEPENDS_ON),
-            _rename_dependencies(config, depends, renamed),
-        )
-
-
-def _rename_dependencies(config: _Config, text: str, renamed: frozenset[Identity]) -> str:
-    """Return the depends-on annotation with renamed objects.
-
-    Entries are `group/kind/name` or `group/namespaces/namespace/kind/name`.
-    """
-    updated = []
-    for reference in text.split(","):
-        group, *rest = reference.strip().split("/")
-        if len(rest) == 4 and rest[0] == "namespaces":
-            identity: Identity = (group, rest[2], rest[1] or "default", rest[3])
-        elif len(rest) == 2:
-            identity = _with_default_namespace((group, rest[0], "", rest[1]))
-        else:
-            identity = ("", "", "", "")
-        start = reference[: len(reference.rstrip()) - len(identity[3])]
-        updated.append(f"{start}{config.rename(identity[3])}" if identity in renamed else reference)
-    return ",".join(updated)
+        references = depends.split(",")
+        for number, reference in enumerate(references):
+            # `group/kind/name` or `group/namespaces/namespace/kind/name`
+            group, *rest = reference.strip().split("/")
+            if len(rest) == 4 and rest[0] == "namespaces":
+                identity = (group, rest[2], rest[1] or "default", rest[3])
+            elif len(rest) == 2:
+                identity = _with_default_namespace((group, rest[0], "", rest[1]))
+            else:
+                continue
+            if identity in renamed:
+                start = reference[: len(reference.rstrip()) - len(identity[3])]
+                references[number] = f"{start}{config.rename(identity[3])}"
+        yield ("metadata", "annotations", DEPENDS_ON), ",".join(references)
 
 
 ENSURE_NAME_SUBSTRING = CatalogFunction(
