@@ -296,12 +296,9 @@ def parse_replacements(config: Object) -> tuple[Replacement, ...]:
             f"the configuration is of kind {kind} ({api_version})",
             remedy="name a fn.kpt.dev/v1alpha1 ApplyReplacements by configPath",
         )
-    return tuple(
-        _parse_replacement(row, config_field)
-        for row, config_field in _read_rows(
-            config.get("replacements"), "replacements", ("source", "sourceValue", "targets")
-        )
-    )
+    keys = ("source", "sourceValue", "targets")
+    rows = _read_rows(config.get("replacements"), "replacements", keys)
+    return tuple(_parse_replacement(*it) for it in rows)
 
 
 def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement:
@@ -331,13 +328,11 @@ def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement
 def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarget:
     select = _require_map(row.get("select"), f"{config_field}.select", _SELECTOR_KEYS)
     reject = []
-    rejected = row.get("reject")
-    for entry, place in (
-        _read_rows(rejected, f"{config_field}.reject", _SELECTOR_KEYS) if rejected else ()
-    ):
-        if not entry:
-            raise InvalidInput(f"{place} rejects everything", remedy="select what is rejected")
-        reject.append(_parse_selector(entry, place))
+    if rejected := row.get("reject"):
+        for entry, place in _read_rows(rejected, f"{config_field}.reject", _SELECTOR_KEYS):
+            if not entry:
+                raise InvalidInput(f"{place} rejects everything", remedy="select what is rejected")
+            reject.append(_parse_selector(entry, place))
     paths = row.get("fieldPaths") or [_NAME]
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise InvalidInput(
