@@ -4,8 +4,7 @@ from time import process_time
 
 import pytest
 
-from fanout.package.merge.line_merge import merge_texts
-from fanout.package.merge.line_merge import merge_order
+from fanout.package.merge.line_merge import merge_order, merge_texts
 from fanout.package.merge.merge_conflicts import MergeSide
 
 ROWS = [
