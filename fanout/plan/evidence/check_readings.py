@@ -8,7 +8,6 @@ readings into verdicts.
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import CheckMethod, Verdict
@@ -65,10 +64,7 @@ def read_check(
         return read_commit_status(
             check, check.commit_status, due_check.digest, due_check.repository, due_check.statuses
         )
-    probe_texts = _list_probe_expressions(due_check)
-    requests = [ExpressionRequest(text, due_check.variables) for text in probe_texts]
-    values = dict(zip(probe_texts, get_responses(requests, responses), strict=True))
-    probe = _build_probe(due_check, values, objects)
+    probe = _build_probe(due_check, objects, responses)
     answer = probe.probe_or_answer
     if isinstance(answer, ProbeQuery):
         answer = get_response(answer, responses)
@@ -88,10 +84,20 @@ def read_check(
 
 
 def _build_probe(
-    due_check: DueCheck, values: Mapping[str, Any], objects: ClusterObjectIndex
+    due_check: DueCheck, objects: ClusterObjectIndex, responses: Responses
 ) -> CheckProbe:
-    """Build the probe; `values` has those of the expressions of its address, by text."""
+    """Build the probe, from the expressions of its address or object."""
     check = _machine_check_of(due_check)
+    match check:
+        case ObjectCheck():
+            expressions = [check.name_expr]
+        case PrometheusCheck():
+            expressions = [check.address_expr, check.query_expr]
+        case HttpCheck():
+            expressions = [check.url_expr]
+    texts = list(dict.fromkeys(filter(None, expressions)))
+    requests = [ExpressionRequest(text, due_check.variables) for text in texts]
+    values = dict(zip(texts, get_responses(requests, responses), strict=True))
     for text, value in values.items():
         if not isinstance(value, str) or not value:
             problem = _expression_problem(text, value, _NO_TEXT)
@@ -99,13 +105,23 @@ def _build_probe(
     match check:
         case ObjectCheck():
             name = check.name or values[check.name_expr or ""]
-            return _find_object(check, name, due_check.namespace, objects)
+            group, version = group_of(check.api_version), version_of(check.api_version)
+            namespaces = list_namespaces(check, due_check.namespace)
+            for namespace in namespaces:
+                observed_object = objects.get(group, check.kind, namespace, name, version)
+                if observed_object is not None:
+                    title = (
+                        f"{check.kind} {namespace}/{name}" if namespace else f"{check.kind} {name}"
+                    )
+                    return CheckProbe(title, ProbeResponse(observed_object))
+            title = f"{check.kind} {namespaces[0]}/{name}"
+            return CheckProbe(title, ProbeFailure(f"there is no {title}"))
         case PrometheusCheck():
             address = check.address or values[check.address_expr or ""]
             query = check.query or values[check.query_expr or ""]
             secret = check.secret_ref.name if check.secret_ref else ""
             probe = ProbeQuery(url=address, query=query, secret=secret)
-            return _validate_probe(f"the query to {address}", probe)
+            subject = f"the query to {address}"
         case HttpCheck():
             url = check.url or values[check.url_expr or ""]
             probe = ProbeQuery(
@@ -115,7 +131,13 @@ def _build_probe(
                 body="" if check.body is None else json.dumps(check.body, sort_keys=True),
                 secret=check.secret_ref.name if check.secret_ref else "",
             )
-            return _validate_probe(url.partition("?")[0], probe)
+            subject = url.partition("?")[0]
+    # The rules for declared addresses hold for those that an expression yields, too.
+    try:
+        check_http_url(probe.url)
+    except InvalidValue as error:
+        return CheckProbe(subject, ProbeFailure(f"{error.problem}; {error.remedy}"))
+    return CheckProbe(subject, probe)
 
 
 def _machine_check_of(due_check: DueCheck) -> MachineCheck:
@@ -124,61 +146,20 @@ def _machine_check_of(due_check: DueCheck) -> MachineCheck:
     return machine_check
 
 
-def _find_object(
-    check: ObjectCheck, name: str, namespace: str, objects: ClusterObjectIndex
-) -> CheckProbe:
-    """Find the object in the check's namespace, the policy's, or cluster-scoped."""
-    group, version = group_of(check.api_version), version_of(check.api_version)
-    namespaces = list_namespaces(check, namespace)
-    for candidate_namespace in namespaces:
-        observed_object = objects.get(group, check.kind, candidate_namespace, name, version)
-        if observed_object is not None:
-            object_name = f"{candidate_namespace}/{name}" if candidate_namespace else name
-            return CheckProbe(f"{check.kind} {object_name}", ProbeResponse(observed_object))
-    title = f"{check.kind} {namespaces[0]}/{name}"
-    return CheckProbe(title, ProbeFailure(f"there is no {title}"))
-
-
-def _list_probe_expressions(due_check: DueCheck) -> list[str]:
-    """Return the expressions that yield the address or object of a check."""
-    match _machine_check_of(due_check):
-        case ObjectCheck() as check:
-            texts = [check.name_expr]
-        case PrometheusCheck() as check:
-            texts = [check.address_expr, check.query_expr]
-        case HttpCheck() as check:
-            texts = [check.url_expr]
-    return list(dict.fromkeys(filter(None, texts)))
-
-
-def _validate_probe(subject: str, probe: ProbeQuery) -> CheckProbe:
-    """Apply the rules for declared addresses to an address that an expression yields."""
-    try:
-        check_http_url(probe.url)
-    except InvalidValue as error:
-        return CheckProbe(subject, ProbeFailure(f"{error.problem}; {error.remedy}"))
-    return CheckProbe(subject, probe)
-
-
 def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
     """Return why a response is unusable for any expression, or "" if it is usable.
 
     The order of the series in a vector is arbitrary, so an index would choose one by
     chance.
     """
-    machine_check = _machine_check_of(due_check)
-    series = (
-        len(response.value)
-        if due_check.check.method is CheckMethod.PROMETHEUS and isinstance(response.value, list)
-        else 1
-    )
-    if series < 2:
+    machine_check, series = _machine_check_of(due_check), response.value
+    if due_check.check.method is not CheckMethod.PROMETHEUS or not isinstance(series, list):
         return ""
     texts = (machine_check.cel, machine_check.observed_revision or "")
-    if any(_INDEX.search(text) for text in texts):
+    if len(series) > 1 and any(_INDEX.search(text) for text in texts):
         return (
-            f"the query yields {series} series in arbitrary order, so an index selects any of them;"
-            " aggregate in the query, or use result.all(...)"
+            f"the query yields {len(series)} series in arbitrary order, so an index selects any of"
+            " them; aggregate in the query, or use result.all(...)"
         )
     return ""
 
@@ -204,8 +185,15 @@ def build_reading(
         )
         return pending_reading(due_check, f"{subject}: {problem}")
     sentence = f"{subject}: {_shorten(machine_check.cel)} is {'true' if outcome else 'false'}"
-    if not outcome and (message := _ready_message(response.value)):
-        sentence += f"; its Ready condition says: {message}"
+    if not outcome:
+        # Most controllers write why into the Ready condition of an object.
+        try:
+            conditions = response.value["status"]["conditions"]
+            message = next(it["message"] for it in conditions if it.get("type") == "Ready")
+        except (KeyError, TypeError, AttributeError, StopIteration):
+            message = ""
+        if isinstance(message, str) and (shown := _shorten(message)):
+            sentence += f"; its Ready condition says: {shown}"
     verdict = Verdict.PASSED if outcome else Verdict.FAILED
     commit = parse_commit(observed) if isinstance(observed, str) else ""
     # A controller that applies a draft branch reports the draft's commit, which
@@ -235,16 +223,6 @@ def _expression_problem(text: str, value: object, complaint: str, note: str = ""
         problem = f"{_shorten(text)}: {value.problem}"
         return f"{problem}; {note}" if note else problem
     return f"{_shorten(text)} {complaint}"
-
-
-def _ready_message(value: Any) -> str:
-    """Return the message of an object's Ready condition, which most controllers write."""
-    try:
-        conditions = value["status"]["conditions"]
-        message = next(it["message"] for it in conditions if it.get("type") == "Ready")
-    except (KeyError, TypeError, AttributeError, StopIteration):
-        return ""
-    return _shorten(message) if isinstance(message, str) else ""
 
 
 def _shorten(text: str) -> str:

@@ -79,28 +79,28 @@ def _due_checks_of(
     now: datetime,
 ) -> Iterator[DueCheck]:
     revision, digest = subject
-    publication, grant = variant.published, variant.status_line.grant
+    spec, publication, grant = variant.spec, variant.published, variant.status_line.grant
     is_published = publication is not None and (publication.revision, publication.digest) == subject
+    draft = variant.draft if not is_published else None
     since = (
         publication.at if publication is not None and is_published else grant.at if grant else now
     )
-    check_variables = dict(variables.get(variant.spec.name, {}))
+    check_variables = dict(variables.get(spec.name, {}))
     check_variables["upstream"] = {**check_variables.get("upstream", {}), "revision": revision}
     for check in checks:
         # Until then a controller may still report the state of the previous revision.
-        if now >= since + (check.settle or timedelta(0)):
-            draft = variant.draft if not is_published else None
-            statuses = None
-            if check.commit_status is not None:
-                statuses = find_draft_source(variant) if draft else find_publication_source(variant)
-            spec = variant.spec
-            yield DueCheck(
-                variant=spec.name,
-                check=check,
-                digest=digest,
-                variables=check_variables,
-                namespace=spec.namespace,
-                repository=spec.repository,
-                draft_commit=draft.commit if draft is not None else "",
-                statuses=statuses,
-            )
+        if now < since + (check.settle or timedelta(0)):
+            continue
+        statuses = None
+        if check.commit_status is not None:
+            statuses = find_draft_source(variant) if draft else find_publication_source(variant)
+        yield DueCheck(
+            variant=spec.name,
+            check=check,
+            digest=digest,
+            variables=check_variables,
+            namespace=spec.namespace,
+            repository=spec.repository,
+            draft_commit=draft.commit if draft is not None else "",
+            statuses=statuses,
+        )

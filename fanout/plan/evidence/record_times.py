@@ -14,25 +14,24 @@ that was: it is on record, for the stages that require reports only (design §5,
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.gate_rules import CheckRule, StageRule
-from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine
-from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, replace
 
-LineKey = TypeVar("LineKey")
-LineValue = TypeVar("LineValue")
 TimedLine = TypeVar("TimedLine", bound=Value)
+
+# Fields of a status whose lines have instants.
+_TIMED_LINES = ("variants", "history", "removed", "drafts")
 
 
 def effective_records(
@@ -48,8 +47,7 @@ def effective_records(
     for record in records:
         if record.name in seen_ahead or is_from_the_future(record.at, now):
             effective.append(record)
-            continue
-        if floor is None or record.at >= floor:
+        elif floor is None or record.at >= floor:
             floor = record.at
             effective.append(record)
         else:
@@ -78,20 +76,26 @@ def correct_status(status: RecordedStatus, now: datetime) -> RecordedStatus:
     clock may be the wrong one. The same object is returned where nothing is ahead.
     """
     clock = _StatusClock(status.noticed_at, now)
-    variants = _map_changed(status.variants, clock.variant)
-    history = _map_changed(status.history, clock.history)
-    removed = _map_changed(status.removed, clock.instant)
-    drafts = _map_changed(status.drafts, clock.draft)
+    corrections: Mapping[str, Callable[[Any], Any]] = {
+        "variants": clock.variant,
+        "history": lambda it: clock.fields(it, "passed", "left", "since"),
+        "removed": clock.instant,
+        "drafts": lambda it: clock.fields(it, "at"),
+    }
+    lines: dict[str, object] = {}
+    for name in _TIMED_LINES:
+        present = getattr(status, name)
+        changed = {
+            key: new
+            for key, line in present.items()
+            if (new := corrections[name](line)) is not line
+        }
+        # Callers compare by identity: an unchanged status is the usual case and must
+        # cost nothing.
+        lines[name] = {**present, **changed} if changed else present
     if not clock.used and not status.noticed_at:
         return status
-    return replace(
-        status,
-        variants=variants,
-        history=history,
-        removed=removed,
-        drafts=drafts,
-        noticed_at=clock.used,
-    )
+    return replace(status, **lines, noticed_at=clock.used)
 
 
 def restore_recorded_times(
@@ -114,16 +118,17 @@ def restore_recorded_times(
     details = (f"that {subject} is dated in the future" for subject in early)
     # Actions are ordered by kind, and records are the last kind.
     actions = (*plan.actions, *(replace(record_action, detail=detail) for detail in details))
-    planned = replace(
-        plan.planned,
-        variants=_restore_lines(plan.planned.variants, recorded.variants, status.variants),
-        history=_restore_lines(plan.planned.history, recorded.history, status.history),
-        removed=_restore_lines(plan.planned.removed, recorded.removed, status.removed),
-        drafts=_restore_lines(plan.planned.drafts, recorded.drafts, status.drafts),
-        records_ahead=seen_ahead,
-        noticed_at=status.noticed_at,
-    )
-    return replace(plan, actions=actions, recorded=recorded, planned=planned)
+    lines: dict[str, object] = {}
+    for name in _TIMED_LINES:
+        planned, before, corrected = (getattr(it, name) for it in (plan.planned, recorded, status))
+        kept = {
+            key: before[key]
+            for key, line in (corrected.items() if corrected is not before else ())
+            if line is not before[key] and planned.get(key) == line
+        }
+        lines[name] = {**planned, **kept} if kept else planned
+    changes = replace(plan.planned, **lines, records_ahead=seen_ahead, noticed_at=status.noticed_at)
+    return replace(plan, actions=actions, recorded=recorded, planned=changes)
 
 
 class _StatusClock:
@@ -163,47 +168,14 @@ class _StatusClock:
         answers = tuple(self.fields(answer, "at") for answer in line.answers)
         return line if answers == line.answers else replace(line, answers=answers)
 
-    def draft(self, line: DraftLine) -> DraftLine:
-        return self.fields(line, "at")
-
-    def history(self, history: RevisionHistory) -> RevisionHistory:
-        return self.fields(history, "passed", "left", "since")
-
-
-def _map_changed(
-    lines: Mapping[LineKey, LineValue], change: Callable[[LineValue], LineValue]
-) -> Mapping[LineKey, LineValue]:
-    """Apply `change` to all lines; return the same mapping where it changes none."""
-    changed = {key: new for key, line in lines.items() if (new := change(line)) is not line}
-    # Callers compare by identity: an unchanged status is the usual case and must
-    # cost nothing.
-    return {**lines, **changed} if changed else lines
-
-
-def _restore_lines(
-    planned: Mapping[LineKey, LineValue],
-    recorded: Mapping[LineKey, LineValue],
-    corrected_lines: Mapping[LineKey, LineValue],
-) -> Mapping[LineKey, LineValue]:
-    """Return the planned lines, with recorded instants in lines that did not change."""
-    if corrected_lines is recorded:
-        return planned
-    kept = {
-        key: recorded[key]
-        for key, line in corrected_lines.items()
-        if line is not recorded[key] and planned.get(key) == line
-    }
-    return {**planned, **kept}
-
 
 def stages_with_reports(rules: Iterable[StageRule]) -> frozenset[str]:
     """Return the names of the stages that require reports about drafts."""
     return frozenset(
         rule.name
         for rule in rules
-        if any(
-            isinstance(it, CheckRule) and it.method is CheckMethod.REPORT for it in rule.requires
-        )
+        for it in rule.requires
+        if isinstance(it, CheckRule) and it.method is CheckMethod.REPORT
     )
 
 
@@ -219,42 +191,34 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
     draft_lines: dict[str, DraftLine] = {}
     first_seen_actions: list[PlanAction] = []
     for planned in plan.steps:
-        variant = planned.rendered
-        name, digest = variant.spec.name, _digest_after(variant, planned.step)
-        if not digest or variant.spec.stage not in stages:
+        spec, step, draft = planned.rendered.spec, planned.step, planned.rendered.observed.draft
+        digest = present_digest = draft.trailers.digest if draft is not None else ""
+        if step is VariantStep.WRITE:
+            inputs = planned.rendered.selected.inputs
+            digest = inputs.digest if inputs is not None else ""
+        elif (
+            step in (VariantStep.PUBLISH, VariantStep.REMOVE)
+            or planned.rendered.observed.is_unrecorded
+        ):
+            continue  # no draft exists after the step
+        if not digest or spec.stage not in stages:
             continue
-        recorded = recorded_lines.get(name)
-        is_same_draft = (
-            variant.observed.draft is not None and variant.observed.draft.trailers.digest == digest
-        )
-        if is_same_draft and recorded is not None and recorded.digest == digest:
-            draft_lines[name] = recorded
+        recorded = recorded_lines.get(spec.name)
+        if digest == present_digest and recorded is not None and recorded.digest == digest:
+            draft_lines[spec.name] = recorded
             continue
-        draft_lines[name] = DraftLine(digest, now)
-        if planned.step is not VariantStep.WRITE:
+        draft_lines[spec.name] = DraftLine(digest, now)
+        if step is not VariantStep.WRITE:
             first_seen_actions.append(
                 PlanAction(
                     kind=ActionKind.RECORD,
                     namespace=plan.namespace,
                     policy=plan.name,
-                    stage=variant.spec.stage,
-                    detail=f"when the draft of {name} was first seen",
+                    stage=spec.stage,
+                    detail=f"when the draft of {spec.name} was first seen",
                 )
             )
     if draft_lines == recorded_lines:
         return plan
     actions = (*plan.actions, *first_seen_actions)
     return replace(plan, actions=actions, planned=replace(plan.planned, drafts=draft_lines))
-
-
-def _digest_after(variant: RenderedVariant, step: VariantStep) -> str:
-    """Return the digest of the draft that exists after the step, or "" if there is none."""
-    if step is VariantStep.WRITE:
-        return variant.selected.inputs.digest if variant.selected.inputs is not None else ""
-    if (
-        step in (VariantStep.PUBLISH, VariantStep.REMOVE)
-        or variant.observed.draft is None
-        or variant.observed.is_unrecorded
-    ):
-        return ""
-    return variant.observed.draft.trailers.digest

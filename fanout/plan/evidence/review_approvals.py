@@ -62,22 +62,29 @@ def find_review_approvals(
             trees = group.facts.reviewed_trees.get(review.commit)
             if trees is None:  # no commit, or one that nobody has any more
                 continue
-            approved = [it for it in group.packages if trees.get(it.observed.spec.path) == it.tree]
-            rewritten = [
-                it
-                for it in group.packages
-                if trees.get(it.observed.spec.path) != it.tree
-                and _was_released(it.observed, review)
-            ]
-            if approved:
-                approved_trees = {it.tree for it in approved}
-                spec = _build_spec(group, rule, approved)
-                approvals.append(
-                    _build_approval(group.host, group.facts, review, spec, approved_trees)
-                )
-            if rewritten:
-                spec = _build_spec(group, rule, rewritten)
-                approvals.append(_build_approval(group.host, group.facts, review, spec))
+            approved: list[_ReviewedPackage] = []
+            rewritten: list[_ReviewedPackage] = []
+            for it in group.packages:
+                grant = it.observed.status_line.grant
+                if trees.get(it.observed.spec.path) == it.tree:
+                    approved.append(it)
+                # The inputs of the draft were released before the review, so that it saw them.
+                elif grant is not None and it.observed.is_granted and grant.at <= review.instant:
+                    rewritten.append(it)
+            for packages, approved_trees in (
+                (approved, {it.tree for it in approved}),
+                (rewritten, ()),
+            ):
+                if packages:
+                    spec = ApprovalSpec.model_construct(
+                        stage=group.stage,
+                        check=rule.name,
+                        revision=group.revision,
+                        variants=tuple(it.observed.spec.name for it in packages),
+                    )
+                    approvals.append(
+                        _build_approval(group.host, group.facts, review, spec, approved_trees)
+                    )
     return tuple(approvals)
 
 
@@ -147,7 +154,7 @@ def find_rejecting_reviews(host: str, facts: RequestFacts, rule: ApprovalRule) -
     return [
         ReviewHold(
             at=review.instant,
-            by=_format_person(host, review.reviewer),
+            by=format_person(host, review.reviewer),
             commit=review.commit,
             link=review.url or facts.request.url,
         )
@@ -198,18 +205,13 @@ def parse_reviewer(name: str) -> str:
 def _pair_with_rules(
     variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
 ) -> Iterator[tuple[_ReviewedGroup, ApprovalRule]]:
+    """Yield the packages of each request by revision, with each approval check of their stage."""
     rules_by_stage = {rule.name: rule.approvals for rule in stage_rules if rule.approvals}
-    for group in _group_by_request(it for it in variants if it.spec.stage in rules_by_stage):
-        for rule in rules_by_stage[group.stage]:
-            yield group, rule
-
-
-def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_ReviewedGroup]:
     forges: dict[tuple[str, str], ForgeState] = {}
     packages: dict[tuple[str, str, str, str], list[_ReviewedPackage]] = {}
     for variant in variants:
-        state = variant.repository_state
-        if state.forge is None or not state.forge.requests:
+        state, stage = variant.repository_state, variant.spec.stage
+        if stage not in rules_by_stage or state.forge is None or not state.forge.requests:
             continue
         draft, published = variant.draft, variant.published
         package = None
@@ -223,12 +225,13 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
             package = _ReviewedPackage(variant, draft.ref, draft.trailers.revision, draft.tree)
         if package is not None and package.ref in state.forge.requests:
             forges[state.identity, package.ref] = state.forge
-            key = (state.identity, package.ref, variant.spec.stage, package.revision)
+            key = (state.identity, package.ref, stage, package.revision)
             packages.setdefault(key, []).append(package)
-    for (identity, ref, stage, revision), group_packages in packages.items():
+    for (identity, ref, stage, revision), several in packages.items():
         forge = forges[identity, ref]
-        facts = forge.requests[ref]
-        yield _ReviewedGroup(forge.host, facts, stage, revision, tuple(group_packages))
+        group = _ReviewedGroup(forge.host, forge.requests[ref], stage, revision, tuple(several))
+        for rule in rules_by_stage[stage]:
+            yield group, rule
 
 
 def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:
@@ -244,25 +247,8 @@ def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: Revi
 
 
 def _find_person(host: str, rule: ApprovalRule, login: str) -> str:
-    name = _format_person(host, login)
+    name = format_person(host, login)
     return rule.find_subject(name) or name
-
-
-def _was_released(variant: ObservedVariant, review: ObservedReview) -> bool:
-    """Return whether the draft's inputs were released before the review, so that it saw them."""
-    grant = variant.status_line.grant
-    return grant is not None and variant.is_granted and grant.at <= review.instant
-
-
-def _build_spec(
-    group: _ReviewedGroup, rule: ApprovalRule, packages: Iterable[_ReviewedPackage]
-) -> ApprovalSpec:
-    return ApprovalSpec.model_construct(
-        stage=group.stage,
-        check=rule.name,
-        revision=group.revision,
-        variants=tuple(it.observed.spec.name for it in packages),
-    )
 
 
 def _build_approval(
@@ -272,7 +258,7 @@ def _build_approval(
     spec: ApprovalSpec,
     trees: Iterable[str] = (),
 ) -> ApprovalFacts:
-    person = _format_person(host, review.reviewer)
+    person = format_person(host, review.reviewer)
     return ApprovalFacts(
         name=f"{facts.request.url} {person}",  # names of records have no space
         at=review.instant,
@@ -282,5 +268,6 @@ def _build_approval(
     )
 
 
-def _format_person(host: str, login: str) -> str:
+def format_person(host: str, login: str) -> str:
+    """Return the person that a login of a host stands for, as approvers name one."""
     return f"{host}/{login}".lower()

@@ -6,7 +6,7 @@ context the newest counts, among those of the logins in `by`. (design-forges, "G
 for whose statuses a check of the pass waits are asked about.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check, CommitStatusCheck, Stage
@@ -14,6 +14,7 @@ from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.drafts.draft_location import find_draft
+from fanout.plan.evidence.review_approvals import format_person
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
@@ -43,11 +44,11 @@ class StatusSource(Value):
 
 def find_draft_source(variant: ObservedVariant) -> StatusSource:
     """Return where statuses about the variant's draft are: at the head of its pull request."""
-    forge = variant.repository_state.forge
-    facts = forge.requests.get(variant.draft_ref) if forge is not None else None
+    state = variant.repository_state
+    facts = state.find_request(variant.draft_ref)
     if facts is None:
-        return StatusSource(forge, missing=plan_wording.REQUEST_NOT_OPEN)
-    return StatusSource(forge, (facts.request.head_commit,))
+        return StatusSource(state.forge, missing=plan_wording.REQUEST_NOT_OPEN)
+    return StatusSource(state.forge, (facts.request.head_commit,))
 
 
 def find_publication_source(variant: ObservedVariant) -> StatusSource:
@@ -56,15 +57,12 @@ def find_publication_source(variant: ObservedVariant) -> StatusSource:
     The head of the branch counts only while it has the published package.
     """
     state, published = variant.package_location.repository_state, variant.published
-    commits = [published.merge] if published is not None else []
-    if published is not None and variant.package_state.tree == published.tree:
-        commits.append(state.head)
-    known_commits = tuple(dict.fromkeys(filter(None, commits)))
-    return StatusSource(
-        state.forge,
-        known_commits,
-        missing="" if known_commits else "the commit of the publication is not known",
-    )
+    commits: dict[str, None] = {}
+    if published is not None:
+        is_present = variant.package_state.tree == published.tree
+        commits = dict.fromkeys(filter(None, (published.merge, state.head if is_present else "")))
+    missing = "" if commits else "the commit of the publication is not known"
+    return StatusSource(state.forge, tuple(commits), missing)
 
 
 def read_commit_status(
@@ -73,48 +71,38 @@ def read_commit_status(
     """Return the reading of a commitStatus check; `repository` is the name of its Repository."""
     forge = source.forge
     if forge is None:
-        sentence = (
+        problem = (
             f"Repository {repository} has no forge, so statuses of commits cannot be read; let the"
             " pipeline run `fanout report` instead"
         )
-        return CheckReading(check.name, digest, Verdict.PENDING, sentence)
+        return CheckReading(check.name, digest, Verdict.PENDING, problem)
+    problem = source.missing
     if forge.failure is not None:
-        sentence = f"{forge.host or 'the forge'} could not be read: {forge.failure}"
-        return CheckReading(check.name, digest, Verdict.PENDING, sentence)
-    if source.missing:
-        return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
+        problem = f"{forge.host or 'the forge'} could not be read: {forge.failure}"
+    if problem:
+        return CheckReading(check.name, digest, Verdict.PENDING, problem)
     readings = [
-        (status, commit)
+        (status, format_person(forge.host, status.creator), commit)
         for commit in source.commits
         for status in forge.statuses.get(commit, ())
         if status.context == rule.context
     ]
     # Creators whose statuses count, named by login, or by host and login.
     names = {name.lower() for name in rule.by}
-    accepted = [
-        (status, commit)
-        for status, commit in readings
-        if not names or names & {status.creator.lower(), _format_login(forge.host, status.creator)}
-    ]
+    accepted = [it for it in readings if not names or names & {it[0].creator.lower(), it[1]}]
     if not accepted:
         creators = f" by {format_names(rule.by)}" if rule.by else ""
         commits = " or ".join(it[:12] for it in source.commits)
-        sentence = f"there is no status {rule.context}{creators} at {commits}"
+        problem = f"there is no status {rule.context}{creators} at {commits}"
         if readings:
-            ignored = {_format_login(forge.host, status.creator) for status, _ in readings}
-            sentence += f"; that of {format_names(ignored)} is ignored"
-        return CheckReading(check.name, digest, Verdict.PENDING, sentence)
-    status, commit = max(accepted, key=lambda it: it[0].instant)
-    creator = _format_login(forge.host, status.creator)
+            problem += f"; that of {format_names({it[1] for it in readings})} is ignored"
+        return CheckReading(check.name, digest, Verdict.PENDING, problem)
+    status, creator, commit = max(accepted, key=lambda it: it[0].instant)
     sentence = f"status {status.context} at {commit[:12]} is {status.state.value}, by {creator}"
     if description := " ".join(status.description.split()):
         end = "…" if len(description) > _MAX_DESCRIPTION else ""
         sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
     return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
-
-
-def _format_login(host: str, login: str) -> str:
-    return f"{host}/{login}".lower()
 
 
 class StatusSubject(Value, kw_only=True):
@@ -145,29 +133,26 @@ def find_awaited_commits(
     """
     commits: set[str] = set()
     for subject in subjects:
-        if _status_checks(subject.stage.requires):
-            draft = find_draft(subject.spec, state, install)
+        spec, stage, line = subject.spec, subject.stage, subject.status_line
+        if _status_checks(stage.requires):
+            draft = find_draft(spec, state, install)
             if draft is not None and open_heads.get(draft.ref) == draft.commit:
                 commits.add(draft.commit)
-        commits |= set(_verified_commits(subject, state))
+        if line is None or line.published is None or line.place != (state.identity, spec.path):
+            continue
+        published = line.published
+        passed = {
+            it.check
+            for it in line.answers
+            if it.digest == published.digest and it.verdict is Verdict.PASSED
+        }
+        if passed >= {it.name for it in _status_checks(stage.verification)}:
+            continue
+        commits.add(published.merge)
+        # A status of the branch's head is about this package only while it is there.
+        if state.path_states.get(line.path, EMPTY_PATH).tree == published.tree:
+            commits.add(state.head)
     return frozenset(commits - {""})
-
-
-def _verified_commits(subject: StatusSubject, state: RepositoryState) -> Iterator[str]:
-    line = subject.status_line
-    if line is None or line.published is None or line.place != (state.identity, subject.spec.path):
-        return
-    passed = {
-        it.check
-        for it in line.answers
-        if it.digest == line.published.digest and it.verdict is Verdict.PASSED
-    }
-    if passed >= {it.name for it in _status_checks(subject.stage.verification)}:
-        return
-    yield line.published.merge
-    # A status of the branch's head is about this package only while it is there.
-    if state.path_states.get(line.path, EMPTY_PATH).tree == line.published.tree:
-        yield state.head
 
 
 def _status_checks(checks: Sequence[Check]) -> tuple[Check, ...]:

@@ -18,7 +18,7 @@ from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.commit_statement import PackageStatement
-from fanout.plan.observation.forge_state import ForgeState
+from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import tag_ref
 from fanout.values import Value, field
@@ -424,6 +424,10 @@ class RepositoryState(Value, kw_only=True):
         """Return the draft of a package on a branch, or None."""
         state = self.sets.get(ref)
         return state.drafts.get(path) if state is not None else None
+
+    def find_request(self, ref: str) -> RequestFacts | None:
+        """Return the pull request from a branch as the forge shows it, or None."""
+        return self.forge.requests.get(ref) if self.forge is not None else None
 
     def find_statement(self, path: str) -> PublicationStatement | None:
         """Return the statement about the newest publication at the path, or None without one."""
