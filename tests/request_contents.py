@@ -6,7 +6,6 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.results import CheckResult, Hold
 from fanout.plan.pull_requests.request_text import (
-    ChangeVerb,
     PackageChange,
     RequestCheck,
     RequestConflict,
@@ -15,6 +14,7 @@ from fanout.plan.pull_requests.request_text import (
     RequestUpstream,
     RequestVariant,
 )
+from fanout.plan.rendered_variant import ChangeVerb
 from fanout.values import replace
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -113,9 +113,9 @@ class ObservedVariant(VariantContext, kw_only=True):
     @property
     def open_drafts(self) -> tuple[tuple[RepositoryState, str, OpenDraft], ...]:
         """Return its draft and those at other locations: repository, path and draft of each."""
-        own_draft = (self.repository_state, self.spec.path, self.draft) if self.draft else None
         misplaced = ((it.repository_state, it.path, it.draft) for it in self.misplaced_drafts)
-        return (own_draft, *misplaced) if own_draft is not None else tuple(misplaced)
+        own = [(self.repository_state, self.spec.path, self.draft)] if self.draft else []
+        return (*own, *misplaced)
 
     @property
     def onto_tree(self) -> str:
@@ -206,13 +206,35 @@ class ObservedVariant(VariantContext, kw_only=True):
 
     @property
     def revert_hold(self) -> Hold | None:
-        """Return a hold if the publication was removed or reverted by hand."""
-        if self.is_removed_by_hand:
-            return _removal_hold(self)
-        if self.reverted_publication is None or self.published is None:
+        """Return a hold if the publication was removed or reverted by hand: it is not put back."""
+        spec, published, reverted = self.spec, self.published, self.reverted_publication
+        is_removed = self.is_removed_by_hand
+        if not is_removed and (reverted is None or published is None):
             return None
-        location = f"{self.package_location.repository}:{self.package_location.path}"
-        return reverted_hold(self.spec, location, self.reverted_publication, self.published)
+        home = self.package_location
+        state, location = home.repository_state, f"{home.repository}:{home.path}"
+        if not is_removed and reverted is not None and published is not None:
+            return reverted_hold(spec, location, reverted, published)
+        if not state.head:
+            return missing_branch_hold(state, home.repository, is_published=True)
+        if self.has_lost_history and published is not None:
+            return lost_history_hold(
+                state, home.repository, home.path, published.tag, published.merge
+            )
+        remedy = "remove the PackageVariant"
+        if spec.policy:
+            remedy = (
+                f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
+            )
+        if published is None:
+            branch = vendor_ref(install_of(self.draft_ref)).removeprefix("refs/heads/")
+            remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
+        return Hold(
+            Reason.EDITED_DOWNSTREAM,
+            f"{location} was removed from the branch by hand; restore it (`git revert`) or"
+            f" {remedy}",
+            who=plan_wording.format_maintainers(spec.repository),
+        )
 
     @property
     def is_unmanaged(self) -> bool:
@@ -225,64 +247,44 @@ class ObservedVariant(VariantContext, kw_only=True):
     @property
     def needs_merge(self) -> bool:
         """Return whether edits made by hand must be merged into the new rendering."""
-        if self.is_edited or self.is_unmanaged or (self.draft is not None and self.draft.has_edits):
-            return True
-        return bool(self.misplaced_drafts) and any(
-            misplaced.draft.has_edits for misplaced in self.misplaced_drafts
+        return (
+            self.is_edited
+            or self.is_unmanaged
+            or (self.draft is not None and self.draft.has_edits)
+            or any(it.draft.has_edits for it in self.misplaced_drafts)
         )
 
     @property
     def draft_hold(self) -> Hold | None:
         """Return the first hold that prevents a draft for any candidate, independent of gates."""
-        return (
-            # In order of what must be mended first: no draft can be reasoned about while
-            # its repository or its published package is unusable.
-            self.obstacle
-            or _removal_hold(self)
-            or _replaced_package_hold(self)
-            or self.wait_hold
-            or _draft_faults_hold(self)
+        # In order of what must be mended first: no draft can be reasoned about while
+        # its repository or its published package is unusable.
+        if self.obstacle is not None:
+            return self.obstacle
+        reverted = self.reverted_publication
+        # Another package may stand in place of the published one.
+        is_replaced = reverted is not None and (
+            reverted.is_other_package or reverted.pristine_tree is None
         )
+        hold = self.revert_hold if is_replaced or self.is_removed_by_hand else None
+        hold = hold or self.wait_hold
+        if hold is not None or self.is_unrecorded:
+            return hold
+        # What edits have broken is neither published nor rewritten.
+        for _, _, draft in self.open_drafts:
+            if draft.faults:
+                return build_faults_hold(draft.faults, draft.ref, self.spec.repository)
+        return None
 
     def follows_choices(self, draft: OpenDraft) -> bool:
         """Return whether every dispute that no commit settled has the chosen winner."""
         # Most drafts have no disputes, and their trailers need no parsing.
         if draft.trailers.conflicts == NO_VALUE or self.choices == NO_CHOICES:
             return True
-        open_disputes = (
-            it
-            for it in parse_disputes(draft.trailers.conflicts)
-            if it.key not in draft.settled_keys
-        )
         return all(
-            self.choices.winner(dispute.key, dispute.winner) is dispute.winner
-            for dispute in open_disputes
+            it.key in draft.settled_keys or self.choices.winner(it.key, it.winner) is it.winner
+            for it in parse_disputes(draft.trailers.conflicts)
         )
-
-
-def _removal_hold(variant: ObservedVariant) -> Hold | None:
-    """Return a hold if the published package was removed by hand: it is not put back."""
-    if not variant.is_removed_by_hand:
-        return None
-    spec = variant.spec
-    home = variant.package_location
-    state, location = home.repository_state, f"{home.repository}:{home.path}"
-    if not state.head:
-        return missing_branch_hold(state, home.repository, is_published=True)
-    published = variant.published
-    if variant.has_lost_history and published is not None:
-        return lost_history_hold(state, home.repository, home.path, published.tag, published.merge)
-    remedy = "remove the PackageVariant"
-    if spec.policy:
-        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
-    if published is None:
-        branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
-        remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
-    return Hold(
-        Reason.EDITED_DOWNSTREAM,
-        f"{location} was removed from the branch by hand; restore it (`git revert`) or {remedy}",
-        who=plan_wording.format_maintainers(spec.repository),
-    )
 
 
 def lost_history_hold(
@@ -331,19 +333,3 @@ def missing_branch_hold(state: RepositoryState, repository: str, *, is_published
     else:
         sentence = f"{missing}; push a first commit to it"
     return Hold(Reason.BRANCH_MISSING, sentence, who=plan_wording.format_maintainers(repository))
-
-
-def _replaced_package_hold(variant: ObservedVariant) -> Hold | None:
-    """Return a hold if another package stands in place of the published one."""
-    reverted = variant.reverted_publication
-    if reverted is None or not (reverted.is_other_package or reverted.pristine_tree is None):
-        return None
-    return variant.revert_hold
-
-
-def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
-    """Return a hold if edits have broken the draft: it is neither published nor rewritten."""
-    draft = next((draft for _, _, draft in variant.open_drafts if draft.faults), None)
-    if draft is None or variant.is_unrecorded:
-        return None
-    return build_faults_hold(draft.faults, draft.ref, variant.spec.repository)

@@ -82,7 +82,16 @@ def build_publication_message(
     settings: CommitSettings,
 ) -> str:
     """Build the message of a commit that publishes variants of a group."""
-    message = settings.messages.get(group) or _format_message(group, variants)
+    message = settings.messages.get(group, "")
+    if not message:  # without a commitTemplate
+        paths = [variant.spec.path for variant in variants]
+        subject = paths[0] if len(paths) == 1 else f"{len(paths)} variants"
+        stage_phrase = f" of stage {group.stage}" if group.stage else ""
+        revision = ", ".join(sorted({variant.selected.revision for variant in variants}))
+        listed = "".join(f"* {path}\n" for path in paths)
+        policy = f"{Trailer.POLICY.value}: {group.namespace}/{variants[0].spec.policy}"
+        message = f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{policy}\n"
+
     rejected_lines = [
         f"{variant.spec.path}: {line}" if len(variants) > 1 else line
         for variant in variants
@@ -108,17 +117,6 @@ def find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[G
     """Return the grants of the variants that a policy publishes."""
     released = (plan.planned.variants[variant.spec.name].grant for variant in variants)
     return [grant for grant in released if grant is not None]
-
-
-def _format_message(group: PublicationGroup, variants: Sequence[RenderedVariant]) -> str:
-    """Format the message of a publication without a commitTemplate."""
-    paths = [variant.spec.path for variant in variants]
-    subject = paths[0] if len(paths) == 1 else f"{len(paths)} variants"
-    stage_phrase = f" of stage {group.stage}" if group.stage else ""
-    revision = ", ".join(sorted({variant.selected.revision for variant in variants}))
-    listed = "".join(f"* {path}\n" for path in paths)
-    policy = f"{Trailer.POLICY.value}: {group.namespace}/{variants[0].spec.policy}"
-    return f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{policy}\n"
 
 
 def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPlan:

@@ -86,8 +86,17 @@ def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], names
     `names`: those of all namespaces.
     """
     own = names.get(namespace, ())
-    others = {it for other in names if other != namespace for it in names[other]}
-    kept = [it for it in error.words if not _is_about(it, others.difference(own), own)]
+    others = {it for other in names if other != namespace for it in names[other]}.difference(own)
+    kept: list[str] = []
+    for line in error.words:
+        # A name of others that is a part of one's own name tells nothing.
+        own_spans = [span for name in own for span in _find_spans(line, name)]
+        if all(
+            any(start <= span[0] and span[1] <= end for start, end in own_spans)
+            for name in others
+            for span in _find_spans(line, name)
+        ):
+            kept.append(line)
     if len(kept) == len(error.words):
         return str(error)
     problem = error.problem.partition(": ")[0]
@@ -97,16 +106,6 @@ def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], names
     )
     hidden = FanoutError(sentence, remedy=error.remedy, where=error.where)
     return str(hidden)
-
-
-def _is_about(line: str, others: Iterable[str], own: Iterable[str]) -> bool:
-    """Return whether a line has a name of others that is no part of one's own name."""
-    own_spans = [span for name in own for span in _find_spans(line, name)]
-    return any(
-        not any(start <= span[0] and span[1] <= end for start, end in own_spans)
-        for name in others
-        for span in _find_spans(line, name)
-    )
 
 
 def _find_spans(line: str, name: str) -> list[tuple[int, int]]:
@@ -139,25 +138,24 @@ def describe_refusal(line: RefusedPushLine) -> str:
 def find_standing(
     lines: RefusedPushes, steps: Iterable[DecidedVariant], removed: Collection[str]
 ) -> RefusedPushes:
-    """Return the lines about variants that are still to be pushed.
+    """Return the lines about variants that are still to be pushed, or wait for the gates only.
 
     `removed`: variants whose target is gone, and of which something is left.
     """
     if not lines:
         return lines
-    due = {step.rendered.spec.name for step in steps if _is_due(step, lines)} | set(removed)
+    due = set(removed)
+    for step in steps:
+        variant, name = step.rendered, step.rendered.spec.name
+        observed, line = variant.observed, lines.get(name)
+        if line is None or line.repository != observed.repository_state.identity:
+            continue
+        is_drafted = observed.draft is not None or variant.postponed is not None
+        waits = is_drafted and not variant.selected.is_in_force
+        # Nobody needs a branch that is to be removed.
+        if step.step is not VariantStep.REMOVE and (step.step is not VariantStep.KEEP or waits):
+            due.add(name)
     return {name: line for name, line in lines.items() if name in due}
-
-
-def _is_due(step: DecidedVariant, lines: RefusedPushes) -> bool:
-    """Return whether a push about the variant is planned, or waits for the gates only."""
-    variant, line = step.rendered, lines.get(step.rendered.spec.name)
-    if line is None or line.repository != variant.observed.repository_state.identity:
-        return False
-    if step.step is VariantStep.REMOVE:
-        return False  # of a branch that nobody needs
-    is_drafted = variant.observed.draft is not None or variant.postponed is not None
-    return step.step is not VariantStep.KEEP or (is_drafted and not variant.selected.is_in_force)
 
 
 def with_standing(plan: PolicyPlan, standing: RefusedPushes) -> PolicyPlan:
@@ -194,10 +192,18 @@ def show_refusals(
         )
         for name, line in sorted(lines.items())
     }
-    variants = {
-        name: _with_refusal(variant, holds[name]) if name in holds else variant
-        for name, variant in decision.variants.items()
-    }
+    variants = dict(decision.variants)
+    for name in variants.keys() & holds.keys():
+        variant = variants[name]
+        others = (it for it in variant.holds if it.reason not in _SWEEP_REASONS)
+        variants[name] = replace(
+            variant,
+            state=VariantState.HELD if variant.state in _WAITING else variant.state,
+            # No pass is announced to publish it.
+            release=False,
+            publish=False,
+            holds=(holds[name], *others),
+        )
     stages = {}
     for name, stage in decision.stages.items():
         members = [it for it in variants.values() if it.stage == name]
@@ -221,13 +227,6 @@ def show_refusals(
     every = [*(variants[name] for name in holds if name in variants), *without_target]
     policy_holds = (*_group(every, holds), *decision.holds)
     return replace(decision, stages=stages, variants=variants, holds=policy_holds)
-
-
-def _with_refusal(variant: VariantResult, hold: Hold) -> VariantResult:
-    others = (it for it in variant.holds if it.reason not in _SWEEP_REASONS)
-    state = VariantState.HELD if variant.state in _WAITING else variant.state
-    # No pass is announced to publish it.
-    return replace(variant, state=state, release=False, publish=False, holds=(hold, *others))
 
 
 def _group(variants: Iterable[VariantResult], holds: Mapping[str, Hold]) -> list[Hold]:

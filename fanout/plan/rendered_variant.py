@@ -1,5 +1,7 @@
 """Third phase of a variant in a pass: the content of its next draft."""
 
+from enum import StrEnum
+
 from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.plan.edits.edit_merge import MergedRendering
@@ -9,6 +11,17 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 from fanout.variants.render_model import RenderedPackage
+
+
+class ChangeVerb(StrEnum):
+    """Change of a package by a draft; the first word of the title of its pull request."""
+
+    ADD = "Add"
+    UPDATE = "Update"
+    ADOPT = "Adopt"
+    MOVE = "Move"
+    ROLL_BACK = "Roll back"
+    REMOVE = "Remove"
 
 
 class RenderedVariant(Value):
@@ -63,6 +76,17 @@ class RenderedVariant(Value):
         return content.tree == observed.path_state.tree and not (
             observed.is_unmanaged or observed.is_moving
         )
+
+    @property
+    def change_verb(self) -> ChangeVerb:
+        """Return what the draft for the candidate does to the package."""
+        if self.selected.is_rollback:
+            return ChangeVerb.ROLL_BACK
+        if self.observed.is_moving:
+            return ChangeVerb.MOVE
+        if self.observed.is_unmanaged:
+            return ChangeVerb.ADOPT
+        return ChangeVerb.UPDATE if self.observed.path_state.tree else ChangeVerb.ADD
 
     @property
     def disputes(self) -> tuple[MergeDispute, ...]:

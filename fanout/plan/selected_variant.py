@@ -91,16 +91,36 @@ class SelectedVariant(Value):
             # pristine tree is not there has no base for the next merge, so it is written
             # again.
             and trailers.rendered == observed.drafted_rendering
-            and (
-                not observed.misplaced_drafts
-                or all(it.is_contained_in(draft) for it in observed.misplaced_drafts)
-            )
+            and all(it.is_contained_in(draft) for it in observed.misplaced_drafts)
         )
 
     @property
     def draft_hold(self) -> Hold | None:
         """Return the first hold that prevents a draft for the candidate, independent of gates."""
-        return self.observed.draft_hold or self.revision_hold or _candidate_hold(self)
+        observed, spec = self.observed, self.spec
+        hold = observed.draft_hold or self.revision_hold
+        if hold is not None or self.inputs is None or self.is_rollback:
+            return hold
+        if self.is_in_force or self.has_current_draft:
+            return None
+        # The candidate cannot be merged, or lacks what is to be injected.
+        location = f"{spec.repository}:{spec.path}"
+        if observed.lacks_base and not observed.is_unmanaged:
+            state = "has another rendering of it" if observed.vendored_tree else "lacks it"
+            return Hold(
+                Reason.BASE_MISSING,
+                f"{location} has edits and the vendor branch {state}; restore that branch, or set"
+                " adoptionPolicy: AdoptExisting to use its upstreamLock as base",
+                who=plan_wording.format_maintainers(spec.repository),
+            )
+        if self.inputs.missing_injections:
+            missing = (f"{it.point}: {it.problem}" for it in self.inputs.missing_injections)
+            return Hold(
+                Reason.REQUIRED_INJECTION_MISSING,
+                f"{location}: nothing to inject: {'; '.join(missing)}",
+                who="the owner of the cluster objects",
+            )
+        return None
 
     @property
     def wants_draft(self) -> bool:
@@ -118,31 +138,3 @@ class SelectedVariant(Value):
             and not self.is_in_force
             and self.draft_hold is None
         )
-
-
-def _candidate_hold(variant: SelectedVariant) -> Hold | None:
-    """Return a hold if the candidate cannot be merged, or lacks what is to be injected."""
-    if variant.inputs is None or variant.is_rollback:
-        return None
-    if variant.is_in_force or variant.has_current_draft:
-        return None
-    observed, spec = variant.observed, variant.observed.spec
-    if observed.lacks_base and not observed.is_unmanaged:
-        state = "has another rendering of it" if observed.vendored_tree else "lacks it"
-        return Hold(
-            Reason.BASE_MISSING,
-            f"{spec.repository}:{spec.path} has edits and the vendor branch {state}; restore that"
-            " branch, or set adoptionPolicy: AdoptExisting to use its upstreamLock as base",
-            who=plan_wording.format_maintainers(spec.repository),
-        )
-    if variant.inputs.missing_injections:
-        missing = "; ".join(
-            f"{injection.point}: {injection.problem}"
-            for injection in variant.inputs.missing_injections
-        )
-        return Hold(
-            Reason.REQUIRED_INJECTION_MISSING,
-            f"{spec.repository}:{spec.path}: nothing to inject: {missing}",
-            who="the owner of the cluster objects",
-        )
-    return None

@@ -38,17 +38,24 @@ def _choose_step(
     variant: RenderedVariant, decision: VariantResult, *, publish: bool, is_published: bool
 ) -> _StepRelease:
     """Choose the step, and whether it releases the variant."""
-    observed = variant.observed
+    observed, is_due = variant.observed, variant.draft_content is not None
+    draft = observed.draft
     if variant.changes_nothing:
         # What is found in Git gets its tag first, and the digest of its inputs in the next pass.
         return VariantStep.SETTLE if observed.is_unrecorded else VariantStep.ADOPT, False
     if variant.is_declined:
         return VariantStep.KEEP, False
+    # A draft with edits is kept: its branch is the only place that has them. Nor is one removed
+    # that edits have broken.
+    may_leave = draft is not None and not draft.has_edits and not observed.is_unrecorded
     if observed.shares_draft:
-        shared_step = _choose_shared_step(variant, decision, publish=publish)
-        if shared_step is not None:
-            return shared_step
-    elif variant.draft_content is not None:
+        # Only what is released is in a draft of a stage.
+        is_released = decision.state in RELEASED_STATES
+        if is_due and is_released and (publish or not decision.release):
+            return VariantStep.WRITE, decision.release
+        if may_leave and (is_due or not is_released):
+            return VariantStep.REMOVE, False
+    elif is_due:
         return VariantStep.WRITE, False
     if is_published:
         has_forge = observed.repository_state.forge is not None
@@ -56,26 +63,6 @@ def _choose_step(
         return how, decision.release
     if observed.is_unrecorded:
         return VariantStep.SETTLE, False
-    # A draft with edits is kept: its branch is the only place that has them.
-    if observed.draft is not None and variant.selected.is_in_force and not observed.draft.has_edits:
+    if may_leave and variant.selected.is_in_force:
         return VariantStep.REMOVE, False
     return VariantStep.KEEP, publish and decision.release
-
-
-def _choose_shared_step(
-    variant: RenderedVariant, decision: VariantResult, *, publish: bool
-) -> _StepRelease | None:
-    """Choose whether the variant joins or leaves the draft of its stage; None: neither.
-
-    Only what is released is in a draft of a stage. A package with edits does not leave: its
-    branch is the only place that has them. Nor does one leave a draft that edits have broken.
-    """
-    draft, is_released = variant.observed.draft, decision.state in RELEASED_STATES
-    is_due = variant.draft_content is not None
-    if is_due and is_released and (publish or not decision.release):
-        return VariantStep.WRITE, decision.release
-    is_kept = draft is None or draft.has_edits
-    may_leave = not is_kept and not variant.observed.is_unrecorded
-    if may_leave and (is_due or not is_released):
-        return VariantStep.REMOVE, False
-    return None

@@ -103,9 +103,18 @@ def _unrecorded_publication(
         grant = None
     is_merged = grant is not None and _is_merged_by_forge(variant, context)
     # What a forge has merged is published even if it changes nothing.
-    if not is_merged and (
-        (recorded is not None and recorded.tree == tree) or _was_present_before(variant, context)
-    ):
+    if not is_merged and recorded is not None and recorded.tree == tree:
+        return None
+    # A tree that was on the branch before shows no publication. A draft that adopts a package may
+    # change nothing in it. Its publication shows in the branch of renderings, which the same push
+    # moves.
+    if variant.previous is not None:
+        is_present = tree == context.unpublished_tree and variant.drafted_rendering is not None
+    elif variant.published_rendering is not None:
+        is_present = False
+    else:
+        is_present = variant.may_adopt if draft is None else draft.trailers.onto == tree
+    if is_present and not is_merged:
         return None
     # The draft comes before the release: it also has what people added after the
     # release. The release serves where the draft's branch was removed in the push.
@@ -195,23 +204,6 @@ def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -
     # Git is listed before the forge is asked: the merge may have come in between.
     recorded = variant.status_line.published
     return tree not in (draft.trailers.onto, recorded.tree if recorded is not None else None)
-
-
-def _was_present_before(variant: ObservedVariant, context: ObservationContext) -> bool:
-    """Return whether the tree was on the branch before, so that it shows no publication.
-
-    A draft that adopts a package may change nothing in it. Its publication shows in the
-    branch of renderings, which the same push moves.
-    """
-    if variant.previous is not None:
-        return (
-            variant.path_state.tree == context.unpublished_tree
-            and variant.drafted_rendering is not None
-        )
-    if variant.published_rendering is not None:
-        return False
-    draft = variant.draft
-    return variant.may_adopt if draft is None else draft.trailers.onto == variant.path_state.tree
 
 
 def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:

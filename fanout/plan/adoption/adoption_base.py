@@ -8,7 +8,7 @@ function renames are the same objects.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
@@ -135,14 +135,19 @@ def find_clone_edits(
         compute_distance(forms.rendered, local_files) <= compute_distance(raw, local_files)
         and forms.rendered != raw
     ):
-        base, local_files = (
-            forms.rendered,
-            remove_stale_marks(local_files, find_identities(forms.rendered)),
-        )
-    # A rendered base has the names that functions give, so no object can be renamed
-    # again.
+        base = forms.rendered
+        local_files = remove_stale_marks(local_files, find_identities(base))
+    # A raw clone with an object that rendering renames would have it twice. The merge follows an
+    # object into another namespace, so that alone is accepted. A rendered base has the names that
+    # functions give.
     if base is raw:
-        _refuse_renamed(local_files, forms)
+        differences = find_unmatched(raw, forms.rendered)
+        kinds = {unit.key[1:3] for unit in differences.added}
+        local_identities = {identity for _, identity in find_identities(local_files)}
+        for unit in differences.removed:
+            if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
+                problem = "the pipeline of the package gives this object another name"
+                raise _object_refused(unit, problem)
     _refuse_unmatched(base, local_files, forms)
     return base, local_files
 
@@ -154,38 +159,28 @@ def _kptfile_contents(files: PackageFiles) -> dict[str, bytes]:
 def _build_forms(
     raw: PackageFiles, local: PackageFiles, limits: RenderLimits, answers: Responses
 ) -> _CloneForms:
-    rendered, problem = _render_raw(raw, _with_clone_context(raw, local), limits, answers)
+    # The package context says which clone it is: functions may read it, and it is no edit.
+    context = {CONTEXT: local[CONTEXT]} if CONTEXT in local else {}
+    rendered, problem = _render_raw(raw, {**raw, **context}, limits, answers)
     # The clone's Kptfiles, and the files that configure their functions.
     clone_configuration = {path: local[path] for path in _kptfile_contents(local)}
     for path, (_, data) in list(clone_configuration.items()):
-        for name in _config_paths(path, data):
-            if name in local and name != CONTEXT:
-                clone_configuration[name] = local[name]
+        try:
+            value = find_kptfile(Manifest.parse(data, path)).value
+        except FanoutError:
+            continue  # reported when the package is rendered
+        for _, entry in pipeline_functions(value):
+            name = entry.get("configPath") if isinstance(entry, Mapping) else None
+            if isinstance(name, str):
+                name = path[: -len(KPTFILE_NAME)] + normalize_inside(name)
+                if name in local and name != CONTEXT:
+                    clone_configuration[name] = local[name]
     # The clone's pipeline is upstream's, so it need not run a second time.
     if all(raw.get(path) == content for path, content in clone_configuration.items()):
         return _CloneForms(raw, rendered, rendered, problem)
-    inputs = {**_with_clone_context(raw, local), **clone_configuration}
+    inputs = {**raw, **context, **clone_configuration}
     rendered_by_clone, clone_problem = _render_raw(raw, inputs, limits, answers)
     return _CloneForms(raw, rendered, rendered_by_clone, problem or clone_problem)
-
-
-def _with_clone_context(raw: PackageFiles, local: PackageFiles) -> PackageFiles:
-    """Return upstream's files with the clone's package context, which functions may read.
-
-    The context says which clone it is; it is no edit.
-    """
-    return {**raw, CONTEXT: local[CONTEXT]} if CONTEXT in local else raw
-
-
-def _config_paths(path: str, data: bytes) -> Iterator[str]:
-    try:
-        value = find_kptfile(Manifest.parse(data, path)).value
-    except FanoutError:
-        return  # reported when the package is rendered
-    for _, entry in pipeline_functions(value):
-        name = entry.get("configPath") if isinstance(entry, Mapping) else None
-        if isinstance(name, str):
-            yield path[: -len(KPTFILE_NAME)] + normalize_inside(name)
 
 
 def _render_raw(
@@ -196,45 +191,23 @@ def _render_raw(
     Kptfiles and the package context stay as they are upstream.
     """
     try:
-        rendered_files, results = render_package(_without_validators(inputs), limits, answers)
+        # Validators change nothing, and judge an old state.
+        stripped: dict[str, tuple[str, bytes]] = {}
+        for path, data in _kptfile_contents(inputs).items():
+            manifest = Manifest.parse(data, path)
+            document = find_kptfile(manifest)
+            pipeline = document.value.get("pipeline")
+            if isinstance(pipeline, dict) and "validators" in pipeline:
+                edit = Edit(document.index, ("pipeline", "validators"))
+                stripped[path] = inputs[path][0], manifest.apply_edits_to_text([edit])
+        rendered_files, results = render_package({**inputs, **stripped}, limits, answers)
         refuse_errors(results)
     except FanoutError as problem:
         return raw, problem
-    kept_paths = {
-        path
-        for path in {*raw, *inputs}
-        if path == CONTEXT or path.rpartition("/")[2] == KPTFILE_NAME
-    }
+    kept_paths = _kptfile_contents(inputs).keys() | ({CONTEXT} & inputs.keys())
+
     files = {path: content for path, content in rendered_files.items() if path not in kept_paths}
     return {**files, **{path: raw[path] for path in kept_paths if path in raw}}, None
-
-
-def _without_validators(files: PackageFiles) -> PackageFiles:
-    """Return the files without validators, which change nothing and judge an old state."""
-    stripped: dict[str, tuple[str, bytes]] = {}
-    for path, data in _kptfile_contents(files).items():
-        manifest = Manifest.parse(data, path)
-        document = find_kptfile(manifest)
-        pipeline = document.value.get("pipeline")
-        if isinstance(pipeline, dict) and "validators" in pipeline:
-            edit = Edit(document.index, ("pipeline", "validators"))
-            stripped[path] = files[path][0], manifest.apply_edits_to_text([edit])
-    return {**files, **stripped}
-
-
-def _refuse_renamed(local: PackageFiles, forms: _CloneForms) -> None:
-    """Refuse a raw clone with an object that rendering renames: it would be duplicated.
-
-    The merge follows an object into another namespace, so that alone is accepted.
-    """
-    differences = find_unmatched(forms.raw, forms.rendered)
-    kinds = {unit.key[1:3] for unit in differences.added}
-    local_identities = {identity for _, identity in find_identities(local)}
-    for unit in differences.removed:
-        if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
-            raise _object_refused(
-                unit, "the pipeline of the package gives this object another name"
-            )
 
 
 def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForms) -> None:

@@ -6,7 +6,7 @@ people wrote is lost: where they have committed to the branch of a stage, commit
 parent.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from fanout.plan.commit_limits import split_by_commit
@@ -15,13 +15,7 @@ from fanout.plan.commit_statement import (
     format_message,
     state_packages,
 )
-from fanout.plan.drafts.draft_statement import (
-    build_draft_statement,
-    draft_subject,
-    new_conflict_lines,
-    replaced_drafts,
-)
-from fanout.plan.drafts.next_draft import build_draft
+from fanout.plan.drafts.next_draft import build_draft, draft_subject, replaced_drafts
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -29,11 +23,10 @@ from fanout.plan.observation.repository_state import (
     BranchUpdate,
     OpenDraft,
     RepositoryState,
-    SetState,
     StoredTree,
 )
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.ref_names import draft_path, install_of
+from fanout.selection.ref_names import draft_path
 from fanout.values import Value, field
 
 
@@ -90,11 +83,7 @@ def plan_drafts(
     writes: list[BranchUpdate] = []
     removed_refs: list[str] = []
     for ref, plan in sorted(plans.items()):
-        write: BranchUpdate | None = None
-        if not draft_path(ref):
-            write = _plan_stage_draft(state, ref, plan, appends=appends)
-        elif plan.written:
-            write = _build_draft(state, ref, plan.written[0], appends=appends)
+        write = _plan_branch(state, ref, plan, appends=appends)
         if write is not None:
             writes.append(write)
         elif ref in state.sets:
@@ -108,44 +97,19 @@ def plan_drafts(
     return DraftChanges(tuple(writes), trees, tuple(removed_refs))
 
 
-def _build_draft(
-    state: RepositoryState, ref: str, variant: RenderedVariant, *, appends: bool
-) -> BranchUpdate:
-    """Return the commit of the draft of one variant.
-
-    Its further parents are the drafts that it takes over, and with `appends` the one it replaces.
-    """
-    assert variant.draft_content is not None, "a draft is rendered before it is written"
-    path, replaced = variant.spec.path, replaced_drafts(variant)
-    parents = [draft.commit for at, draft in replaced if at.identity == state.identity]
-    # As a further parent: a reader takes the first one for the target branch.
-    parents += filter(None, [state.refs.get(ref)]) if appends else ()
-    statement = build_draft_statement(variant, install_of(ref))
-    commit = BranchCommit(
-        trees_by_path={path: variant.draft_content.tree},
-        message=format_message(
-            draft_subject(variant),
-            state_packages(ref, state.head, {path: statement}),
-            conflict_paragraph(new_conflict_lines(variant)),
-        ),
-        # The time comes from the inputs, not from the clock: the same inputs give the same commit
-        # id.
-        timestamp=max(variant.selected.upstream_time, state.head_time),
-        more_parents=tuple(dict.fromkeys(parents)),
-    )
-    return BranchUpdate(ref, state.head, (commit,))
-
-
-def _plan_stage_draft(
+def _plan_branch(
     state: RepositoryState, ref: str, plan: _DraftPlan, *, appends: bool
 ) -> BranchUpdate | None:
-    """Return the new commits of one stage draft, or None if no package is left in it."""
-    branch = state.sets.get(ref)
-    present = list(branch.drafts.values()) if branch is not None else []
+    """Return the new commits of one branch, or None if no package is left on it.
+
+    The branch of one variant is always written anew: what it replaces is a further parent.
+    """
+    branch, is_shared = state.sets.get(ref), not draft_path(ref)
     written_paths = {variant.spec.path for variant in plan.written}
     withdrawn = {draft.path for draft in plan.withdrawn} - written_paths
-    removed = (withdrawn | {draft.path for draft in plan.published}) - written_paths
-    leaving = written_paths | removed
+    leaving = withdrawn | {draft.path for draft in plan.published} | written_paths
+    removed = sorted(leaving - written_paths)
+    present = branch.drafts.values() if branch is not None and is_shared else ()
     staying = [draft for draft in present if draft.path not in leaving]
     if not plan.written and not staying:
         return None
@@ -153,70 +117,57 @@ def _plan_stage_draft(
     # those beside all packages, unless they were merged with the rest.
     takes_edits = any(replaced_drafts(variant) for variant in plan.written)
     is_unmerged = bool(staying) or takes_edits or not plan.published
-    is_appended = branch is not None and (appends or (branch.is_edited and is_unmerged))
+    is_edited = branch is not None and branch.is_edited and is_unmerged
+    is_appended = is_shared and branch is not None and (appends or is_edited)
+    # After the target branch: a reader takes the first parent for it.
+    replaced = [state.refs[ref]] if appends and not is_shared and ref in state.refs else []
     packages = [
         _Package(
             build_draft(variant),
             draft_subject(variant),
             variant.selected.upstream_time,
             # Their branches go or are written anew, and have commits of people.
-            tuple(
-                it.commit
-                for at, it in replaced_drafts(variant)
-                if at.identity == state.identity and not (is_appended and it.ref == ref)
+            (
+                *(
+                    it.commit
+                    for at, it in replaced_drafts(variant)
+                    if at.identity == state.identity and not (is_appended and it.ref == ref)
+                ),
+                *replaced,
             ),
         )
         for variant in plan.written
     ]
-    if branch is not None and is_appended:
-        floor = max(state.head_time, branch.timestamp)
-        appended = [*_build_commits(ref, packages, branch.base, floor)]
-        if removed:
-            appended.append(_removal_commit(state, branch, sorted(removed), withdrawn, floor))
-        return BranchUpdate(ref, branch.commit, tuple(appended))
-    packages += [
-        _Package(draft, f"Update {draft.path} at {draft.trailers.revision}", 0) for draft in staying
-    ]
-    commits = _build_commits(ref, packages, state.head, state.head_time)
-    return BranchUpdate(ref, state.head, tuple(commits))
-
-
-def _removal_commit(
-    state: RepositoryState,
-    branch: SetState,
-    removed: Sequence[str],
-    withdrawn: Collection[str],
-    timestamp: int,
-) -> BranchCommit:
-    """Return the commit that takes packages out of a draft that people committed to.
-
-    A withdrawn package gets back what the target branch has. What was published is left as it
-    is: put back, a merge of the draft would revert the publication.
-    """
-    present_trees = {
-        path: tree
-        for path in removed
-        if path in withdrawn and (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
-    }
-    subject_packages = removed[0] if len(removed) == 1 else f"{len(removed)} packages"
-    subject = f"Take {subject_packages} out of the draft"
-    return BranchCommit(
-        trees_by_path=present_trees,
-        dropped_paths=tuple(
-            path for path in removed if path in withdrawn and path not in present_trees
-        ),
-        message=format_message(
-            subject,
-            CommitStatement(
-                ref=branch.ref,
-                policy=branch.policy,
-                stage=branch.stage,
-                base=branch.base,
-                restored=tuple(removed),
-            ),
-        ),
-        timestamp=timestamp,
-    )
+    if branch is None or not is_appended:
+        packages += [
+            _Package(it, f"Update {it.path} at {it.trailers.revision}", 0) for it in staying
+        ]
+        commits = _build_commits(ref, packages, state.head, state.head_time)
+        return BranchUpdate(ref, state.head, tuple(commits))
+    floor = max(state.head_time, branch.timestamp)
+    appended = [*_build_commits(ref, packages, branch.base, floor)]
+    if removed:
+        # A withdrawn package gets back what the target branch has. What was published is left as
+        # it is: put back, a merge of the draft would revert the publication.
+        paths = [path for path in removed if path in withdrawn]
+        trees = {path: state.path_states.get(path, EMPTY_PATH).tree for path in paths}
+        subject = removed[0] if len(removed) == 1 else f"{len(removed)} packages"
+        statement = CommitStatement(
+            ref=ref,
+            policy=branch.policy,
+            stage=branch.stage,
+            base=branch.base,
+            restored=tuple(removed),
+        )
+        appended.append(
+            BranchCommit(
+                trees_by_path={path: tree for path, tree in trees.items() if tree is not None},
+                dropped_paths=tuple(path for path, tree in trees.items() if tree is None),
+                message=format_message(f"Take {subject} out of the draft", statement),
+                timestamp=floor,
+            )
+        )
+    return BranchUpdate(ref, branch.commit, tuple(appended))
 
 
 def _build_commits(
@@ -233,7 +184,11 @@ def _build_commits(
                 if len(chunk) == 1
                 else f"Update {len(chunk)} packages at {trailers.revision}"
             )
-            lines = [f"{it.path}: {line}" for it in drafts for line in it.rejected_lines]
+            lines = [
+                f"{it.path}: {line}" if it.is_shared else line
+                for it in drafts
+                for line in it.rejected_lines
+            ]
             trees = {it.path: it.tree for it in drafts if it.tree is not None}
             assert len(trees) == len(chunk), "a package that people took out of a draft was edited"
             yield BranchCommit(

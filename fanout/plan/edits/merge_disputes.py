@@ -21,7 +21,7 @@ from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict,
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.values import Value, field
+from fanout.values import Value, field, replace
 
 FilesByPath = Mapping[str, object]  # content by path; equal values mean no change
 
@@ -69,16 +69,11 @@ def build_disputes(
 
 def format_disputes(disputes: Iterable[MergeDispute]) -> str:
     """Format disputes for a trailer: `key=winner`, or `key=winner?@file` if undecided."""
-    return " ".join(map(_format_dispute, disputes)) or NO_DISPUTES
-
-
-def _format_dispute(dispute: MergeDispute) -> str:
-    file = f"@{quote(dispute.file)}" if dispute.file else ""
-    return (
-        f"{dispute.key}={dispute.winner}"
-        if dispute.is_decided
-        else f"{dispute.key}={dispute.winner}?{file}"
-    )
+    words: list[str] = []
+    for it in disputes:
+        file = f"@{quote(it.file)}" if it.file else ""
+        words.append(f"{it.key}={it.winner}" if it.is_decided else f"{it.key}={it.winner}?{file}")
+    return " ".join(words) or NO_DISPUTES
 
 
 def parse_disputes(text: str) -> tuple[MergeDispute, ...]:
@@ -86,17 +81,17 @@ def parse_disputes(text: str) -> tuple[MergeDispute, ...]:
 
     Text that is not understood becomes an undecided dispute (fail closed).
     """
-    return tuple(_parse_dispute(word) for word in text.split() if word != NO_DISPUTES)
-
-
-def _parse_dispute(word: str) -> MergeDispute:
-    key, _, outcome = word.partition("=")
-    winner, _, file = outcome.partition("@")
-    is_decided = not winner.endswith("?")
-    side = winner.removesuffix("?")
-    if side not in tuple(MergeSide):
-        return MergeDispute(word, MergeSide.UPSTREAM)
-    return MergeDispute(key, MergeSide(side), is_decided, unquote(file))
+    disputes: list[MergeDispute] = []
+    for word in text.split():
+        key, _, outcome = word.partition("=")
+        winner, _, file = outcome.partition("@")
+        side = winner.removesuffix("?")
+        if side in tuple(MergeSide):
+            is_decided = not winner.endswith("?")
+            disputes.append(MergeDispute(key, MergeSide(side), is_decided, unquote(file)))
+        elif word != NO_DISPUTES:
+            disputes.append(MergeDispute(word, MergeSide.UPSTREAM))
+    return tuple(disputes)
 
 
 def settled_keys(
@@ -164,11 +159,8 @@ def conflict_paragraph(lines: Sequence[str]) -> str:
 
     It is cut at a line boundary, and a last line counts the omitted ones.
     """
-    if not lines:
-        return ""
-    return "".join(
-        f"{line}\n" for line in (CONFLICTS_HEADING, *(_BULLET + it for it in limit_lines(lines)))
-    )
+    shown = "".join(f"{_BULLET}{line}\n" for line in limit_lines(lines))
+    return f"{CONFLICTS_HEADING}\n{shown}" if lines else ""
 
 
 def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
@@ -271,30 +263,28 @@ def read_published_outcomes(lines: Iterable[str]) -> tuple[ConflictOutcome, ...]
 def _build_outcome(
     dispute: MergeDispute, line: str, *, is_decided: bool, is_edited: bool = False
 ) -> ConflictOutcome:
+    outcome = ConflictOutcome(
+        key=dispute.key,
+        winner=dispute.winner,
+        is_decided=is_decided,
+        is_edited=is_edited,
+        file=dispute.file,
+        line=line,
+    )
     match = _CONFLICT_LINE.fullmatch(line)
     if match is None:
-        return ConflictOutcome(
-            key=dispute.key,
-            winner=dispute.winner,
-            is_decided=is_decided,
-            is_edited=is_edited,
-            file=dispute.file,
-            line=line,
-        )
+        return outcome
     file, _, subject = match["place"].partition(": ")
     object_name, _, field_path = subject.partition(": ")
     values = {match["winner"]: match["taken"], match["loser"]: match["rejected"]}
     rest = match["rest"] or ""
     if rest.startswith(_BASE_PREFIX):
         values["base"] = rest.removeprefix(_BASE_PREFIX)
-    return ConflictOutcome(
-        key=dispute.key,
+    return replace(
+        outcome,
         winner=MergeSide(match["winner"]),
-        is_decided=is_decided,
-        is_edited=is_edited,
         file=file,
         object=object_name,
         field_path=field_path,
         values={side: value.strip() for side, value in values.items() if value},
-        line=line,
     )

@@ -115,29 +115,22 @@ def recorded_decision_statuses(
         rendered_variants,
         {},
     ).variants
-    gate_statuses = decision_statuses(gate_records.decisions, variants, now)
-    decisions = (it for it in entries if it.kind == "Decision")
-    return {
-        it.name: gate_statuses.get(it.name)
-        or _status_outside_gates(it, active_names, unremoved, now)
-        for it in decisions
-    }
-
-
-def _status_outside_gates(
-    entry: RecordEntry,
-    active_names: set[str],
-    unremoved: Mapping[str, datetime | None],
-    now: datetime,
-) -> DecisionStatus:
-    if entry.name in active_names:
-        if is_from_the_future(entry.at, now):
-            return DecisionStatus.AHEAD
-        is_active = entry.action is Action.RESOLVE
-        if entry.action is Action.CONFIRM_REMOVAL:
-            # Active until a sweep has made the removal.
-            times = (unremoved[name] for name in entry.spec.variants if name in unremoved)
-            is_active = any(published is None or published <= entry.at for published in times)
-        return DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
-    is_withdrawal = entry.action is Action.WITHDRAW
-    return DecisionStatus.APPLIED if is_withdrawal else DecisionStatus.WITHDRAWN
+    statuses = dict(decision_statuses(gate_records.decisions, variants, now))
+    for entry in entries:
+        if entry.kind != "Decision" or entry.name in statuses:
+            continue
+        if entry.name not in active_names:
+            is_withdrawal = entry.action is Action.WITHDRAW
+            statuses[entry.name] = (
+                DecisionStatus.APPLIED if is_withdrawal else DecisionStatus.WITHDRAWN
+            )
+        elif is_from_the_future(entry.at, now):
+            statuses[entry.name] = DecisionStatus.AHEAD
+        else:
+            is_active = entry.action is Action.RESOLVE
+            if entry.action is Action.CONFIRM_REMOVAL:
+                # Active until a sweep has made the removal.
+                times = (unremoved[name] for name in entry.spec.variants if name in unremoved)
+                is_active = any(published is None or published <= entry.at for published in times)
+            statuses[entry.name] = DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
+    return statuses

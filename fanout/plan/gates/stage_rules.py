@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fanout.api.approver_names import join_people, parse_subject
 from fanout.api.gate_vocabulary import CheckMethod
-from fanout.api.promotion_policy import AutoPromotion, PromotionPolicy, matches_name_pattern
+from fanout.api.promotion_policy import PromotionPolicy, matches_name_pattern
 from fanout.api.stages import Check
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.gate_rules import (
@@ -29,13 +29,20 @@ def build_stage_rules(
     §2). `compile_condition` turns the text of an expression into a condition of the gate
     engine.
     """
+    # Most entries are not patterns: exact names are looked up in a set.
     automations = [
-        (promotion.metadata.name, _stage_matcher(promotion.spec.auto_promotion))
-        for promotion in promotions
-        if promotion.spec.auto_promotion is not None
+        (it.metadata.name, frozenset(names), [name for name in names if "*" in name])
+        for it in promotions
+        if it.spec.auto_promotion is not None
+        for names in [it.spec.auto_promotion.stages]
     ]
     opposing = {
-        stage.name: [name for name, automates in automations if not automates(stage.name)]
+        stage.name: [
+            name
+            for name, names, patterns in automations
+            if stage.name not in names
+            and not any(matches_name_pattern(it, stage.name) for it in patterns)
+        ]
         for stage in policy.spec.stages
     }
     return tuple(
@@ -51,7 +58,7 @@ def build_stage_rules(
             # Without any automation nobody opposes either, and the stage must stay manual.
             automatic=bool(automations) and not opposing[stage.name],
             automating_policies=tuple(
-                name for name, _ in automations if name not in opposing[stage.name]
+                name for name, *_ in automations if name not in opposing[stage.name]
             ),
             # If all of them leave the stage manual, none opposes another.
             opposing_policies=tuple(opposing[stage.name])
@@ -79,18 +86,6 @@ def build_check_rule(check: Check) -> CheckRule:
         # A status belongs to one commit; other answers name a revision only if configured to.
         names_revision=check.method is CheckMethod.COMMIT_STATUS
         or (machine_check is not None and machine_check.observed_revision is not None),
-    )
-
-
-def _stage_matcher(automation: AutoPromotion) -> Callable[[str], bool]:
-    """Return a predicate that tells whether a stage of a name is promoted.
-
-    Exact names are looked up in a set first, since most entries are not patterns.
-    """
-    names = frozenset(automation.stages)
-    patterns = [name for name in automation.stages if "*" in name]
-    return lambda stage: (
-        stage in names or any(matches_name_pattern(name, stage) for name in patterns)
     )
 
 

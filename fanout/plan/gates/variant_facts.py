@@ -166,31 +166,6 @@ def _memoized_facts(
     return variant_facts
 
 
-def _count_undecided(variant: ObservedVariant, draft: OpenDraft, gate_inputs: GateInputs) -> int:
-    """Count the merge conflicts of the draft that nothing has settled."""
-    spec = variant.spec
-    if variant.choices.default_side is not None:
-        return 0
-    resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
-    if any(not it.choices and it.revision == draft.trailers.revision for it in resolutions):
-        return 0
-    if draft.trailers.conflicts == NO_VALUE:
-        return 0
-    disputes = parse_disputes(draft.trailers.conflicts)
-    decided_keys = variant.choices.by_key.keys() | draft.settled_keys
-    return sum(not it.is_decided and it.key not in decided_keys for it in disputes)
-
-
-def _find_hold(rendered: RenderedVariant) -> Hold | None:
-    """Return what holds the variant whatever its gates are, or None."""
-    hold = rendered.selected.draft_hold or rendered.postponed
-    if hold is not None or not rendered.spec.offline_error:
-        return hold
-    # It is unknown whether the target is offline (fail closed).
-    actor = "the policy's author (offlineWhen) or the owner of the target"
-    return Hold(Reason.EXPRESSION_ERROR, rendered.spec.offline_error, who=actor)
-
-
 def _build_variant_facts(
     variant: ObservedVariant,
     rendered: RenderedVariant | None,
@@ -202,6 +177,12 @@ def _build_variant_facts(
     spec, published, grant = variant.spec, variant.published, variant.status_line.grant
     draft = find_release_draft(rendered) if rendered is not None else variant.draft
     failure = rendered.render_failure if rendered is not None else None
+    # What holds the variant whatever its gates are.
+    hold = rendered.selected.draft_hold or rendered.postponed if rendered is not None else None
+    if rendered is not None and hold is None and spec.offline_error:
+        # It is unknown whether the target is offline (fail closed).
+        actor = "the policy's author (offlineWhen) or the owner of the target"
+        hold = Hold(Reason.EXPRESSION_ERROR, spec.offline_error, who=actor)
     attributes = gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES)
     return VariantFacts(
         name=spec.name,
@@ -236,7 +217,7 @@ def _build_variant_facts(
         offline=spec.offline,
         dependency_holds=attributes.dependency_holds,
         variables=attributes.variables,
-        held=_find_hold(rendered) if rendered is not None else None,
+        held=hold,
         failed=Hold(failure.reason, str(failure), who="a maintainer of the upstream package")
         if failure is not None
         else None,
@@ -263,6 +244,16 @@ def _build_draft_facts(
     # candidate has no part in it.
     if upstream is not None and upstream.revision.name == draft.trailers.revision:
         authors |= {normalize_person(upstream.author)}
+    # Merge conflicts that nothing has settled.
+    spec, choices, conflict_count = variant.spec, variant.choices, 0
+    if draft.trailers.conflicts != NO_VALUE and choices.default_side is None:
+        resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
+        if not any(not it.choices and it.revision == draft.trailers.revision for it in resolutions):
+            decided_keys = choices.by_key.keys() | draft.settled_keys
+            disputes = parse_disputes(draft.trailers.conflicts)
+            conflict_count = sum(
+                not it.is_decided and it.key not in decided_keys for it in disputes
+            )
     # Why it cannot be published in this pass even if it is released.
     publish_hold = None
     if variant.declined is not None and variant.declined.revision == draft.trailers.revision:
@@ -275,7 +266,7 @@ def _build_draft_facts(
         digest=draft.trailers.digest,
         tree=draft.tree or "",
         current=is_current,
-        conflict_count=_count_undecided(variant, draft, gate_inputs),
+        conflict_count=conflict_count,
         adopts=variant.is_unmanaged,
         # The inputs of this pass describe the draft only if it is current.
         reads=selected.inputs.object_versions

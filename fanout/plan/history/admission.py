@@ -46,7 +46,20 @@ def _find_release(
     decision_names = {name for kind, name in names if kind == "Decision"}
     decisions = [it for it in records if it.name in decision_names]
     if not grant.by:
-        decisions = _find_decisions(publication, grant, records)
+        # Decisions before the release that were about the draft, in record order.
+        record_names = [record.name for record in records]
+        if grant.records in record_names:
+            earlier = records[: record_names.index(grant.records) + 1]
+        else:
+            earlier = [record for record in records if record.at <= grant.at]
+        withdrawn = {
+            it.spec.withdraws
+            for it in earlier
+            if isinstance(it.spec, DecisionSpec) and it.action is Action.WITHDRAW
+        }
+        decisions = [
+            it for it in earlier if it.name not in withdrawn and _covers(it, publication, grant)
+        ]
     if decisions:
         decision = decisions[-1]
         is_rollback = decision.action is Action.ROLLBACK
@@ -59,23 +72,6 @@ def _find_release(
     if promotions:
         return build_admission(AdmissionType.AUTOMATIC, promotion_policies=promotions)
     return None
-
-
-def _find_decisions(
-    publication: RecordedPublication, grant: GrantLine, records: Sequence[RecordEntry]
-) -> list[RecordEntry]:
-    """Return the decisions before a release that were about the draft, in record order."""
-    names = [record.name for record in records]
-    if grant.records in names:
-        earlier = records[: names.index(grant.records) + 1]
-    else:
-        earlier = [record for record in records if record.at <= grant.at]
-    withdrawn = {
-        it.spec.withdraws
-        for it in earlier
-        if isinstance(it.spec, DecisionSpec) and it.action is Action.WITHDRAW
-    }
-    return [it for it in earlier if it.name not in withdrawn and _covers(it, publication, grant)]
 
 
 def _covers(decision: RecordEntry, publication: RecordedPublication, grant: GrantLine) -> bool:

@@ -122,7 +122,33 @@ def group_by_stage(
             stretch = newest[key] = _Stretch(number)
             stretches.append(stretch)
         stretch.add(entry)
-    groups = [_build_group(stretch, verdicts) for stretch in stretches]
+    groups: list[StageRevision] = []
+    for stretch in stretches:
+        first = stretch.entries[0]
+        stage, revision = first.recorded.stage, first.recorded.line.revision
+        ends = [entry.recorded.until for entry in stretch.entries]
+        ended = None if None in ends else max(it for it in ends if it is not None)
+        passes = [
+            it.history.passed
+            for it in verdicts
+            if (it.stage, it.revision) == (stage, revision)
+            and it.history is not None
+            and it.history.passed is not None
+            and it.history.passed >= first.at
+            and (ended is None or it.history.passed <= ended)
+        ]
+        groups.append(
+            StageRevision(
+                stage=stage,
+                revision=revision,
+                began=first.at,
+                passed=min(passes, default=None),
+                ended=ended,
+                number=stretch.number,
+                entries=tuple(stretch.entries),
+            )
+        )
+
     passed_without = {
         (it.stage, it.revision): it.history.passed
         for it in verdicts
@@ -155,28 +181,3 @@ class _Stretch:
         previous, revision = entry.recorded.previous, entry.recorded.line.revision
         is_other = previous is not None and previous.revision != revision
         return is_other and entry.recorded.variant in self.variants
-
-
-def _build_group(stretch: _Stretch, verdicts: Sequence[VerdictChange]) -> StageRevision:
-    first = stretch.entries[0]
-    began, key = first.at, (first.recorded.stage, first.recorded.line.revision)
-    ends = [entry.recorded.until for entry in stretch.entries]
-    ended = None if None in ends else max(it for it in ends if it is not None)
-    passes = [
-        it.history.passed
-        for it in verdicts
-        if (it.stage, it.revision) == key
-        and it.history is not None
-        and it.history.passed is not None
-        and it.history.passed >= began
-        and (ended is None or it.history.passed <= ended)
-    ]
-    return StageRevision(
-        stage=first.recorded.stage,
-        revision=first.recorded.line.revision,
-        began=began,
-        passed=min(passes, default=None),
-        ended=ended,
-        number=stretch.number,
-        entries=tuple(stretch.entries),
-    )

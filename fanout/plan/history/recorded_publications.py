@@ -99,10 +99,39 @@ class _VariantTimeline:
             self._grant = line.grant if line is not None else None
             return
         published, latest = line.published, self._in_force
-        if latest is None or not _is_same_publication(latest, line, published):
-            self._begin(line, published)
-        else:
+        before = latest.line if latest is not None else None
+        is_unmoved = latest is not None and latest.place == line.place
+        is_merge = before is not None and before.merge == published.merge
+        is_tag = before is not None and before.tag == published.tag
+        if (
+            latest is not None
+            and before is not None
+            and is_unmoved
+            and before.revision == published.revision
+            # The commit, or the tag, may be filled in by a later pass.
+            and (is_merge or (bool(before.tag) and is_tag))
+        ):
             self.publications[-1] = replace(latest, line=published)
+        else:
+            grant, is_unchanged = self._grant, is_unmoved and is_merge and is_tag
+            if grant is not None and published.digest != grant.digest:
+                # The inputs changed after the release; a merged draft is then of its revision.
+                grant = grant if published.revision == grant.revision else None
+            if latest is not None:
+                self.publications[-1] = replace(latest, until=published.at)
+            self.publications.append(
+                RecordedPublication(
+                    variant=self.variant,
+                    stage=line.stage or (latest.stage if latest is not None else ""),
+                    repository=line.repository,
+                    path=line.path,
+                    line=published,
+                    grant=grant,
+                    previous=before,
+                    is_recovered=grant is None and not is_unchanged and not published.out_of_band,
+                    is_unchanged=is_unchanged,
+                )
+            )
         latest = self.publications[-1]
         listed = {(it.check, it.at) for it in latest.answers}
         about = (latest.line.digest, latest.line.tree)
@@ -121,46 +150,3 @@ class _VariantTimeline:
     def _in_force(self) -> RecordedPublication | None:
         latest = self.publications[-1] if self.publications else None
         return latest if latest is not None and latest.until is None else None
-
-    def _begin(self, line: VariantLine, published: PublishedLine) -> None:
-        latest = self._in_force
-        grant = self._grant
-        if grant is not None and published.digest != grant.digest:
-            # The inputs changed after the release; a merged draft is then of its revision.
-            grant = grant if published.revision == grant.revision else None
-        is_unchanged = latest is not None and _merge_of(latest) == (
-            line.place,
-            published.merge,
-            published.tag,
-        )
-        self.publications.append(
-            RecordedPublication(
-                variant=self.variant,
-                stage=line.stage or (latest.stage if latest is not None else ""),
-                repository=line.repository,
-                path=line.path,
-                line=published,
-                grant=grant,
-                previous=latest.line if latest is not None else None,
-                is_recovered=grant is None and not is_unchanged and not published.out_of_band,
-                is_unchanged=is_unchanged,
-            )
-        )
-        if latest is not None:
-            self.publications[-2] = replace(latest, until=published.at)
-
-
-def _merge_of(publication: RecordedPublication) -> tuple[tuple[str, str], str, str]:
-    line = publication.line
-    return publication.place, line.merge, line.tag
-
-
-def _is_same_publication(
-    latest: RecordedPublication, line: VariantLine, published: PublishedLine
-) -> bool:
-    """Return whether a changed line still describes the latest publication."""
-    place, merge, tag = _merge_of(latest)
-    if place != line.place or latest.line.revision != published.revision:
-        return False
-    # The commit, or the tag, may be filled in by a later pass.
-    return merge == published.merge or (bool(tag) and tag == published.tag)

@@ -31,7 +31,6 @@ from fanout.plan.pull_requests.declined_requests import (
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.pull_requests.request_text import (
-    ChangeVerb,
     RequestContent,
     RequestHold,
     RequestVariant,
@@ -45,7 +44,7 @@ from fanout.plan.removal.removal_drafts import (
     find_branch_hold,
     find_package_hold,
 )
-from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import install_of
 from fanout.values import Value, replace

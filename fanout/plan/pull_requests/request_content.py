@@ -12,7 +12,6 @@ from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, reject
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_text import (
-    ChangeVerb,
     PackageChange,
     RequestCheck,
     RequestConflict,
@@ -21,7 +20,7 @@ from fanout.plan.pull_requests.request_text import (
     RequestUpstream,
     RequestVariant,
 )
-from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
 from fanout.selection.ref_names import install_of
 from fanout.values import replace
 
@@ -91,15 +90,7 @@ def build_content(
 
 
 def _describe_variant(variant: RenderedVariant, draft: OpenDraft | None) -> RequestVariant:
-    observed, spec = variant.observed, variant.spec
-    if variant.selected.is_rollback:
-        verb = ChangeVerb.ROLL_BACK
-    elif observed.is_moving:
-        verb = ChangeVerb.MOVE
-    elif observed.is_unmanaged:
-        verb = ChangeVerb.ADOPT
-    else:
-        verb = ChangeVerb.UPDATE if observed.path_state.tree else ChangeVerb.ADD
+    observed, spec, verb = variant.observed, variant.spec, variant.change_verb
     return RequestVariant(
         name=spec.name,
         path=spec.path,

@@ -6,7 +6,6 @@ files first, conflicts and gates last.
 """
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import Final
 
 from fanout.api.durations import format_instant
@@ -24,23 +23,13 @@ from fanout.plan.pull_requests.markdown_text import (
 )
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_marker import RequestText, build_request_text
+from fanout.plan.rendered_variant import ChangeVerb
 from fanout.values import Value
 
 MAX_TITLE: Final = 240  # characters; forges take 255, and some put a prefix before it
 MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs
 _NOTES: Final = 1_000  # bytes for the sentences about what was left out
 _MAX_PATHS: Final = 50  # of packages with equal changes
-
-
-class ChangeVerb(StrEnum):
-    """Change of a package by a pull request; the first word of its title."""
-
-    ADD = "Add"
-    UPDATE = "Update"
-    ADOPT = "Adopt"
-    MOVE = "Move"
-    ROLL_BACK = "Roll back"
-    REMOVE = "Remove"
 
 
 class RequestVariant(Value, kw_only=True):

@@ -54,11 +54,8 @@ class RecordEntry(RecordOrigin, kw_only=True):
 
 def last_acceptance(records: Iterable[RecordEntry]) -> RecordEntry | None:
     """Return the last AcceptRecords decision, which accepts that records are missing."""
-    acceptance = None
-    for record in records:
-        if record.action is Action.ACCEPT_RECORDS:
-            acceptance = record
-    return acceptance
+    acceptances = [it for it in records if it.action is Action.ACCEPT_RECORDS]
+    return acceptances[-1] if acceptances else None
 
 
 def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:

@@ -7,7 +7,9 @@ The lines are plain data for the record store, by key: `variant/<name>`,
 classes are the keys in the records and must not change.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -189,6 +191,13 @@ _Line = (
     VariantLine | RevisionHistory | DraftLine | RequestLine | RefusedPushLine | Mapping[str, Any]
 )
 
+# Kinds of lines whose name is that of a variant, with the class of their content.
+_NAMED_LINES: Mapping[str, type[VariantLine | DraftLine | RefusedPushLine]] = {
+    "draft": DraftLine,
+    "refused": RefusedPushLine,
+    "variant": VariantLine,
+}
+
 
 def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     """Parse the status from its lines, by key.
@@ -197,63 +206,49 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     because one of them may be a release, or the publication in force. The places that a broken
     line of a variant claims stay claimed.
     """
-    variants: dict[str, VariantLine] = {}
-    history: dict[tuple[str, str], RevisionHistory] = {}
-    revisions: dict[str, str] = {}
-    names: dict[str, set[str]] = {"repository": set(), "ahead": set()}
-    removed: dict[str, datetime] = {}
-    noticed_at: dict[datetime, datetime] = {}
-    drafts: dict[str, DraftLine] = {}
-    requests: dict[RequestKey, RequestLine] = {}
-    openings: dict[RequestKey, datetime] = {}
-    refused_pushes: dict[str, RefusedPushLine] = {}
+    parsed: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
     broken_lines: list[str] = []
-    by_name: Mapping[str, tuple[dict[str, Any], type[VariantLine | DraftLine | RefusedPushLine]]]
-    by_name = {
-        "draft": (drafts, DraftLine),
-        "refused": (refused_pushes, RefusedPushLine),
-        "variant": (variants, VariantLine),
-    }
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
-            if kind in by_name:
-                parsed_lines, line_class = by_name[kind]
-                parsed_lines[name] = _with_identity(convert(line, line_class))
+            if kind in _NAMED_LINES:
+                parsed[kind][name] = _with_identity(convert(line, _NAMED_LINES[kind]))
             elif kind == "stage":
                 stage, _, revision = name.partition("/")
                 # Durations are recorded as seconds.
-                history[stage, revision] = convert(line, RevisionHistory, strict=False)
+                parsed[kind][stage, revision] = convert(line, RevisionHistory, strict=False)
             elif kind == "revision":
-                revisions[name] = str(line["commit"])
-            elif kind in names:
-                names[kind].add(name)
+                parsed[kind][name] = str(line["commit"])
+            elif kind in ("repository", "ahead"):
+                parsed[kind][name] = True
             elif kind == "request":
-                requests[_parse_request_key(name)] = convert(line, RequestLine)
+                parsed[kind][_parse_request_key(name)] = convert(line, RequestLine)
             elif kind == "opening":
-                openings[_parse_request_key(name)] = convert(line["at"], Instant)
+                parsed[kind][_parse_request_key(name)] = convert(line["at"], Instant)
             elif kind == "removed":
-                removed[name] = convert(line["at"], Instant)
+                parsed[kind][name] = convert(line["at"], Instant)
             elif kind == "noticed":
-                noticed_at[convert(name, Instant)] = convert(line["at"], Instant)
+                parsed[kind][convert(name, Instant)] = convert(line["at"], Instant)
             else:
                 raise ValueError(kind)
         except (KeyError, TypeError, ValueError):
             broken_lines.append(key)
-            if kind == "variant" and (claim := _parse_claim(line)) is not None:
-                variants[name] = claim
+            if kind == "variant":
+                claim = {it: line[it] for it in line if it in ("repository", "path", "left")}
+                with suppress(ValueError):
+                    parsed[kind][name] = _with_identity(convert(claim, VariantLine))
     return RecordedStatus(
-        variants=variants,
-        history=history,
-        revisions=revisions,
-        draft_repositories=frozenset(names["repository"]),
-        removed=removed,
-        records_ahead=frozenset(names["ahead"]),
-        noticed_at=noticed_at,
-        drafts=drafts,
-        requests=requests,
-        openings=openings,
-        refused_pushes=refused_pushes,
+        variants=parsed["variant"],
+        history=parsed["stage"],
+        revisions=parsed["revision"],
+        draft_repositories=frozenset(parsed["repository"]),
+        removed=parsed["removed"],
+        records_ahead=frozenset(parsed["ahead"]),
+        noticed_at=parsed["noticed"],
+        drafts=parsed["draft"],
+        requests=parsed["request"],
+        openings=parsed["opening"],
+        refused_pushes=parsed["refused"],
         broken_lines=tuple(broken_lines),
     )
 
@@ -266,7 +261,7 @@ def changed_lines(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
     """Return the lines that differ, by key; None stands for a removed line."""
     old, new = _lines_by_key(before), _lines_by_key(after)
     return {
-        key: _serialize(new.get(key))
+        key: _as_plain_data(line) if (line := new.get(key)) is not None else None
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
         # Revisions are never removed: a moved tag is detected by its first commit on record.
@@ -289,15 +284,6 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
         **{f"request/{place}:{head}": line for (place, head), line in status.requests.items()},
         **{f"opening/{place}:{head}": {"at": at} for (place, head), at in status.openings.items()},
     }
-
-
-def _parse_claim(line: Mapping[str, Any]) -> VariantLine | None:
-    """Return the places of a line of which another field is broken, or None."""
-    places = {name: it for name, it in line.items() if name in ("repository", "path", "left")}
-    try:
-        return _with_identity(convert(places, VariantLine))
-    except ValueError:
-        return None
 
 
 _PlacedLine = TypeVar(
@@ -328,17 +314,9 @@ def _parse_request_key(name: str) -> RequestKey:
     return normalize_identity(place), f"refs/heads/{branch}"
 
 
-def _serialize(line: _Line | None) -> Mapping[str, Any] | None:
-    if line is None:
-        return None
-    if not isinstance(line, Mapping):
-        return _as_plain_data(as_data(line))
-    return {it: format_instant(at) if isinstance(at, datetime) else at for it, at in line.items()}
-
-
-def _as_plain_data(value: Mapping[str, Any]) -> dict[str, Any]:
+def _as_plain_data(value: _Line) -> dict[str, Any]:
     result: dict[str, Any] = {}
-    for name, item in value.items():
+    for name, item in (value if isinstance(value, Mapping) else as_data(value)).items():
         if isinstance(item, datetime):
             result[name] = format_instant(item)
         elif isinstance(item, timedelta):
