@@ -194,7 +194,8 @@ def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -
     if variant.draft_ref in state.unmanaged_drafts or context.merges_other_content:
         return False  # what was merged from it are commits of others, or another revision
     merged_head = context.merged_heads.get((state.identity, variant.draft_ref))
-    facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
+    facts = state.find_request(variant.draft_ref)
+
     if facts is not None and facts.request.state is RequestState.MERGED:
         merged_head = facts.request.head_commit
     if merged_head is None or state.refs.get(variant.draft_ref, merged_head) != merged_head:

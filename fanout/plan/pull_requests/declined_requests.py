@@ -30,15 +30,12 @@ def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Ma
     """Return the revision of each variant in a request that a person has closed, by request."""
     declined: dict[RequestKey, dict[str, str]] = {}
     for variant in variants:
-        state = variant.repository_state
-        if state.forge is None:
+        state, ref = variant.repository_state, variant.draft_ref
+        facts = state.find_request(ref)
+        if facts is None or state.forge is None or not is_closed_by_person(facts, state.forge):
             continue
-        facts, revision = _find_facts(variant), _requested_revision(variant)
-        if facts is None or not revision:
-            continue
-        if is_closed_by_person(facts, state.forge):
-            key = state.identity, variant.draft_ref
-            declined.setdefault(key, {})[variant.spec.name] = revision
+        if revision := _requested_revision(variant):
+            declined.setdefault((state.identity, ref), {})[variant.spec.name] = revision
     return declined
 
 
@@ -48,16 +45,10 @@ def find_declined_removals(
     """Return the tree of each package, by path, whose removal a person declined, by request."""
     declined: dict[RequestKey, Mapping[str, str]] = {}
     for plan in plans:
-        forge = plan.state.forge
-        facts = forge.requests.get(plan.ref) if forge is not None else None
+        forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
         if forge is not None and facts is not None and is_closed_by_person(facts, forge):
             declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
     return declined
-
-
-def _find_facts(variant: ObservedVariant) -> RequestFacts | None:
-    forge = variant.repository_state.forge
-    return forge.requests.get(variant.draft_ref) if forge is not None else None
 
 
 def _requested_revision(variant: ObservedVariant) -> str:
@@ -80,33 +71,33 @@ def mark_declined(
         return variants
     marked = []
     for variant in variants:
-        key = variant.repository_state.identity, variant.draft_ref
-        line = status.requests.get(key)
-        revision = observed.get(key, {}).get(variant.spec.name, "")
-        forge, facts = variant.repository_state.forge, _find_facts(variant)
+        spec, state, ref = variant.spec, variant.repository_state, variant.draft_ref
+        line = status.requests.get((state.identity, ref))
+        revision = observed.get((state.identity, ref), {}).get(spec.name, "")
+        facts = state.find_request(ref)
         is_open = facts is not None and facts.request.state is RequestState.OPEN
         is_later = facts is not None and line is not None and facts.request.number != line.number
         # Forges close a request some time after its branch has gone, and only then say who removed
         # the branch.
-        if is_open and variant.draft_ref not in variant.repository_state.refs:
+        if is_open and ref not in state.refs:
             revision = _requested_revision(variant)
         elif line is not None and not is_open and not is_later:
             # Who is not in a request closed on record came to the branch after the closing.
             revision = "" if line.state == RequestState.CLOSED else revision
-            revision = line.declined.get(variant.spec.name, revision)
+            revision = line.declined.get(spec.name, revision)
         if not revision or (
-            line is not None
-            and is_resumed(variant.spec.stage, variant.spec.name, line.closed, decisions)
+            line is not None and is_resumed(spec.stage, spec.name, line.closed, decisions)
         ):
             marked.append(variant)
-        elif forge is not None and facts is not None:
-            marked.append(replace(variant, declined=describe_declined(facts, forge, revision)))
+            continue
+        if state.forge is not None and facts is not None:
+            declined = describe_declined(facts, state.forge, revision)
         else:
             assert line is not None, "what the forge does not show is on record"
             declined = DeclinedRequest(
                 revision=revision, number=line.number, url=line.url, by=line.closed_by
             )
-            marked.append(replace(variant, declined=declined))
+        marked.append(replace(variant, declined=declined))
     return tuple(marked)
 
 
@@ -154,16 +145,8 @@ def describe_declined_hold(
     declined: DeclinedRequest, subject: str, command: str, repository: str
 ) -> Hold:
     """Return the hold of what a person declined with a request; `command` asks for it again."""
-    number, url = declined.number, declined.url
+    request = f"pull request {declined.number} ({declined.url}) {subject}"
+    sentence = f"a person deleted the branch of {request}; run `{command}`"
     if declined.is_closed:
-        sentence = (
-            f"{declined.by or 'a person'} closed pull request {number} ({url}) {subject}; reopen it"
-            f" or run `{command}`"
-        )
-    else:
-        sentence = (
-            f"a person deleted the branch of pull request {number} ({url}) {subject}; run"
-            f" `{command}`"
-        )
-    actor = plan_wording.format_maintainers(repository)
-    return Hold(Reason.REQUEST_CLOSED, sentence, actor)
+        sentence = f"{declined.by or 'a person'} closed {request}; reopen it or run `{command}`"
+    return Hold(Reason.REQUEST_CLOSED, sentence, plan_wording.format_maintainers(repository))

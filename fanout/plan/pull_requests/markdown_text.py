@@ -74,16 +74,14 @@ def format_title(text: str, limit: int) -> str:
     It does not begin like the title of a draft. Titles have no code: characters that begin a
     reference become `_`, and words that are references by themselves stand in quotation marks.
     """
+
+    def quote_reference(match: re.Match[str]) -> str:
+        word = match[0]
+        is_issue = _ISSUE.fullmatch(word.rstrip("."))
+        return f"“{word}”" if _COMMIT_ID.fullmatch(word) or is_issue or "www." in word else word
+
     line = _DRAFT_PREFIX.sub("", escape_unprintable(" ".join(text.split())))
-    line = _TITLE_REFERENCE.sub("_", line)
-    return _cut(_TITLE_WORD.sub(lambda it: _quote_reference(it[0]), line), limit)
-
-
-def _quote_reference(word: str) -> str:
-    is_reference = (
-        _COMMIT_ID.fullmatch(word) or _ISSUE.fullmatch(word.rstrip(".")) or "www." in word
-    )
-    return f"“{word}”" if is_reference else word
+    return _cut(_TITLE_WORD.sub(quote_reference, _TITLE_REFERENCE.sub("_", line)), limit)
 
 
 def _format_word(word: str) -> str:

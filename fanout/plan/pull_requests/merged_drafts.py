@@ -7,7 +7,6 @@ hold it in that pass (design-forges, "Out of band"). It is in force all the same
 from collections.abc import Sequence
 
 from fanout.api.reasons import ReasonClass, classify_reason
-from fanout.api.results import VariantResult
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
 from fanout.plan.observation.observed_request import RequestState
@@ -28,22 +27,18 @@ def find_person_merges(
     variants: Sequence[RenderedVariant], status: RecordedStatus
 ) -> tuple[ObservedVariant, ...]:
     """Return the variants whose granted draft a person has merged on a forge."""
-    return tuple(
-        variant.observed
-        for variant in variants
-        if variant.observed.is_unrecorded and _is_merged_by_person(variant.observed, status)
-    )
-
-
-def _is_merged_by_person(variant: ObservedVariant, status: RecordedStatus) -> bool:
-    state, published = variant.repository_state, variant.published
-    if state.forge is None or variant.tag or published is None or published.out_of_band:
-        return False
-    line = status.requests.get((state.identity, variant.draft_ref))
-    if line is not None and line.state == RequestState.MERGED:
-        return False  # by fanout, in the pass before, which judged it
-    facts = state.forge.requests.get(variant.draft_ref)
-    return facts is None or facts.request.merged_by != state.forge.login
+    merged: list[ObservedVariant] = []
+    for variant in (it.observed for it in variants if it.observed.is_unrecorded):
+        state, published = variant.repository_state, variant.published
+        if state.forge is None or variant.tag or published is None or published.out_of_band:
+            continue
+        line = status.requests.get((state.identity, variant.draft_ref))
+        if line is not None and line.state == RequestState.MERGED:
+            continue  # by fanout, in the pass before, which judged it
+        facts = state.find_request(variant.draft_ref)
+        if facts is None or facts.request.merged_by != state.forge.login:
+            merged.append(variant)
+    return tuple(merged)
 
 
 def facts_before_merges(facts: PolicyFacts, merged: Sequence[ObservedVariant]) -> PolicyFacts:
@@ -99,27 +94,23 @@ def judge_merges(
     the merges. Of a revision that is not the candidate any more the gates say nothing, and its
     grant is enough.
     """
-    judged = {
-        variant.spec.name: _judge(variant, decision.variants[variant.spec.name])
-        for variant in merged
-    }
+    judged: dict[str, ObservedVariant] = {}
+    for variant in merged:
+        published, line = variant.published, variant.status_line
+        assert published is not None, "what was merged is published"
+        evaluation = decision.variants[variant.spec.name]
+        if evaluation.candidate != published.revision:
+            continue
+        if any(classify_reason(hold.reason) in _CLOSED_GATES for hold in evaluation.holds):
+            published = replace(published, out_of_band=True)
+            judged[variant.spec.name] = replace(variant, published=published)
+        elif line.grant is not None and evaluation.release:
+            # The pass did not see the approvals before the merge, so the release is without them.
+            grant = replace(line.grant, by=evaluation.released_by)
+            judged[variant.spec.name] = replace(variant, status_line=replace(line, grant=grant))
     return tuple(
         replace(it, selected=replace(it.selected, observed=judged[it.spec.name]))
         if it.spec.name in judged
         else it
         for it in variants
     )
-
-
-def _judge(variant: ObservedVariant, evaluation: VariantResult) -> ObservedVariant:
-    published, line = variant.published, variant.status_line
-    assert published is not None, "what was merged is published"
-    if evaluation.candidate != published.revision:
-        return variant
-    if any(classify_reason(hold.reason) in _CLOSED_GATES for hold in evaluation.holds):
-        return replace(variant, published=replace(published, out_of_band=True))
-    if line.grant is None or not evaluation.release:
-        return variant
-    # The pass did not see the approvals before the merge, so the release is without them.
-    grant = replace(line.grant, by=evaluation.released_by)
-    return replace(variant, status_line=replace(line, grant=grant))

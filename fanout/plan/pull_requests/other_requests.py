@@ -10,7 +10,6 @@ from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import fold_path
 from fanout.api.view_base import ConditionStatus
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
-from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import BranchFacts, StatusState
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.request_plan import (
@@ -71,13 +70,10 @@ def build_other_status(changed_packages: tuple[str, ...], install: str) -> Reque
         return RequestStatus(
             context, StatusState.SUCCESS, "it changes no package that fanout manages"
         )
-    first, *others = changed_packages
-    path = first or "/"
-    sentence = (
-        f"it changes packages that fanout manages: {path} and {len(others)} more"
-        if others
-        else f"it changes a package that fanout manages: {path}"
-    )
+    path, others = changed_packages[0] or "/", len(changed_packages) - 1
+    sentence = f"it changes a package that fanout manages: {path}"
+    if others:
+        sentence = f"it changes packages that fanout manages: {path} and {others} more"
     return RequestStatus(context, StatusState.FAILURE, shorten_description(sentence))
 
 
@@ -98,34 +94,28 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
                 )
                 continue
             status = build_other_status(request.changed_packages, install)
-            if format_status(status) != request.status:
-                statuses.append(_plan_status(subject, request, status))
+            if format_status(status) == request.status:
+                continue
+            # Branches of several forks may have the same name.
+            head_ref = f"refs/pull/{request.number}/head"
+            change = RequestChange(
+                remote=subject.state.remote,
+                repository=subject.state.identity,
+                policy=f"{subject.namespace}/{subject.policy or subject.variant}",
+                head_ref=head_ref,
+                head_commit=request.head_commit,
+                status=status,
+            )
+            action = subject.build_action(
+                ActionKind.SET_STATUS,
+                repository=subject.repository,
+                ref=head_ref,
+                expected=request.head_commit,
+                detail=format_status(status),
+                number=str(request.number),
+            )
+            statuses.append(OtherStatus(change=change, action=action))
     return OtherStatuses(tuple(statuses), tuple(warnings))
-
-
-def _plan_status(
-    subject: RepositorySubject, request: OtherRequest, status: RequestStatus
-) -> OtherStatus:
-    # Branches of several forks may have the same name.
-    head_ref = f"refs/pull/{request.number}/head"
-    return OtherStatus(
-        change=RequestChange(
-            remote=subject.state.remote,
-            repository=subject.state.identity,
-            policy=f"{subject.namespace}/{subject.policy or subject.variant}",
-            head_ref=head_ref,
-            head_commit=request.head_commit,
-            status=status,
-        ),
-        action=subject.build_action(
-            ActionKind.SET_STATUS,
-            repository=subject.repository,
-            ref=head_ref,
-            expected=request.head_commit,
-            detail=format_status(status),
-            number=str(request.number),
-        ),
-    )
 
 
 _PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *

@@ -5,7 +5,6 @@ from typing import Final, TypeVar
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
-from fanout.api.results import Hold, VariantResult
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.drafts.next_draft import find_next_draft
 from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
@@ -42,7 +41,6 @@ _UNTOLD_REASONS: Final = frozenset(
         Reason.SWEEP_AWAITED,
     }
 )
-# Instants of holds by checks move whenever a check is asked again.
 _CHECKS: Final = frozenset({ReasonClass.EVIDENCE, ReasonClass.APPROVAL})
 _VariantDraft = tuple[RenderedVariant, OpenDraft | None]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -56,10 +54,46 @@ def build_content(
     `changes`: what its drafts change in their packages.
     """
     drafts = [(it.rendered, find_next_draft(it.rendered)) for it in group.members]
+    variants: list[RequestVariant] = []
+    upstreams: dict[RequestUpstream, None] = {}
+    for variant, draft in drafts:
+        observed, spec, verb = variant.observed, variant.spec, variant.change_verb
+        revision = draft.trailers.revision if draft is not None else variant.selected.revision
+        variants.append(
+            RequestVariant(
+                name=spec.name,
+                path=spec.path,
+                verb=verb,
+                target=spec.target,
+                old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
+                old_revision=observed.published.revision if observed.published is not None else "",
+                revision=revision,
+            )
+        )
+        if draft is not None:
+            package = variant.selected.package
+            upstream = RequestUpstream(
+                repository=package.upstream.repository if package else spec.upstream_repository,
+                package=spec.upstream_package,
+                revision=revision,
+                commit=draft.trailers.commit,
+            )
+            upstreams[upstream] = None
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
-    holds = _group(_iterate_holds(evaluations))
+    # Instants of holds by checks move whenever a check is asked again.
+    holds = _group(
+        (
+            replace(it, since=None, until=None)
+            if classify_reason(it.reason) in _CHECKS
+            else replace(it, since=None),
+            path,
+        )
+        for path, evaluation in evaluations.items()
+        for it in evaluation.holds
+        if it.reason not in _UNTOLD_REASONS
+    )
     paths_by_check = _group(
         (replace(check, latest=None, passes_at=None, until=None), path)
         for path, evaluation in evaluations.items()
@@ -67,7 +101,7 @@ def build_content(
     )
     checks = tuple(RequestCheck(check, paths) for check, paths in paths_by_check.items())
     approvals = (it.result for it in checks if it.result.reason in AWAITS_APPROVERS)
-    name = group.policy or (drafts[0][0].spec.name if drafts else "")
+    name = group.policy or (variants[0].name if variants else "")
     return RequestContent(
         install=install_of(group.head_ref),
         policy=f"{group.namespace}/{name}",
@@ -75,7 +109,7 @@ def build_content(
         repository=group.repository,
         branch=group.state.branch.removeprefix("refs/heads/"),
         head_branch=group.head_ref.removeprefix("refs/heads/"),
-        variants=tuple(_describe_variant(variant, draft) for variant, draft in drafts),
+        variants=tuple(variants),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(drafts)),
         holds=(
@@ -83,31 +117,10 @@ def build_content(
             *([RequestHold(replace(group.refusal, since=None))] if group.refusal else []),
         ),
         checks=checks,
-        upstreams=tuple(dict.fromkeys(_iterate_upstreams(drafts))),
+        upstreams=tuple(upstreams),
         merge=merge,
         approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),
     )
-
-
-def _describe_variant(variant: RenderedVariant, draft: OpenDraft | None) -> RequestVariant:
-    observed, spec, verb = variant.observed, variant.spec, variant.change_verb
-    return RequestVariant(
-        name=spec.name,
-        path=spec.path,
-        verb=verb,
-        target=spec.target,
-        old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
-        old_revision=observed.published.revision if observed.published is not None else "",
-        revision=draft.trailers.revision if draft is not None else variant.selected.revision,
-    )
-
-
-def _iterate_holds(evaluations: Mapping[str, VariantResult]) -> Iterator[tuple[Hold, str]]:
-    for path, evaluation in evaluations.items():
-        for hold in evaluation.holds:
-            if hold.reason not in _UNTOLD_REASONS:
-                until = None if classify_reason(hold.reason) in _CHECKS else hold.until
-                yield replace(hold, since=None, until=until), path
 
 
 def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:
@@ -126,18 +139,6 @@ def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflic
     for (line, is_decided), paths in _group(conflicts).items():
         key, _, sentence = line.partition(" ")
         yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
-
-
-def _iterate_upstreams(drafts: Iterable[_VariantDraft]) -> Iterator[RequestUpstream]:
-    for variant, draft in drafts:
-        spec, package = variant.spec, variant.selected.package
-        if draft is not None:
-            yield RequestUpstream(
-                repository=package.upstream.repository if package else spec.upstream_repository,
-                package=spec.upstream_package,
-                revision=draft.trailers.revision,
-                commit=draft.trailers.commit,
-            )
 
 
 def _group(items: Iterable[tuple[_Key, str]]) -> Mapping[_Key, tuple[str, ...]]:

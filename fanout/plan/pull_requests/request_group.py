@@ -11,7 +11,7 @@ from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_holds import find_refusal_hold
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
@@ -53,7 +53,7 @@ class RequestGroup(RepositorySubject, kw_only=True):
     @property
     def facts(self) -> RequestFacts | None:
         """Return the pull request as the forge shows it, or None."""
-        return self.state.forge.requests.get(self.head_ref) if self.state.forge else None
+        return self.state.find_request(self.head_ref)
 
     @property
     def open_request(self) -> RequestFacts | None:
@@ -87,50 +87,53 @@ def group_requests(
         if observed.repository_state.forge is not None:
             key = observed.repository_state.identity, observed.draft_ref
             steps_by_key.setdefault(key, []).append(step)
-    return tuple(
-        _build_group(namespace, status.requests.get(key), several)
-        for key, several in sorted(steps_by_key.items())
-    )
-
-
-def _build_group(
-    namespace: str, line: RequestLine | None, steps: Sequence[DecidedVariant]
-) -> RequestGroup:
-    first = steps[0].rendered
-    state, ref = first.observed.repository_state, first.observed.draft_ref
-    is_open = (
-        state.forge is not None
-        and ref in state.forge.requests
-        and state.forge.requests[ref].request.state is RequestState.OPEN
-    )
-    members = sorted(
-        (step for step in steps if _is_member(step, is_open=is_open)),
-        key=lambda step: step.rendered.spec.path,
-    )
-    is_written = any(_changes_branch(step) for step in steps)
-    # Packages on the branch whose variants the policy does not have any more.
-    paths = {draft.path for draft in state.drafts if draft.ref == ref}
-    stray_paths = sorted(paths - {step.rendered.spec.path for step in steps})
-    hold = _find_hold(members, stray_paths)
-    if ref in state.unmanaged_drafts:
-        obstacles = (step.rendered.observed.obstacle for step in steps)
-        hold = next((it for it in obstacles if it is not None), hold)
-    is_merged = hold is None and {step.step for step in members} == {VariantStep.MERGE}
-    return RequestGroup(
-        namespace=namespace,
-        policy=first.spec.policy,
-        variant="" if first.spec.policy else first.spec.name,
-        stage=first.spec.stage,
-        repository=first.spec.repository,
-        state=state,
-        head_ref=ref,
-        members=tuple(members),
-        hold=hold,
-        is_merged=is_merged and not is_written,
-        is_written=is_written,
-        is_declined=any(step.rendered.is_declined for step in steps),
-        line=line,
-    )
+    groups: list[RequestGroup] = []
+    for key, several in sorted(steps_by_key.items()):
+        first = several[0].rendered
+        spec, state, ref = first.spec, first.observed.repository_state, first.observed.draft_ref
+        facts = state.find_request(ref)
+        is_open = facts is not None and facts.request.state is RequestState.OPEN
+        members: list[DecidedVariant] = []  # whose package is on the branch after the pass
+        is_written = False  # some step moves the branch to another commit
+        for step in several:
+            observed, evaluation = step.rendered.observed, step.evaluation
+            writes, has_draft = step.step is VariantStep.WRITE, observed.draft is not None
+            stays = step.step in (VariantStep.KEEP, VariantStep.MERGE)
+            leaves = step.step in (VariantStep.SETTLE, VariantStep.ADOPT, VariantStep.REMOVE)
+            is_written = is_written or writes or (leaves and has_draft)
+            # Of drafts on branches of their own only released ones get a request.
+            is_released = evaluation is not None and evaluation.state in RELEASED_STATES
+            if (writes or (stays and has_draft)) and (
+                is_open or is_released or observed.shares_draft
+            ):
+                members.append(step)
+        members.sort(key=lambda step: step.rendered.spec.path)
+        # Packages on the branch whose variants the policy does not have any more.
+        branch = state.sets.get(ref)
+        paths = branch.drafts.keys() if branch is not None else set()
+        hold = _find_hold(members, sorted(paths - {step.rendered.spec.path for step in several}))
+        if ref in state.unmanaged_drafts:
+            obstacles = (step.rendered.observed.obstacle for step in several)
+            hold = next((it for it in obstacles if it is not None), hold)
+        is_merged = hold is None and {step.step for step in members} == {VariantStep.MERGE}
+        groups.append(
+            RequestGroup(
+                namespace=namespace,
+                policy=spec.policy,
+                variant="" if spec.policy else spec.name,
+                stage=spec.stage,
+                repository=spec.repository,
+                state=state,
+                head_ref=ref,
+                members=tuple(members),
+                hold=hold,
+                is_merged=is_merged and not is_written,
+                is_written=is_written,
+                is_declined=any(step.rendered.is_declined for step in several),
+                line=status.requests.get(key),
+            )
+        )
+    return tuple(groups)
 
 
 def group_orphaned(
@@ -147,13 +150,15 @@ def group_orphaned(
         return  # a variant written by hand, which a policy may have the name of
     variants = {step.rendered.spec.name for step in plan.steps}
     removed = {draft.ref for _, removal in plan.cleanup.packages for draft in removal.drafts}
+    policy = f"{plan.namespace}/{plan.name}"
     for repository, state in sorted(states_by_repository.items()):
-        drafts_by_ref: dict[str, list[OpenDraft]] = {}
-        for draft in state.drafts:
-            if draft.trailers.policy == f"{plan.namespace}/{plan.name}":
-                drafts_by_ref.setdefault(draft.ref, []).append(draft)
-        for ref, drafts in sorted(drafts_by_ref.items()):
-            if ref in removed or any(it.trailers.variant in variants for it in drafts):
+        for ref, branch in sorted(state.sets.items()):
+            drafts = [it for it in branch.drafts.values() if it.trailers.policy == policy]
+            if (
+                not drafts
+                or ref in removed
+                or any(it.trailers.variant in variants for it in drafts)
+            ):
                 continue
             stage = drafts[0].trailers.stage
             yield RequestGroup(
@@ -182,23 +187,3 @@ def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) ->
             waits = Hold(Reason.NO_DRAFT, sentence, plan_wording.NEXT_RUN)
             return holds[0] if holds else waits
     return None
-
-
-def _is_member(step: DecidedVariant, *, is_open: bool) -> bool:
-    """Return whether the variant's package is on the branch after the pass, for a request.
-
-    Of drafts on branches of their own only released ones get a request.
-    """
-    observed, evaluation = step.rendered.observed, step.evaluation
-    stays = step.step in (VariantStep.KEEP, VariantStep.MERGE)
-    is_present = step.step is VariantStep.WRITE or (observed.draft is not None and stays)
-    is_released = evaluation is not None and evaluation.state in RELEASED_STATES
-    return is_present and (is_open or is_released or observed.shares_draft)
-
-
-def _changes_branch(step: DecidedVariant) -> bool:
-    """Return whether the step moves the branch to another commit."""
-    if step.step is VariantStep.WRITE:
-        return True
-    leaves = step.step in (VariantStep.SETTLE, VariantStep.ADOPT, VariantStep.REMOVE)
-    return leaves and step.rendered.observed.draft is not None

@@ -58,7 +58,8 @@ class RequestHoldInputs(Value):
 
     def is_asked_again(self, state: RepositoryState, head_ref: str, hold: Hold | None) -> bool:
         """Return whether the hold is a refusal of the forge, which is asked again in this pass."""
-        facts = state.forge.requests.get(head_ref) if state.forge is not None else None
+        facts = state.find_request(head_ref)
+
         line = self.lines.get((state.identity, head_ref))
         if hold is None or facts is None or hold != find_refusal_hold(facts, line):
             return False
@@ -150,19 +151,16 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     A variant whose package is in the request stays in it, and a newer revision forms the group
     anew.
     """
-    state = variant.repository_state
+    state, ref, revision = variant.repository_state, variant.draft_ref, draft.trailers.revision
     if state.forge is None or not variant.shares_draft or variant.draft is not None:
         return None
-    facts = state.forge.requests.get(variant.draft_ref)
-    if facts is None:
+    facts, branch = state.find_request(ref), state.sets.get(ref)
+    if facts is None or branch is None:
         return None
-    requested = (it for it in state.drafts if it.ref == variant.draft_ref)
-    if draft.trailers.revision not in {it.trailers.revision for it in requested}:
+    if all(it.trailers.revision != revision for it in branch.drafts.values()):
         return None
     if is_closed_by_person(facts, state.forge):
-        return declined_hold(
-            variant, describe_declined(facts, state.forge, draft.trailers.revision)
-        )
+        return declined_hold(variant, describe_declined(facts, state.forge, revision))
     if facts.request.state is not RequestState.OPEN:
         return None
     if facts.request.is_draft and not find_standing_approvals(facts.reviews):

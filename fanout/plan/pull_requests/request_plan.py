@@ -1,7 +1,5 @@
 """Planning of pull requests: what each is to be, against what the forge shows."""
 
-from collections.abc import Sequence
-
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -68,7 +66,36 @@ def plan_request(
             change = replace(change, request=open_request.request, closes=True)
     else:
         change = _plan_open(group, text, settings)
-    actions = tuple(_build_actions(group, change, text))
+    details: list[tuple[ActionKind, str]] = []
+    title = text.title if text is not None else ""
+    edit = change.edit or RequestEdit()
+    updates = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
+    updates += ["its text"] if edit.text is not None else []
+    if edit.is_draft is not None:
+        updates.append("draft" if edit.is_draft else "ready for review")
+    updates += [f"label {label}" for label in change.added_labels]
+    if change.opening is not None:
+        details.append((ActionKind.OPEN_REQUEST, title))
+    elif updates:
+        details.append((ActionKind.UPDATE_REQUEST, ", ".join(updates)))
+    if change.closes:
+        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
+    if change.status is not None:
+        details.append((ActionKind.SET_STATUS, format_status(change.status)))
+    if change.merge is not None:
+        details.append((ActionKind.MERGE_REQUEST, title))
+    actions = tuple(
+        group.build_action(
+            kind,
+            repository=group.repository,
+            ref=group.head_ref,
+            expected=change.head_commit,
+            digest=text.digest if text is not None else "",
+            detail=detail,
+            number=str(change.request.number) if change.request is not None else "",
+        )
+        for kind, detail in details
+    )
     return PlannedRequest(change=change, actions=actions) if actions else None
 
 
@@ -148,12 +175,10 @@ def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> Requ
     """Return the status to set at the head of the branch; None if it is there already."""
     context, line = status_context(install_of(group.head_ref)), group.line
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
-    if hold is None:
-        refusal = f"; {group.refusal.message}" if group.refusal is not None else ""
-        description = shorten_description(f"the gates are open{refusal}")
-        status = RequestStatus(context, StatusState.SUCCESS, description)
-    else:
-        status = RequestStatus(context, StatusState.PENDING, shorten_description(hold.message))
+    refusal = f"; {group.refusal.message}" if group.refusal is not None else ""
+    message = hold.message if hold is not None else f"the gates are open{refusal}"
+    state = StatusState.PENDING if hold is not None else StatusState.SUCCESS
+    status = RequestStatus(context, state, shorten_description(message))
     is_same = (
         line is not None
         and not group.is_written
@@ -185,39 +210,3 @@ def _unchanged(group: RequestGroup) -> RequestChange:
         head_ref=group.head_ref,
         head_commit="" if group.is_written else _head_commit(group),
     )
-
-
-def _build_actions(
-    group: RequestGroup, change: RequestChange, text: RequestText | None
-) -> Sequence[PlanAction]:
-    details: list[tuple[ActionKind, str]] = []
-    title = text.title if text is not None else ""
-    edit = change.edit or RequestEdit()
-    updates = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
-    updates += ["its text"] if edit.text is not None else []
-    if edit.is_draft is not None:
-        updates.append("draft" if edit.is_draft else "ready for review")
-    updates += [f"label {label}" for label in change.added_labels]
-    if change.opening is not None:
-        details.append((ActionKind.OPEN_REQUEST, title))
-    elif updates:
-        details.append((ActionKind.UPDATE_REQUEST, ", ".join(updates)))
-    if change.closes:
-        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
-    if change.status is not None:
-        details.append((ActionKind.SET_STATUS, format_status(change.status)))
-    if change.merge is not None:
-        details.append((ActionKind.MERGE_REQUEST, title))
-    number = str(change.request.number) if change.request is not None else ""
-    return [
-        group.build_action(
-            kind,
-            repository=group.repository,
-            ref=group.head_ref,
-            expected=change.head_commit,
-            digest=text.digest if text is not None else "",
-            detail=detail,
-            number=number,
-        )
-        for kind, detail in details
-    ]

@@ -119,52 +119,70 @@ class _Section(Value):
 
 def format_request(content: RequestContent, title: str = "", body: str = "") -> RequestText:
     """Format title and text; `title` and `body` replace the built-in ones if they are not empty."""
+    text = body.strip()
+    data = text.encode()
+    if len(data) > MAX_TEXT:
+        # Cut at the end of a line, if the text has several.
+        text = data[: MAX_TEXT - _NOTES].decode(errors="ignore")
+        text = text.rpartition("\n")[0] or text
+        omitted = len(data) - len(text.encode())
+        text += f"\n\n{omitted:,} of {len(data):,} bytes not shown: the text would be too long."
     return build_request_text(
         content.install,
         content.policy,
         content.stage,
         format_title(title.strip() or build_title(content), MAX_TITLE),
-        _cut_text(body) if body.strip() else build_body(content),
+        text or build_body(content),
     )
 
 
 def build_title(content: RequestContent) -> str:
     """Return the built-in title, before anything in it is escaped."""
-    variants = content.variants
-    verb = _find_verb(content)
+    variants, verb = content.variants, _find_verb(content)
     subject = variants[0].path if len(variants) == 1 else pluralize(len(variants), "package")
     stage = f", stage {content.stage}" if content.stage else ""
-    made_from = sorted({f"{it.package} {it.revision}" for it in content.upstreams})
+    made_from = {f"{it.package} {it.revision}" for it in content.upstreams}
     link = "at" if verb in (ChangeVerb.ADD, ChangeVerb.ADOPT, ChangeVerb.MOVE) else "to"
-    revision = f" {link} {made_from[0]}" if len(made_from) == 1 else ""
-    if verb is ChangeVerb.REMOVE:
-        revision = ""
+    revision = ""
+    if len(made_from) == 1 and verb is not ChangeVerb.REMOVE:
+        revision = f" {link} {made_from.pop()}"
     return f"{verb} {subject}{revision} ({content.policy}{stage})"
 
 
 def build_body(content: RequestContent) -> str:
     """Return the built-in text, in Markdown and within `MAX_TEXT`."""
-    opening = _format_opening(content)
+    stage = f", stage {format_code(content.stage)}" if content.stage else ""
+    merger = "A person" if content.merge is MergeMethod.MANUAL else "fanout"
+    opening = (
+        f"fanout proposes to {_find_verb(content).lower()}"
+        f" {pluralize(len(content.variants), 'package')} of policy"
+        f" {format_code(content.policy)}{stage}."
+        f" {merger} merges this pull request when nothing holds it."
+    )
+    undecided, decided = (
+        tuple(
+            f"* {format_names(it.paths)}: {format_sentence(it.message)}"
+            for it in content.conflicts
+            if it.is_decided is is_decided
+        )
+        for is_decided in (False, True)
+    )
+    provenance = [
+        f"* Package {format_code(it.package)} of {format_code(it.repository)},"
+        f" revision {format_code(it.revision)}, commit {format_code(it.commit)}"
+        for it in content.upstreams
+    ]
+    provenance.append(f"* Installation: {format_code(content.install)}")
     # What needs a person is first, what may be long is last.
     sections = [
-        _Section(
-            "Undecided merge conflicts",
-            "undecided conflict",
-            tuple(_format_conflicts(content, is_decided=False)),
-            6,
-        ),
+        _Section("Undecided merge conflicts", "undecided conflict", undecided, 6),
         _Section("What it waits for", "entry", tuple(_format_holds(content)), 7),
         _Section("Packages", "entry", tuple(_format_variants(content)), 1),
         _Section("Checks", "check", tuple(_format_checks(content)), 4),
         _Section("What you can do", "entry", tuple(_format_instructions(content)), 3),
         _Section("Changes", "change", tuple(_format_changes(content)), 0, "\n\n"),
-        _Section(
-            "Decided merge conflicts",
-            "decided conflict",
-            tuple(_format_conflicts(content, is_decided=True)),
-            5,
-        ),
-        _Section("Where it comes from", "entry", tuple(_format_provenance(content)), 2),
+        _Section("Decided merge conflicts", "decided conflict", decided, 5),
+        _Section("Where it comes from", "entry", tuple(provenance), 2),
     ]
     shown = [section for section in sections if section.entries]
     return "\n\n".join([opening, *_cut_sections(shown, MAX_TEXT - len(opening.encode()) - _NOTES)])
@@ -195,28 +213,6 @@ def _cut_sections(sections: Sequence[_Section], limit: int) -> list[str]:
     return texts
 
 
-def _cut_text(text: str) -> str:
-    """Return the text of a template, cut at the end of a line if it has several."""
-    data = text.strip().encode()
-    if len(data) <= MAX_TEXT:
-        return text.strip()
-    kept = data[: MAX_TEXT - _NOTES].decode(errors="ignore")
-    kept = kept.rpartition("\n")[0] or kept
-    left_out = len(data) - len(kept.encode())
-    return f"{kept}\n\n{left_out:,} of {len(data):,} bytes not shown: the text would be too long."
-
-
-def _format_opening(content: RequestContent) -> str:
-    stage = f", stage {format_code(content.stage)}" if content.stage else ""
-    number = pluralize(len(content.variants), "package")
-    merger = "A person" if content.merge is MergeMethod.MANUAL else "fanout"
-    return (
-        f"fanout proposes to {_find_verb(content).lower()} {number} of policy"
-        f" {format_code(content.policy)}{stage}."
-        f" {merger} merges this pull request when nothing holds it."
-    )
-
-
 def _find_verb(content: RequestContent) -> ChangeVerb:
     """Return what the request does to all its packages; to update, if that differs."""
     verbs = {variant.verb for variant in content.variants}
@@ -234,53 +230,40 @@ def _format_variants(content: RequestContent) -> Iterator[str]:
         detail = f"; {format_sentence(variant.detail)}" if variant.detail else ""
         groups.setdefault((" ".join(filter(None, parts)), detail), []).append(variant)
     for (change, detail), variants in groups.items():
-        packages = (
-            _format_variant(variants[0])
-            if len(variants) == 1
-            else ", ".join(map(_format_path, variants[:_MAX_PATHS]))
-        )
-        more = f" and {len(variants) - _MAX_PATHS} more" if len(variants) > _MAX_PATHS else ""
-        yield f"* {change}: {packages}{more}{detail}"
-
-
-def _format_path(variant: RequestVariant) -> str:
-    path = format_code(variant.path)
-    return f"{format_code(variant.old_path)} to {path}" if variant.old_path else path
-
-
-def _format_variant(variant: RequestVariant) -> str:
-    names = f"variant {format_code(variant.name)}"
-    if variant.target and variant.target != variant.name:
-        names += f", target {format_code(variant.target)}"
-    return f"{_format_path(variant)} ({names})"
-
-
-def _format_conflicts(content: RequestContent, *, is_decided: bool) -> Iterator[str]:
-    for conflict in content.conflicts:
-        if conflict.is_decided == is_decided:
-            yield f"* {format_names(conflict.paths)}: {format_sentence(conflict.message)}"
+        paths = [
+            f"{format_code(it.old_path)} to {format_code(it.path)}"
+            if it.old_path
+            else format_code(it.path)
+            for it in variants[:_MAX_PATHS]
+        ]
+        packages, first = ", ".join(paths), variants[0]
+        if len(variants) > _MAX_PATHS:
+            packages += f" and {len(variants) - _MAX_PATHS} more"
+        if len(variants) == 1:
+            target = first.target if first.target != first.name else ""
+            packages += f" (variant {format_code(first.name)}"
+            packages += f", target {format_code(target)})" if target else ")"
+        yield f"* {change}: {packages}{detail}"
 
 
 def _format_holds(content: RequestContent) -> Iterator[str]:
     for item in content.holds:
-        hold = item.hold
-        subject = _format_subject(content, item.paths)
-        parts = [f"{subject}{format_sentence(hold.message)} ({format_code(hold.reason)})."]
+        hold, subject = item.hold, _format_subject(content, item.paths)
+        sentence = f"* {subject}{format_sentence(hold.message)} ({format_code(hold.reason)})."
         if hold.until is not None:
-            parts.append(f"Until {format_code(format_instant(hold.until))}.")
+            sentence += f" Until {format_code(format_instant(hold.until))}."
         if hold.who:
-            parts.append(f"Who can act: {format_sentence(hold.who)}.")
-        yield f"* {' '.join(parts)}"
+            sentence += f" Who can act: {format_sentence(hold.who)}."
+        yield sentence
     if not content.holds:
         yield "* Nothing: the gates are open."
 
 
 def _format_checks(content: RequestContent) -> Iterator[str]:
     for item in content.checks:
-        result = item.result
+        result, subject = item.result, _format_subject(content, item.paths)
         sentence = f": {format_sentence(result.message)}" if result.message else ""
         since = f", since {format_code(format_instant(result.at))}" if result.at else ""
-        subject = _format_subject(content, item.paths)
         yield f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}"
 
 
@@ -303,15 +286,6 @@ def _format_changes(content: RequestContent) -> Iterator[str]:
         if change.omitted:
             parts.append(f"Not shown: {format_sentence(change.omitted)}.")
         yield "\n\n".join(parts)
-
-
-def _format_provenance(content: RequestContent) -> Iterator[str]:
-    for upstream in content.upstreams:
-        yield (
-            f"* Package {format_code(upstream.package)} of {format_code(upstream.repository)},"
-            f" revision {format_code(upstream.revision)}, commit {format_code(upstream.commit)}"
-        )
-    yield f"* Installation: {format_code(content.install)}"
 
 
 def _format_instructions(content: RequestContent) -> Iterator[str]:
