@@ -145,7 +145,13 @@ def parse_message(message: str) -> CommitStatement | None:
         elif key in _SOURCE_FIELDS:
             source[_SOURCE_FIELDS[key]] = value
         elif key == Trailer.VARIANT:
-            return _parse_earlier_version(dict(pairs))
+            # A draft of an earlier version, of one variant, named neither its path nor its base.
+
+            fields = {_EARLIER_FIELDS[it]: value for it, value in pairs if it in _EARLIER_FIELDS}
+            if fields.keys() < set(_EARLIER_FIELDS.values()) - _EARLIER_OPTIONAL:
+                return None
+            return state_packages("", "", {"": PackageStatement(**fields)})
+
         elif key == Trailer.PACKAGE and (package := parse_package(value)) is not None:
             packages[package[0]] = package[1]
         elif key in paths and value:
@@ -182,6 +188,17 @@ def split_trailers(message: str) -> list[tuple[str, str]]:
     return [(key, value) for key, colon, value in pairs if colon]
 
 
+def parse_last_record(message: str) -> str:
+    """Parse the name of the record in the message of a publication, or "" without one."""
+    for line in reversed(message.rstrip().splitlines()):
+        key, colon, value = line.partition(":")
+        if colon and key == Trailer.RECORDS.value:
+            return value.strip()
+        if not line:
+            break
+    return ""
+
+
 # The lines of a draft of one variant, as earlier versions wrote them. Drafts and publications of
 # those stay readable until the variant's next publication.
 _EARLIER_FIELDS: Mapping[str, str] = {
@@ -194,12 +211,3 @@ _EARLIER_FIELDS: Mapping[str, str] = {
     Trailer.RENDERED: "rendered",
 }
 _EARLIER_OPTIONAL = frozenset({"takes", "rendered"})
-
-
-def _parse_earlier_version(trailers: Mapping[str, str]) -> CommitStatement | None:
-    """Parse the trailers of a draft of one variant, which named neither its path nor its base."""
-    fields = {_EARLIER_FIELDS[it]: trailers[it] for it in trailers if it in _EARLIER_FIELDS}
-    if fields.keys() < set(_EARLIER_FIELDS.values()) - _EARLIER_OPTIONAL:
-        return None
-    package = PackageStatement(**fields)
-    return state_packages("", "", {"": package})

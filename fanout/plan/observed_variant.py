@@ -20,7 +20,6 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.rollback.earlier_publication import RevertedPublication
-from fanout.plan.rollback.rollback_holds import reverted_hold
 from fanout.selection.ref_names import install_of, vendor_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
@@ -214,7 +213,21 @@ class ObservedVariant(VariantContext, kw_only=True):
         home = self.package_location
         state, location = home.repository_state, f"{home.repository}:{home.path}"
         if not is_removed and reverted is not None and published is not None:
-            return reverted_hold(spec, location, reverted, published)
+            remedy = "restore it (`git revert`)"
+            if not reverted.is_other_package and reverted.pristine_tree is not None:
+                subject = spec.name
+                if spec.policy:
+                    subject = f"{spec.policy} --stage {spec.stage} --variant {spec.name}"
+                remedy += (
+                    f", or publish the next draft over it: `fanout promote {subject} --reason WHY`"
+                )
+            return Hold(
+                Reason.EDITED_DOWNSTREAM,
+                f"{location} {reverted.description}, and {published.revision} was published: it was"
+                f" reverted; {remedy}",
+                who=plan_wording.format_maintainers(spec.repository),
+            )
+
         if not state.head:
             return missing_branch_hold(state, home.repository, is_published=True)
         if self.has_lost_history and published is not None:

@@ -1,5 +1,6 @@
 """Messages of commits that publish or merge: who is published together, what the commit says."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -13,11 +14,12 @@ from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_trailers import with_paragraph, with_trailers
 from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.removal.package_removal import build_removal_message
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field, replace
+
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ")
 
 
 class PublicationGroup(ActionSubject, kw_only=True):
@@ -144,3 +146,26 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
         merge = replace(change.merge, subject=subject, body=body.strip("\n"))
         changes.append(replace(change, merge=merge))
     return replace(plan, request_changes=tuple(changes))
+
+
+def with_paragraph(message: str, paragraph: str) -> str:
+    """Return the message with one more paragraph, before its trailers if it has some."""
+    if not paragraph:
+        return message
+    head, _, last = message.strip("\n").rpartition("\n\n")
+    # Git reads trailers from the last paragraph only, so other text goes above it.
+    if head and all(_TRAILER.match(line) for line in last.split("\n")):
+        return f"{head}\n\n{paragraph}\n{last}\n"
+    text = message.strip("\n")
+    return f"{text}\n\n{paragraph}"
+
+
+def with_trailers(message: str, lines: Sequence[str]) -> str:
+    """Return the message with more trailers, in its last paragraph if that has trailers."""
+    if not lines:
+        return message
+    text = message.rstrip()
+    head, _, last = text.rpartition("\n\n")
+    has_trailers = head and all(_TRAILER.match(line) for line in last.split("\n"))
+    gap = "" if has_trailers else "\n"
+    return f"{text}\n{gap}" + "".join(f"{line}\n" for line in lines)

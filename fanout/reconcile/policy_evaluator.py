@@ -14,7 +14,7 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import find_approvals
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.drafts.drafts_per_round import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
@@ -31,7 +31,6 @@ from fanout.plan.gates.gate_records import build_gate_records, with_removals, wi
 from fanout.plan.gates.set_facts import build_set_facts
 from fanout.plan.gates.variant_facts import (
     build_policy_facts,
-    build_preliminary_facts,
     facts_after_pass,
 )
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
@@ -67,7 +66,6 @@ from fanout.plan.removal.move_cleanup import (
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.removal.removal_plan import PolicyCleanup
 from fanout.plan.rendered_variant import without_candidate
-from fanout.plan.step_choice import plan_step
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -313,7 +311,7 @@ class PolicyEvaluator(Value, kw_only=True):
         """
         find_problem = partial(self.renderer.find_problem, observed)
         while True:
-            facts = build_preliminary_facts(
+            facts = build_policy_facts(
                 observed.gate_inputs,
                 observed.variants,
                 observed.evidence,

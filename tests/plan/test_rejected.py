@@ -19,7 +19,7 @@ from fanout.plan.edits.merge_disputes import (
     parse_conflict_paragraph,
     rejected_lines,
 )
-from fanout.plan.publication_trailers import with_paragraph
+from fanout.plan.publication_messages import with_paragraph
 from fanout.values import replace
 
 LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)

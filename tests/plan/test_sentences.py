@@ -66,8 +66,7 @@ from fanout.plan.removal.move_cleanup import (
 from fanout.plan.removal.package_removal import PackageRemoval
 from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
-from fanout.plan.rollback.earlier_publication import RevertedPublication
-from fanout.plan.rollback.rollback_holds import moved_away_hold
+from fanout.plan.rollback.earlier_publication import RevertedPublication, moved_away_hold
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.selection.variant_spec import ExpressionFailure

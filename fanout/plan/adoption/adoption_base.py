@@ -85,21 +85,6 @@ def _base_missing(problem: str, file: str) -> InvalidInput:
     )
 
 
-def reconstruct_clone(upstream_files: PackageFiles, local_files: PackageFiles) -> PackageFiles:
-    """Return the package as cloned: upstream's files with the clone's name and lock.
-
-    Name and upstream in the Kptfile are the clone's, so that they do not count as edits.
-    Raises InvalidInput, with the file, for a Kptfile that cannot be parsed.
-    """
-    local_value = find_kptfile(Manifest.parse(local_files[KPTFILE_NAME][1], KPTFILE_NAME)).value
-    mode, data = upstream_files.get(KPTFILE_NAME, ("100644", _EMPTY_KPTFILE))
-    manifest = Manifest.parse(data, KPTFILE_NAME)
-    index = find_kptfile(manifest).index
-    clone_values = [(path, get_value(local_value, path)) for path in _CLONE_FIELDS]
-    edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
-    return {**upstream_files, KPTFILE_NAME: (mode, manifest.apply_edits_to_text(edits))}
-
-
 class _CloneForms(Value):
     """Forms in which a clone may have been committed first."""
 
@@ -122,7 +107,16 @@ def find_clone_edits(
     effects. Raises InvalidInput (AdoptionBaseMissing) where objects could not be matched
     again, and InputPending where a function needs another input first.
     """
-    raw = reconstruct_clone(upstream_files, local_files)
+    # Name and upstream in the Kptfile are the clone's, so that they do not count as edits.
+    local_value = find_kptfile(Manifest.parse(local_files[KPTFILE_NAME][1], KPTFILE_NAME)).value
+    mode, data = upstream_files.get(KPTFILE_NAME, ("100644", _EMPTY_KPTFILE))
+    manifest = Manifest.parse(data, KPTFILE_NAME)
+    index = find_kptfile(manifest).index
+    clone_values = [(path, get_value(local_value, path)) for path in _CLONE_FIELDS]
+    clone_edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
+    kptfile = manifest.apply_edits_to_text(clone_edits)
+    raw = {**upstream_files, KPTFILE_NAME: (mode, kptfile)}
+
     if not any(
         b"pipeline" in data
         for files in (raw, local_files)

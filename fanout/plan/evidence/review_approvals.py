@@ -197,11 +197,6 @@ def build_approval_trailers(evaluations: Iterable[VariantResult]) -> tuple[str, 
     return tuple(f"{Trailer.APPROVED_BY}: {name}" for name in sorted(approvers))
 
 
-def parse_reviewer(name: str) -> str:
-    """Return the person in the name of an approval by a review; "" if it is no such name."""
-    return name.rpartition(" ")[2] if " " in name else ""
-
-
 def _pair_with_rules(
     variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
 ) -> Iterator[tuple[_ReviewedGroup, ApprovalRule]]:

@@ -85,85 +85,49 @@ VariantFactsMemo = dict[str, VariantFactsEntry]
 """Facts by variant name, with the inputs they were computed from."""
 
 
-def build_preliminary_facts(
-    gate_inputs: GateInputs,
-    variants: Sequence[ObservedVariant],
-    evidence: Mapping[str, ObservedEvidence],
-    memo: VariantFactsMemo | None = None,
-) -> PolicyFacts:
-    """Build the facts from which candidates and pins follow.
-
-    No draft counts as current and no obstacle to a draft is known before candidates are
-    selected. Arguments are those of `build_policy_facts`.
-    """
-    return replace(
-        gate_inputs.facts,
-        variants=tuple(
-            _memoized_facts(variant, variant, None, evidence, gate_inputs, memo)
-            for variant in variants
-        ),
-    )
-
-
 def build_policy_facts(
     gate_inputs: GateInputs,
-    variants: Sequence[RenderedVariant],
+    variants: Sequence[ObservedVariant] | Sequence[RenderedVariant],
     evidence: Mapping[str, ObservedEvidence],
     memo: VariantFactsMemo | None = None,
 ) -> PolicyFacts:
     """Build the facts that the policy evaluator reads.
 
-    `evidence` is by variant name. `memo` is kept between passes and extended in place.
+    From those of observed variants candidates and pins follow: no draft counts as current and no
+    obstacle to a draft is known before candidates are selected. `evidence` is by variant name.
+    `memo` is kept between passes and extended in place.
     """
-    return replace(
-        gate_inputs.facts,
-        variants=tuple(
-            _memoized_facts(
-                # A variant that needs no draft is the same selected variant in each pass; the
-                # value around it is made anew.
-                variant.selected if variant.rendering_failure is None else variant,
-                variant.observed,
-                variant,
-                evidence,
-                gate_inputs,
-                memo,
-            )
-            for variant in variants
-        ),
-    )
-
-
-def _memoized_facts(
-    phase_value: object,
-    observed: ObservedVariant,
-    rendered: RenderedVariant | None,
-    evidence_by_variant: Mapping[str, ObservedEvidence],
-    gate_inputs: GateInputs,
-    memo: VariantFactsMemo | None,
-) -> VariantFacts:
-    name = observed.spec.name
-    evidence = evidence_by_variant.get(name, NO_EVIDENCE)
-    if memo is None:
-        return _build_variant_facts(observed, rendered, evidence, gate_inputs)
-    inputs = (
-        evidence,
-        gate_inputs.attributes.get(name, NO_ATTRIBUTES),
-        gate_inputs.facts.records.removals.get(name),
-        gate_inputs.resolutions,
-        gate_inputs.draft_lines.get(name),
-        rendered.postponed if rendered is not None else None,
-    )
-    entry = memo.get(name)
-    # The variant is compared by identity: comparing its values costs as much as
-    # building the facts.
-    if entry is not None and entry.phase_value is phase_value and entry.inputs == inputs:
-        return entry.facts
-    variant_facts = _build_variant_facts(observed, rendered, evidence, gate_inputs)
-    # An unrecorded publication is dated with the time of the pass, so its facts are
-    # not reusable.
-    if not observed.is_unrecorded:
-        memo[name] = VariantFactsEntry(phase_value, inputs, variant_facts)
-    return variant_facts
+    facts: list[VariantFacts] = []
+    for variant in variants:
+        phase_value: object = variant
+        observed, rendered = variant, None
+        if isinstance(variant, RenderedVariant):
+            observed, rendered = variant.observed, variant
+            # A variant that needs no draft is the same selected variant in each pass; the
+            # value around it is made anew.
+            phase_value = variant.selected if variant.rendering_failure is None else variant
+        name = observed.spec.name
+        inputs = (
+            evidence.get(name, NO_EVIDENCE),
+            gate_inputs.attributes.get(name, NO_ATTRIBUTES),
+            gate_inputs.facts.records.removals.get(name),
+            gate_inputs.resolutions,
+            gate_inputs.draft_lines.get(name),
+            rendered.postponed if rendered is not None else None,
+        )
+        entry = memo.get(name) if memo is not None else None
+        # The variant is compared by identity: comparing its values costs as much as
+        # building the facts.
+        if entry is not None and entry.phase_value is phase_value and entry.inputs == inputs:
+            facts.append(entry.facts)
+            continue
+        built = _build_variant_facts(observed, rendered, inputs[0], gate_inputs)
+        # An unrecorded publication is dated with the time of the pass, so its facts are
+        # not reusable.
+        if memo is not None and not observed.is_unrecorded:
+            memo[name] = VariantFactsEntry(phase_value, inputs, built)
+        facts.append(built)
+    return replace(gate_inputs.facts, variants=tuple(facts))
 
 
 def _build_variant_facts(

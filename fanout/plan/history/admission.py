@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.publication_view import Admission, AdmissionType, ApprovalView, EvidenceView
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
-from fanout.plan.evidence.review_approvals import parse_reviewer
 from fanout.plan.history.history_entry import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -204,7 +203,12 @@ def list_approvals(
             for it in sorted(recorded, key=lambda it: it.at)
             if isinstance(it.spec, ApprovalSpec)
         ),
-        *(ApprovalView(person) for name in counted if (person := parse_reviewer(name))),
+        # The name of an approval by a review ends with the person; names of records have no space.
+        *(
+            ApprovalView(person)
+            for name in counted
+            if " " in name and (person := name.rpartition(" ")[2])
+        ),
     )
 
 

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.publication_view import Admission, AdmissionType, ApprovalView, EvidenceView
-from fanout.plan.commit_statement import parse_message
+from fanout.plan.commit_statement import parse_last_record, parse_message
 from fanout.plan.history.recorded_publications import RecordedPublication, VerdictChange
 from fanout.plan.observation.repository_state import Commit
-from fanout.plan.publication_trailers import parse_last_record
 from fanout.values import Value, replace
 
 

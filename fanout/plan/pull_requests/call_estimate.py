@@ -11,7 +11,7 @@ from math import ceil
 from fanout.api.text_fields import pluralize
 from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, HostLimits, least_seconds
-from fanout.values import Value
+from fanout.values import Value, as_data
 
 _MINUTES_IN_WORDS = 100  # beyond it, time is in hours
 # The label by which people hold requests, in each repository in which one is opened: its labels are
@@ -30,28 +30,20 @@ class HostEstimate(Value):
 
     def sentence(self) -> str:
         """Return the estimate for people, with the host's name."""
-        counts = (
-            pluralize(self.requests, "request"),
-            pluralize(self.calls, "call"),
-            pluralize(self.refs, "ref"),
-        )
         # Rounded up: `about 12 minutes`, `about 2 hours`.
         minutes = ceil(self.seconds / MINUTE)
         duration = pluralize(minutes, "minute")
         if minutes >= _MINUTES_IN_WORDS:
             duration = pluralize(ceil(self.seconds / HOUR), "hour")
         time = f"about {duration} at" if self.seconds else "within"
-        return f"{self.host}: {', '.join(counts)}: {time} the host's limits"
+        return (
+            f"{self.host}: {pluralize(self.requests, 'request')}, {pluralize(self.calls, 'call')},"
+            f" {pluralize(self.refs, 'ref')}: {time} the host's limits"
+        )
 
     def as_json(self) -> Mapping[str, object]:
         """Return the estimate as JSON data."""
-        return {
-            "host": self.host,
-            "requests": self.requests,
-            "calls": self.calls,
-            "refs": self.refs,
-            "seconds": self.seconds,
-        }
+        return as_data(self)
 
 
 class CallEstimate(Value):
@@ -89,10 +81,21 @@ def estimate_calls(
     requests: defaultdict[str, int] = defaultdict(int)
     for request in request_changes:
         limits = limits_of(request.remote.url)
-        if limits is not None:
-            limits_by_host[limits.host] = limits
-            kinds[limits.host] += call_kinds(request)
-            requests[limits.host] += 1
+        if limits is None:
+            continue
+        limits_by_host[limits.host] = limits
+        requests[limits.host] += 1
+        # Labels that the repository does not have yet take further calls.
+        writes = (
+            request.edit is not None,
+            bool(request.added_labels),
+            bool(request.reviewers),
+            request.status is not None,
+            request.merge is not None,
+            request.closes,
+        )
+        kinds[limits.host] += [CallKind.CREATION] * (request.opening is not None)
+        kinds[limits.host] += [CallKind.WRITE] * sum(writes)
     opened_in = {it.remote.url for it in request_changes if it.opening is not None}
     for limits in filter(None, map(limits_of, opened_in)):
         kinds[limits.host] += _HOLD_LABEL_CALLS
@@ -113,21 +116,3 @@ def estimate_calls(
             for host in sorted(limits_by_host)
         ),
     )
-
-
-def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:
-    """Return the kinds of the calls that a change of a request takes.
-
-    Labels that the repository does not have yet take further calls; that of holds is counted by
-    repository.
-    """
-    creations = [CallKind.CREATION] if change.opening is not None else []
-    writes = (
-        change.edit is not None,
-        bool(change.added_labels),
-        bool(change.reviewers),
-        change.status is not None,
-        change.merge is not None,
-        change.closes,
-    )
-    return (*creations, *(CallKind.WRITE for is_planned in writes if is_planned))

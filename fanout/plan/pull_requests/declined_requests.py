@@ -5,7 +5,7 @@ for the same revision is opened until somebody reopens it, decides `fanout resum
 revision comes (design-forges, "Closed").
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
@@ -17,7 +17,6 @@ from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest, ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import replace
 
 
@@ -36,18 +35,6 @@ def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Ma
             continue
         if revision := _requested_revision(variant):
             declined.setdefault((state.identity, ref), {})[variant.spec.name] = revision
-    return declined
-
-
-def find_declined_removals(
-    plans: Iterable[RemovalDraftPlan],
-) -> Mapping[RequestKey, Mapping[str, str]]:
-    """Return the tree of each package, by path, whose removal a person declined, by request."""
-    declined: dict[RequestKey, Mapping[str, str]] = {}
-    for plan in plans:
-        forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
-        if forge is not None and facts is not None and is_closed_by_person(facts, forge):
-            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
     return declined
 
 

@@ -8,7 +8,6 @@ from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.declined_requests import (
     find_declined,
-    find_declined_removals,
     format_closer,
     is_closed_by_person,
 )
@@ -47,7 +46,12 @@ def observe_request_lines(
     Requests that fanout closed itself are forgotten. Of those that a person closed, the lines say
     what was declined: revisions of variants, or the removal of packages.
     """
-    declined = {**find_declined(variants), **find_declined_removals(removals)}
+    declined = dict(find_declined(variants))
+    for plan in removals:
+        forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
+        if forge is not None and facts is not None and is_closed_by_person(facts, forge):
+            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
+
     states = [it.repository_state for it in variants] + [it.state for it in removals]
     forges = {state.identity: state.forge for state in states}
     lines = dict(status.requests)

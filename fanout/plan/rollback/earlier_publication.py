@@ -1,12 +1,18 @@
-"""Earlier publications to roll back to, and publications reverted by hand.
+"""Earlier publications to roll back to, publications reverted by hand, and what holds a rollback.
 
 A package's Kptfile names its upstream state, and those fields are fanout's own. So a
 change of them on the branch is no edit: another package stands in place of the
 published one.
 """
 
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
+from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
+from fanout.plan import plan_wording
 from fanout.plan.commit_statement import PackageVersion
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
 
@@ -38,3 +44,54 @@ def is_other_state(branch_lock: UpstreamLock, published_lock: UpstreamLock) -> b
     # A lock may lack its ref; only two different refs are a difference.
     refs = {branch_lock.ref, published_lock.ref} - {""}
     return branch_lock.commit != published_lock.commit or len(refs) > 1
+
+
+def never_published_hold(spec: VariantSpec, pin: Pin) -> Hold:
+    """Return the hold of a rollback to a revision that the variant never published."""
+    return Hold(
+        Reason.NEVER_PUBLISHED,
+        f"{spec.repository}:{spec.path} was never published at {pin.revision}; choose a published"
+        " revision",
+        _pin_owner(spec, pin),
+    )
+
+
+def moved_away_hold(spec: VariantSpec, location: str, pin: Pin) -> Hold:
+    """Return the hold of a rollback of a variant that also moves."""
+    return Hold(
+        Reason.PATH_CHANGED,
+        f"{spec.name} moves from {location} to {spec.repository}:{spec.path}; roll it back to"
+        f" {pin.revision} before or after the move",
+        _pin_owner(spec, pin),
+    )
+
+
+def edited_draft_hold(spec: VariantSpec, draft: OpenDraft, pin: Pin) -> Hold:
+    """Return the hold of a rollback that would drop commits made on the open draft."""
+    branch = draft.ref.removeprefix("refs/heads/")
+    return Hold(
+        Reason.DRAFT_EDITED,
+        f"branch {branch} has people's commits on a draft of {draft.trailers.revision}, which a"
+        f" rollback to {pin.revision} would drop; save them in another branch and remove this one",
+        plan_wording.format_maintainers(spec.repository),
+    )
+
+
+def missing_base_hold(spec: VariantSpec, pin: Pin) -> Hold:
+    """Return the hold of a rollback that would leave edits without a base."""
+    return Hold(
+        Reason.BASE_MISSING,
+        f"the vendor branch lacks {pin.revision} of {spec.repository}:{spec.path}, so edits cannot"
+        " be told from upstream; restore that branch",
+        plan_wording.format_maintainers(spec.repository),
+    )
+
+
+def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
+    decision = pin.decision
+    if decision is None:
+        return f"the policy's author (pin of stage {spec.stage})"
+    return (
+        f"whoever may withdraw records: run `fanout withdraw {spec.policy or spec.name}"
+        f" {decision.name} --reason WHY`"
+    )

@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from fanout.errors import InvalidInput
-from fanout.plan.commit_statement import NO_VALUE
+from fanout.plan.commit_statement import NO_VALUE, parse_last_record
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.publication_trailers import parse_last_record
 from fanout.plan.records.policy_records import RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.reconcile.observation.mirror_access import OpenReader

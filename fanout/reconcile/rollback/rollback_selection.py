@@ -15,8 +15,8 @@ from fanout.package.package_limits import add_package
 from fanout.plan.edits.edit_merge import MergedRendering, PackageFiles
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.rollback.earlier_publication import EarlierPublication
-from fanout.plan.rollback.rollback_holds import (
+from fanout.plan.rollback.earlier_publication import (
+    EarlierPublication,
     edited_draft_hold,
     missing_base_hold,
     moved_away_hold,
