@@ -31,9 +31,6 @@ class DecidedVariant(Value):
     evaluation: VariantResult | None = None  # the decision; None: of no policy
 
 
-_StepRelease = tuple[VariantStep, bool]  # step of a variant, and whether it is released
-
-
 def plan_step(
     variant: RenderedVariant, decision: VariantResult, facts: PolicyFacts, *, publish: bool
 ) -> DecidedVariant:
@@ -42,52 +39,41 @@ def plan_step(
     A variant that is suspended by itself leaves the draft that it shares with others. Of a
     suspended policy everything stays.
     """
-    # Suspension stops changes, not the record of a publication that has taken place.
-    if decision.state is VariantState.SUSPENDED and (
-        facts.suspended or not variant.observed.shares_draft
-    ):
-        step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
-        is_released = False
-    else:
-        # What the forge has refused to merge is shown as that, and it is asked again.
-        own = facts.sets.get(variant.spec.name, SetFacts())
-        is_asked_again = own.is_asked_again and decision.holds[-1:] == (own.hold,)
-        is_published = publish and (decision.publish or (is_asked_again and decision.let_through))
-        step, is_released = _choose_step(
-            variant, decision, publish=publish, is_published=is_published
-        )
-    return DecidedVariant(variant, step, is_released, decision.answers, decision)
-
-
-def _choose_step(
-    variant: RenderedVariant, decision: VariantResult, *, publish: bool, is_published: bool
-) -> _StepRelease:
-    """Choose the step, and whether it releases the variant."""
-    observed, is_due = variant.observed, variant.draft_content is not None
-    draft = observed.draft
-    if variant.changes_nothing:
-        # What is found in Git gets its tag first, and the digest of its inputs in the next pass.
-        return VariantStep.SETTLE if observed.is_unrecorded else VariantStep.ADOPT, False
-    if variant.is_declined:
-        return VariantStep.KEEP, False
+    observed, draft = variant.observed, variant.observed.draft
+    is_due = variant.draft_content is not None
+    is_shared, is_unrecorded = observed.shares_draft, observed.is_unrecorded
+    # Only what is released is in a draft of a stage.
+    joins = decision.state in RELEASED_STATES and (publish or not decision.release)
+    leaves = is_due or decision.state not in RELEASED_STATES
     # A draft with edits is kept: its branch is the only place that has them. Nor is one removed
     # that edits have broken.
-    may_leave = draft is not None and not draft.has_edits and not observed.is_unrecorded
-    if observed.shares_draft:
-        # Only what is released is in a draft of a stage.
-        is_released = decision.state in RELEASED_STATES
-        if is_due and is_released and (publish or not decision.release):
-            return VariantStep.WRITE, decision.release
-        if may_leave and (is_due or not is_released):
-            return VariantStep.REMOVE, False
-    elif is_due:
-        return VariantStep.WRITE, False
-    if is_published:
+    may_leave = draft is not None and not draft.has_edits and not is_unrecorded
+    # What the forge has refused to merge is shown as that, and it is asked again.
+    own = facts.sets.get(variant.spec.name, SetFacts())
+    is_asked_again = own.is_asked_again and decision.holds[-1:] == (own.hold,)
+    step, is_released = VariantStep.KEEP, False
+    # Suspension stops changes, not the record of a publication that has taken place.
+    if decision.state is VariantState.SUSPENDED and (facts.suspended or not is_shared):
+        step = VariantStep.SETTLE if is_unrecorded else VariantStep.KEEP
+    elif variant.changes_nothing:
+        # What is found in Git gets its tag first, and the digest of its inputs in the next pass.
+        step = VariantStep.SETTLE if is_unrecorded else VariantStep.ADOPT
+    elif variant.is_declined:
+        step = VariantStep.KEEP
+    elif is_shared and is_due and joins:
+        step, is_released = VariantStep.WRITE, decision.release
+    elif is_shared and may_leave and leaves:
+        step = VariantStep.REMOVE
+    elif is_due and not is_shared:
+        step = VariantStep.WRITE
+    elif publish and (decision.publish or (is_asked_again and decision.let_through)):
         has_forge = observed.repository_state.forge is not None
-        how = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
-        return how, decision.release
-    if observed.is_unrecorded:
-        return VariantStep.SETTLE, False
-    if may_leave and variant.selected.is_in_force:
-        return VariantStep.REMOVE, False
-    return VariantStep.KEEP, publish and decision.release
+        step = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
+        is_released = decision.release
+    elif is_unrecorded:
+        step = VariantStep.SETTLE
+    elif may_leave and variant.selected.is_in_force:
+        step = VariantStep.REMOVE
+    else:
+        is_released = publish and decision.release
+    return DecidedVariant(variant, step, is_released, decision.answers, decision)

@@ -218,36 +218,32 @@ class ObservedVariant(VariantContext, kw_only=True):
                 subject = spec.name
                 if spec.policy:
                     subject = f"{spec.policy} --stage {spec.stage} --variant {spec.name}"
-                remedy += (
-                    f", or publish the next draft over it: `fanout promote {subject} --reason WHY`"
-                )
-            return Hold(
-                Reason.EDITED_DOWNSTREAM,
+                command = f"fanout promote {subject} --reason WHY"
+                remedy += f", or publish the next draft over it: `{command}`"
+            sentence = (
                 f"{location} {reverted.description}, and {published.revision} was published: it was"
-                f" reverted; {remedy}",
-                who=plan_wording.format_maintainers(spec.repository),
+                f" reverted; {remedy}"
             )
-
-        if not state.head:
+        elif not state.head:
             return missing_branch_hold(state, home.repository, is_published=True)
-        if self.has_lost_history and published is not None:
-            return lost_history_hold(
-                state, home.repository, home.path, published.tag, published.merge
+        elif self.has_lost_history and published is not None:
+            tag, merge = published.tag, published.merge
+            return lost_history_hold(state, home.repository, home.path, tag, merge)
+        else:
+            remedy = "remove the PackageVariant"
+            if published is None:
+                branch = vendor_ref(install_of(self.draft_ref)).removeprefix("refs/heads/")
+                place = f"published/{spec.path} from branch {branch}"
+                remedy = f"remove {place} to have it written again"
+            elif spec.policy:
+                command = f"fanout remove {spec.policy} {spec.name} --reason WHY"
+                remedy = f"remove its target and run `{command}`"
+            sentence = (
+                f"{location} was removed from the branch by hand; restore it (`git revert`) or"
+                f" {remedy}"
             )
-        remedy = "remove the PackageVariant"
-        if spec.policy:
-            remedy = (
-                f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
-            )
-        if published is None:
-            branch = vendor_ref(install_of(self.draft_ref)).removeprefix("refs/heads/")
-            remedy = f"remove published/{spec.path} from branch {branch} to have it written again"
-        return Hold(
-            Reason.EDITED_DOWNSTREAM,
-            f"{location} was removed from the branch by hand; restore it (`git revert`) or"
-            f" {remedy}",
-            who=plan_wording.format_maintainers(spec.repository),
-        )
+        who = plan_wording.format_maintainers(spec.repository)
+        return Hold(Reason.EDITED_DOWNSTREAM, sentence, who)
 
     @property
     def is_unmanaged(self) -> bool:

@@ -11,6 +11,7 @@ from fanout.errors import FanoutError
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
+from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.drafts.draft_location import locate_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.moves.move_locations import location_author
@@ -118,37 +119,31 @@ def _unrecorded_publication(
         return None
     # The draft comes before the release: it also has what people added after the
     # release. The release serves where the draft's branch was removed in the push.
+    source: PackageVersion
     if draft is not None and draft.tree == tree:
-        trailers = draft.trailers
+        source, pristine = draft.trailers, draft.trailers.rendered
         is_granted = grant is not None and (grant.revision, grant.digest) == (
-            trailers.revision,
-            trailers.digest,
+            source.revision,
+            source.digest,
         )
-        return PublishedLine(
-            revision=trailers.revision,
-            commit=trailers.commit,
-            digest=trailers.digest,
-            tree=tree,
-            at=now,
-            merge=variant.repository_state.head,
-            out_of_band=not is_granted,
-            pristine=trailers.rendered,
-            reads=grant.reads if grant is not None and is_granted else {},
-            rejected=limit_lines(rejected_lines_of_draft(draft)),
-        )
-    if grant is not None and (is_merged or grant.tree == tree):
-        return PublishedLine(
-            revision=grant.revision,
-            commit=grant.commit,
-            digest=grant.digest,
-            tree=tree,
-            at=now,
-            merge=variant.repository_state.head,
-            pristine=variant.drafted_rendering or variant.published_rendering or "",
-            reads=grant.reads,
-            rejected=grant.rejected,
-        )
-    return None
+        rejected = limit_lines(rejected_lines_of_draft(draft))
+    elif grant is not None and (is_merged or grant.tree == tree):
+        source, is_granted, rejected = grant, True, grant.rejected
+        pristine = variant.drafted_rendering or variant.published_rendering or ""
+    else:
+        return None
+    return PublishedLine(
+        revision=source.revision,
+        commit=source.commit,
+        digest=source.digest,
+        tree=tree,
+        at=now,
+        merge=variant.repository_state.head,
+        out_of_band=not is_granted,
+        pristine=pristine,
+        reads=grant.reads if grant is not None and is_granted else {},
+        rejected=rejected,
+    )
 
 
 def with_waiting_decisions(
@@ -249,25 +244,11 @@ def _find_obstacle(
     # which the checks below would report as a fault.
     if context.move_hold is not None or context.wait_hold is not None:
         return context.move_hold
-    return _occupied_path_hold(variant, context, occupant, owner)
-
-
-def _occupied_path_hold(
-    variant: ObservedVariant,
-    context: ObservationContext,
-    occupant: OpenDraft | None,
-    owner: str,
-) -> Hold | None:
-    """Return a hold if another package or draft occupies the variant's path or branch."""
-    spec, state = variant.spec, variant.repository_state
-    location = f"{spec.repository}:{spec.path}"
-    if (
-        context.taken_hold is not None
-        and variant.path_state.tree is not None
-        and not variant.is_moving
-    ):
-        return context.taken_hold
+    is_empty = variant.path_state.tree is None
     unmanaged = state.unmanaged_drafts.get(variant.draft_ref)
+
+    if context.taken_hold is not None and not is_empty and not variant.is_moving:
+        return context.taken_hold
     if (unmanaged is not None and unmanaged.has_commits) or (
         occupant is not None and not context.replaces_draft
     ):
@@ -279,27 +260,25 @@ def _occupied_path_hold(
             else f"branch {ref} has commits of others and no draft of {spec.name}; rename or delete"
             " it"
         )
-        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
-    if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
+    elif variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         sentence = (
             f"{location} holds a package that is not this variant's; choose another path or remove"
             " it"
         )
-        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
-    if variant.is_unmanaged and not variant.may_adopt:
-        if variant.draft is None and variant.drafted_rendering is None:
-            sentence = (
-                f"{location} holds a package that fanout did not write; set adoptionPolicy:"
-                " AdoptExisting, choose another path or remove it"
-            )
-        else:
-            merge = ""  # its branch was deleted
-            if variant.draft is not None:
-                branch = variant.draft.ref.removeprefix("refs/heads/")
-                merge = f"if it is, merge branch {branch} with a merge commit, else "
-            sentence = (
-                f"{location} holds a package that is not known to be from its draft;"
-                f" {merge}set adoptionPolicy: AdoptExisting or choose another path"
-            )
-        return Hold(Reason.PATH_TAKEN, sentence, who=owner)
-    return None
+    elif not variant.is_unmanaged or variant.may_adopt:
+        return None
+    elif variant.draft is None and variant.drafted_rendering is None:
+        sentence = (
+            f"{location} holds a package that fanout did not write; set adoptionPolicy:"
+            " AdoptExisting, choose another path or remove it"
+        )
+    else:
+        merge = ""  # its branch was deleted
+        if variant.draft is not None:
+            branch = variant.draft.ref.removeprefix("refs/heads/")
+            merge = f"if it is, merge branch {branch} with a merge commit, else "
+        sentence = (
+            f"{location} holds a package that is not known to be from its draft;"
+            f" {merge}set adoptionPolicy: AdoptExisting or choose another path"
+        )
+    return Hold(Reason.PATH_TAKEN, sentence, who=owner)

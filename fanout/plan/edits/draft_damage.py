@@ -50,15 +50,13 @@ def find_new_faults(
     """
     suspects = _suspect_files(files, references[0], limits) if references else files
     by_key = dict(_find_faults(files, suspects, limits))
-    known_keys = (
-        {key for reference in references for key, _ in _find_faults(reference, reference, limits)}
-        if by_key
-        else set()
-    )
-    faults = [fault for key, fault in by_key.items() if key not in known_keys]
-    for fault in faults:
+    # Checking the references again costs as much, and most packages have no fault.
+    for reference in references if by_key else ():
+        for key, _ in _find_faults(reference, reference, limits):
+            by_key.pop(key, None)
+    for fault in by_key.values():
         fault.where = replace(fault.where, file=f"{directory}/{fault.where.file}")
-    return tuple(sorted(faults, key=lambda fault: (fault.where.file, fault.where.line)))
+    return tuple(sorted(by_key.values(), key=lambda it: (it.where.file, it.where.line)))
 
 
 def describe_outside_files(
@@ -75,7 +73,7 @@ def describe_outside_files(
         _draft_broken(
             f"the file is outside of {names}, and {effect}",
             "keep the change on a branch of its own, and take it back",
-            ErrorLocation(file=path),
+            path,
         )
         for path in paths
     )
@@ -151,12 +149,9 @@ def _find_faults(
         if fault is not None:
             yield (path, mode, data), fault
     for path, problem in find_unportable_files(files):
-        yield (path, problem), _draft_broken(problem, "rename the file", ErrorLocation(file=path))
+        yield (path, problem), _draft_broken(problem, "rename the file", path)
     if KPTFILE not in files:
-        yield (
-            (KPTFILE,),
-            _draft_broken("there is no Kptfile", "put it back", ErrorLocation(file=KPTFILE)),
-        )
+        yield (KPTFILE,), _draft_broken("there is no Kptfile", "put it back", KPTFILE)
     for path, manifest in manifests.items():
         if path.rpartition("/")[2] != KPTFILE:
             continue
@@ -180,20 +175,15 @@ def _file_fault(
     Raises InvalidInput if the package has more values than `counter` accepts.
     """
     if mode not in _REGULAR_MODES:
-        return _draft_broken(
-            "is a symbolic link, which a package may not have",
-            "use a file",
-            ErrorLocation(file=path),
-        )
+        problem = "is a symbolic link, which a package may not have"
+        return _draft_broken(problem, "use a file", path)
     # Both markers are required, in order: one such line alone can be legitimate
     # text.
     marked = _OURS.search(data)
     if marked is not None and _THEIRS.search(data, marked.end()):
         line = data.count(b"\n", 0, marked.start()) + 1
         problem = "the markers of a merge conflict were committed"
-        return _draft_broken(
-            problem, "decide the conflict and remove them", ErrorLocation(file=path, line=line)
-        )
+        return _draft_broken(problem, "decide the conflict and remove them", path, line)
     if manifests is not None and is_manifest(path):
         try:
             manifests[path], value_count = _parse_manifest(data, path, counter.limit)
@@ -212,5 +202,6 @@ def _parse_manifest(data: bytes, path: str, max_values: int) -> tuple[Manifest, 
     return Manifest.parse(data, path, counter), counter.count
 
 
-def _draft_broken(problem: str, remedy: str, where: ErrorLocation) -> InvalidInput:
+def _draft_broken(problem: str, remedy: str, file: str, line: int = 0) -> InvalidInput:
+    where = ErrorLocation(file=file, line=line)
     return InvalidInput(problem, reason=Reason.DRAFT_BROKEN, remedy=remedy, where=where)

@@ -219,10 +219,9 @@ def parse_commit(observed: str) -> str:
 
 
 def _expression_problem(text: str, value: object, complaint: str, note: str = "") -> str:
-    if isinstance(value, ExpressionFailure):
-        problem = f"{_shorten(text)}: {value.problem}"
-        return f"{problem}; {note}" if note else problem
-    return f"{_shorten(text)} {complaint}"
+    if not isinstance(value, ExpressionFailure):
+        return f"{_shorten(text)} {complaint}"
+    return f"{_shorten(text)}: {value.problem}{f'; {note}' if note else ''}"
 
 
 def _shorten(text: str) -> str:

@@ -28,7 +28,7 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.declined_requests import declined_hold
 from fanout.plan.pull_requests.request_holds import find_join_hold
 from fanout.plan.records.policy_status import DraftLine
-from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.values import Value, field, replace
 
 
@@ -99,16 +99,19 @@ def build_policy_facts(
     """
     facts: list[VariantFacts] = []
     for variant in variants:
+        rendered = variant if isinstance(variant, RenderedVariant) else None
+        observed = variant.observed if isinstance(variant, RenderedVariant) else variant
+        name = observed.spec.name
         phase_value: object = variant
-        observed, rendered = variant, None
-        if isinstance(variant, RenderedVariant):
-            observed, rendered = variant.observed, variant
+
+        own_evidence = evidence.get(name, NO_EVIDENCE)
+
+        if rendered is not None and rendered.rendering_failure is None:
             # A variant that needs no draft is the same selected variant in each pass; the
             # value around it is made anew.
-            phase_value = variant.selected if variant.rendering_failure is None else variant
-        name = observed.spec.name
+            phase_value = rendered.selected
         inputs = (
-            evidence.get(name, NO_EVIDENCE),
+            own_evidence,
             gate_inputs.attributes.get(name, NO_ATTRIBUTES),
             gate_inputs.facts.records.removals.get(name),
             gate_inputs.resolutions,
@@ -121,7 +124,12 @@ def build_policy_facts(
         if entry is not None and entry.phase_value is phase_value and entry.inputs == inputs:
             facts.append(entry.facts)
             continue
-        built = _build_variant_facts(observed, rendered, inputs[0], gate_inputs)
+        built = _build_variant_facts(
+            rendered or without_candidate(observed),
+            own_evidence,
+            gate_inputs,
+            is_selected=rendered is not None,
+        )
         # An unrecorded publication is dated with the time of the pass, so its facts are
         # not reusable.
         if memo is not None and not observed.is_unrecorded:
@@ -131,19 +139,19 @@ def build_policy_facts(
 
 
 def _build_variant_facts(
-    variant: ObservedVariant,
-    rendered: RenderedVariant | None,
+    rendered: RenderedVariant,
     evidence: ObservedEvidence,
     gate_inputs: GateInputs,
+    *,
+    is_selected: bool,
 ) -> VariantFacts:
-    """Build the facts of one variant; `rendered` is None before candidates are selected."""
-    selected = rendered.selected if rendered is not None else None
+    """Build the facts of one variant; `is_selected`: its candidate is known."""
+    variant, selected, failure = rendered.observed, rendered.selected, rendered.render_failure
     spec, published, grant = variant.spec, variant.published, variant.status_line.grant
-    draft = find_release_draft(rendered) if rendered is not None else variant.draft
-    failure = rendered.render_failure if rendered is not None else None
+    draft = find_release_draft(rendered)
     # What holds the variant whatever its gates are.
-    hold = rendered.selected.draft_hold or rendered.postponed if rendered is not None else None
-    if rendered is not None and hold is None and spec.offline_error:
+    hold = selected.draft_hold or rendered.postponed if is_selected else None
+    if is_selected and hold is None and spec.offline_error:
         # It is unknown whether the target is offline (fail closed).
         actor = "the policy's author (offlineWhen) or the owner of the target"
         hold = Hold(Reason.EXPRESSION_ERROR, spec.offline_error, who=actor)
@@ -161,7 +169,7 @@ def _build_variant_facts(
             at=published.at,
             commits=evidence.published_commits
             | ({published.merge} if published.merge else frozenset()),
-            reads=selected.cluster_reads if selected is not None else published.reads,
+            reads=selected.cluster_reads,
             reverted=variant.revert_hold,
             last_evidence=gate_inputs.last_evidence if variant.is_unrecorded else published.heard,
             since=published.since,
@@ -169,7 +177,7 @@ def _build_variant_facts(
         )
         if published
         else None,
-        draft=_build_draft_facts(variant, draft, rendered, evidence, gate_inputs)
+        draft=_build_draft_facts(rendered, draft, evidence, gate_inputs)
         if draft and not variant.is_unrecorded
         else None,
         grant=Grant(grant.revision, grant.digest, grant.at, grant.by)
@@ -186,63 +194,56 @@ def _build_variant_facts(
         if failure is not None
         else None,
         removed=gate_inputs.facts.records.removals.get(spec.name),
-        outdated=selected is not None and selected.is_outdated,
+        outdated=selected.is_outdated,
     )
 
 
 def _build_draft_facts(
-    variant: ObservedVariant,
+    rendered: RenderedVariant,
     draft: OpenDraft,
-    rendered: RenderedVariant | None,
     evidence: ObservedEvidence,
     gate_inputs: GateInputs,
 ) -> DraftFacts:
-    selected = rendered.selected if rendered is not None else None
-    is_written = bool(draft.commit)
-    is_current = selected is not None and (selected.has_current_draft or not is_written)
-    draft_line = gate_inputs.draft_lines.get(variant.spec.name)
-    package = selected.package if selected is not None else None
-    upstream = package.upstream if package is not None else None
-    authors = draft.editors
+    variant, selected, trailers = rendered.observed, rendered.selected, draft.trailers
+    is_written, authors = bool(draft.commit), draft.editors
+    is_current = selected.has_current_draft or not is_written
+    spec, choices, conflict_count = variant.spec, variant.choices, 0
+    line = gate_inputs.draft_lines.get(spec.name)
+    upstream = selected.package.upstream if selected.package is not None else None
     # Separation of duties concerns the draft's content. The author of another
     # candidate has no part in it.
-    if upstream is not None and upstream.revision.name == draft.trailers.revision:
+    if upstream is not None and upstream.revision.name == trailers.revision:
         authors |= {normalize_person(upstream.author)}
     # Merge conflicts that nothing has settled.
-    spec, choices, conflict_count = variant.spec, variant.choices, 0
-    if draft.trailers.conflicts != NO_VALUE and choices.default_side is None:
+    if trailers.conflicts != NO_VALUE and choices.default_side is None:
         resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
-        if not any(not it.choices and it.revision == draft.trailers.revision for it in resolutions):
+        if not any(not it.choices and it.revision == trailers.revision for it in resolutions):
             decided_keys = choices.by_key.keys() | draft.settled_keys
-            disputes = parse_disputes(draft.trailers.conflicts)
+            disputes = parse_disputes(trailers.conflicts)
             conflict_count = sum(
                 not it.is_decided and it.key not in decided_keys for it in disputes
             )
     # Why it cannot be published in this pass even if it is released.
     publish_hold = None
-    if variant.declined is not None and variant.declined.revision == draft.trailers.revision:
+    if variant.declined is not None and variant.declined.revision == trailers.revision:
         publish_hold = declined_hold(variant, variant.declined)
     elif not is_written:
         sentence = "the draft of its stage includes it once it is released"
         publish_hold = Hold(Reason.NO_DRAFT, sentence, DRAFTS_AWAITED)
     return DraftFacts(
-        revision=draft.trailers.revision,
-        digest=draft.trailers.digest,
+        revision=trailers.revision,
+        digest=trailers.digest,
         tree=draft.tree or "",
         current=is_current,
         conflict_count=conflict_count,
         adopts=variant.is_unmanaged,
         # The inputs of this pass describe the draft only if it is current.
-        reads=selected.inputs.object_versions
-        if selected is not None and selected.inputs is not None and is_current
-        else {},
+        reads=selected.inputs.object_versions if selected.inputs is not None and is_current else {},
         authors=authors,
         has_commits=bool(draft.editors),
         moves=variant.is_moving,
         commits=evidence.drafted_commits | {draft.commit} if is_written else frozenset(),
-        written=draft_line.at
-        if draft_line is not None and draft_line.digest == draft.trailers.digest
-        else None,
+        written=line.at if line is not None and line.digest == trailers.digest else None,
         publish_hold=publish_hold,
         release_hold=find_join_hold(variant, draft),
     )

@@ -44,43 +44,42 @@ def find_person_merges(
 def facts_before_merges(facts: PolicyFacts, merged: Sequence[ObservedVariant]) -> PolicyFacts:
     """Return the facts as they would be if these variants were not published yet."""
     by_name = {variant.spec.name: variant for variant in merged}
-    return replace(
-        facts,
-        variants=tuple(
-            _before_merge(it, by_name[it.name]) if it.name in by_name else it
-            for it in facts.variants
-        ),
-        # What keeps the merge itself waiting does not matter any more.
-        sets={},
-    )
-
-
-def _before_merge(facts: VariantFacts, variant: ObservedVariant) -> VariantFacts:
-    published, line = variant.published, variant.status_line
-    assert published is not None, "what was merged is published"
-    before, grant = line.published, line.grant
-    return replace(
-        facts,
-        published=Publication(
-            before.revision,
-            before.digest,
-            before.tree,
-            before.at,
-            last_evidence=before.heard,
-            since=before.since,
-            waiting=frozenset(before.waiting),
+    variants: list[VariantFacts] = []
+    for it in facts.variants:
+        variant = by_name.get(it.name)
+        if variant is None:
+            variants.append(it)
+            continue
+        published, line = variant.published, variant.status_line
+        assert published is not None, "what was merged is published"
+        before, grant = line.published, line.grant
+        editors = variant.draft.editors if variant.draft is not None else frozenset()
+        variants.append(
+            replace(
+                it,
+                published=Publication(
+                    before.revision,
+                    before.digest,
+                    before.tree,
+                    before.at,
+                    last_evidence=before.heard,
+                    since=before.since,
+                    waiting=frozenset(before.waiting),
+                )
+                if before is not None
+                else None,
+                draft=DraftFacts(
+                    published.revision,
+                    published.digest,
+                    published.tree,
+                    authors=editors,
+                    has_commits=bool(editors),
+                ),
+                grant=Grant(grant.revision, grant.digest, grant.at, grant.by) if grant else None,
+            )
         )
-        if before is not None
-        else None,
-        draft=DraftFacts(
-            published.revision,
-            published.digest,
-            published.tree,
-            authors=variant.draft.editors if variant.draft is not None else frozenset(),
-            has_commits=variant.draft is not None and bool(variant.draft.editors),
-        ),
-        grant=Grant(grant.revision, grant.digest, grant.at, grant.by) if grant else None,
-    )
+    # What keeps the merge itself waiting does not matter any more.
+    return replace(facts, variants=tuple(variants), sets={})
 
 
 def judge_merges(
