@@ -31,7 +31,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.other_requests import OtherStatus
+from fanout.plan.pull_requests.request_plan import PlannedRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
@@ -226,7 +226,7 @@ class PassPlan(Value, kw_only=True):
     now: datetime
     policies: tuple[PolicyResult, ...]
     plans: tuple[PolicyPlan, ...] = ()
-    other_statuses: tuple[OtherStatus, ...] = ()  # on pull requests of other people
+    other_statuses: tuple[PlannedRequest, ...] = ()  # on pull requests of other people
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
     writing: CommitSettings | None = None  # messages and identity of the commits

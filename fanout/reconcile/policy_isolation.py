@@ -99,7 +99,9 @@ def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) ->
         pass_plan,
         policies=tuple(_stop_result(it, policy_errors) for it in pass_plan.policies),
         plans=plans,
-        plan=join_plans(plans, (it.action for it in pass_plan.other_statuses)),
+        plan=join_plans(
+            plans, (action for it in pass_plan.other_statuses for action in it.actions)
+        ),
         changes=repository_changes,
         snapshot=None,
     )

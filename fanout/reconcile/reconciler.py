@@ -233,7 +233,7 @@ class Reconciler:
             policies=results,
             plans=plans,
             other_statuses=others.statuses,
-            plan=join_plans(plans, (it.action for it in others.statuses)),
+            plan=join_plans(plans, (action for it in others.statuses for action in it.actions)),
             changes=repository_changes,
             writing=writing,
             has_outdated_records=bool(outdated),

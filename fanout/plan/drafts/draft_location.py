@@ -63,11 +63,8 @@ def find_draft(
     spec: VariantSpec, repository_state: RepositoryState, install: str
 ) -> OpenDraft | None:
     """Return the draft of the variant at its path, wherever it is, or None."""
-    for is_shared in (False, True):
-        location = _at(spec, repository_state, install, is_shared=is_shared)
-        if location.draft is not None:
-            return location.draft
-    return None
+    own, shared = (_at(spec, repository_state, install, is_shared=it).draft for it in (False, True))
+    return own or shared
 
 
 def _at(
@@ -75,10 +72,8 @@ def _at(
 ) -> DraftLocation:
     ref = draft_branch(spec, install, is_shared=is_shared)
     draft = repository_state.find_draft(ref, spec.path)
+    owner = (draft.trailers.policy, draft.trailers.variant) if draft is not None else None
     # A variant written by hand may have the name of one in another namespace.
-    if draft is None or (draft.trailers.policy, draft.trailers.variant) == (
-        f"{spec.namespace}/{spec.policy}",
-        spec.name,
-    ):
+    if owner in (None, (f"{spec.namespace}/{spec.policy}", spec.name)):
         return DraftLocation(ref, spec.path, is_shared, draft)
     return DraftLocation(ref, spec.path, is_shared, None, draft)

@@ -21,7 +21,6 @@ from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeRe
 from fanout.plan.evidence.status_readings import read_commit_status
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import Value
 
 # Variables of `cel` and `observedRevision`, by method.
 RESPONSE_VARIABLES: Mapping[str, str] = {
@@ -34,13 +33,6 @@ _NO_TEXT = "yields no text"
 _MAX_REVISION = 128  # characters of an observed revision
 _INDEX = re.compile(r"\bresult\s*\[")
 _MAX_QUOTED = 120  # characters of quoted foreign text in a message
-
-
-class CheckProbe(Value):
-    """Subject of a check for messages, and its probe, or the answer where none is needed."""
-
-    subject: str
-    probe_or_answer: ProbeQuery | ProbeResponse | ProbeFailure
 
 
 def read_check(
@@ -64,8 +56,7 @@ def read_check(
         return read_commit_status(
             check, check.commit_status, due_check.digest, due_check.repository, due_check.statuses
         )
-    probe = _build_probe(due_check, objects, responses)
-    answer = probe.probe_or_answer
+    subject, answer = _build_probe(due_check, objects, responses)
     if isinstance(answer, ProbeQuery):
         answer = get_response(answer, responses)
     if isinstance(answer, ProbeFailure):
@@ -78,15 +69,16 @@ def read_check(
     outcome, *observed = get_responses(
         [ExpressionRequest(text, variables) for text in answer_texts], responses
     )
-    return build_reading(
-        due_check, probe.subject, answer, outcome, observed[0] if observed else None
-    )
+    return build_reading(due_check, subject, answer, outcome, observed[0] if observed else None)
 
 
 def _build_probe(
     due_check: DueCheck, objects: ClusterObjectIndex, responses: Responses
-) -> CheckProbe:
-    """Build the probe, from the expressions of its address or object."""
+) -> tuple[str, ProbeQuery | ProbeResponse | ProbeFailure]:
+    """Return the subject of a check for messages, and its probe, or the answer without one.
+
+    The address or object of the check may come from expressions.
+    """
     check = _machine_check_of(due_check)
     match check:
         case ObjectCheck():
@@ -101,7 +93,7 @@ def _build_probe(
     for text, value in values.items():
         if not isinstance(value, str) or not value:
             problem = _expression_problem(text, value, _NO_TEXT)
-            return CheckProbe(due_check.check.method.value, ProbeFailure(problem))
+            return due_check.check.method.value, ProbeFailure(problem)
     match check:
         case ObjectCheck():
             name = check.name or values[check.name_expr or ""]
@@ -113,9 +105,9 @@ def _build_probe(
                     title = (
                         f"{check.kind} {namespace}/{name}" if namespace else f"{check.kind} {name}"
                     )
-                    return CheckProbe(title, ProbeResponse(observed_object))
+                    return title, ProbeResponse(observed_object)
             title = f"{check.kind} {namespaces[0]}/{name}"
-            return CheckProbe(title, ProbeFailure(f"there is no {title}"))
+            return title, ProbeFailure(f"there is no {title}")
         case PrometheusCheck():
             address = check.address or values[check.address_expr or ""]
             query = check.query or values[check.query_expr or ""]
@@ -136,8 +128,8 @@ def _build_probe(
     try:
         check_http_url(probe.url)
     except InvalidValue as error:
-        return CheckProbe(subject, ProbeFailure(f"{error.problem}; {error.remedy}"))
-    return CheckProbe(subject, probe)
+        return subject, ProbeFailure(f"{error.problem}; {error.remedy}")
+    return subject, probe
 
 
 def _machine_check_of(due_check: DueCheck) -> MachineCheck:

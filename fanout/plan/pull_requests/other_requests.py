@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import fold_path
 from fanout.api.view_base import ConditionStatus
-from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
+from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.observation.observed_request import BranchFacts, StatusState
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.request_plan import (
+    PlannedRequest,
     format_status,
     shorten_description,
     status_context,
@@ -20,17 +21,11 @@ from fanout.plan.pull_requests.request_plan import (
 from fanout.values import Value
 
 
-class OtherStatus(Value, kw_only=True):
-    """Status to set on somebody else's pull request, and the action that reports it."""
-
-    change: RequestChange
-    action: PlanAction
-
-
 class OtherStatuses(Value):
     """Statuses to set on other people's requests, and warnings about those that are not judged."""
 
-    statuses: tuple[OtherStatus, ...]
+    statuses: tuple[PlannedRequest, ...]
+
     warnings: tuple[str, ...]
 
 
@@ -82,7 +77,8 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
 
     The calls are counted for the policy, or the variant written by hand, of each subject.
     """
-    statuses: list[OtherStatus] = []
+    statuses: list[PlannedRequest] = []
+
     warnings: list[str] = []
     for subject in subjects:
         forge = subject.state.forge
@@ -114,7 +110,8 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
                 detail=format_status(status),
                 number=str(request.number),
             )
-            statuses.append(OtherStatus(change=change, action=action))
+            statuses.append(PlannedRequest(change=change, actions=(action,)))
+
     return OtherStatuses(tuple(statuses), tuple(warnings))
 
 

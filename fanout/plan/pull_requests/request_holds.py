@@ -58,13 +58,11 @@ class RequestHoldInputs(Value):
 
     def is_asked_again(self, state: RepositoryState, head_ref: str, hold: Hold | None) -> bool:
         """Return whether the hold is a refusal of the forge, which is asked again in this pass."""
-        facts = state.find_request(head_ref)
-
-        line = self.lines.get((state.identity, head_ref))
-        if hold is None or facts is None or hold != find_refusal_hold(facts, line):
+        facts, line = state.find_request(head_ref), self.lines.get((state.identity, head_ref))
+        if hold is None or facts is None or line is None or line.refused is None:
             return False
-        assert line is not None, "the refusal is on record"
-        assert line.refused is not None, "a refusal has an instant"
+        if hold != find_refusal_hold(facts, line):
+            return False
         return line.refused + _REFUSAL_PAUSE <= self.now or facts.request.updated > line.refused
 
 

@@ -58,17 +58,23 @@ def plan_request(
 
     `text` is what fanout says in it; None where the branch is to have no request.
     """
+    change = RequestChange(
+        remote=group.state.remote,
+        repository=group.state.identity,
+        policy=f"{group.namespace}/{group.policy}",
+        head_ref=group.head_ref,
+        head_commit="" if group.is_written else _head_commit(group),
+    )
+    open_request = group.open_request
     if group.is_orphaned or group.is_taken:
-        change = _plan_withdrawal(group, settings)
-    elif text is None or not wants_request(group):
-        change, open_request = _unchanged(group), group.open_request
-        if open_request is not None and not (group.is_present or group.is_declined):
-            change = replace(change, request=open_request.request, closes=True)
-    else:
-        change = _plan_open(group, text, settings)
+        if open_request is not None:
+            change = _plan_withdrawal(change, group, open_request, settings)
+    elif text is not None and wants_request(group):
+        change = _plan_open(change, group, text, settings)
+    elif open_request is not None and not (group.is_present or group.is_declined):
+        change = replace(change, request=open_request.request, closes=True)
     details: list[tuple[ActionKind, str]] = []
-    title = text.title if text is not None else ""
-    edit = change.edit or RequestEdit()
+    title, edit = text.title if text is not None else "", change.edit or RequestEdit()
     updates = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
     updates += ["its text"] if edit.text is not None else []
     if edit.is_draft is not None:
@@ -104,15 +110,14 @@ def status_context(install: str) -> str:
     return "fanout" if install == DEFAULT_INSTALL else f"fanout/{install}"
 
 
-def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestChange:
+def _plan_withdrawal(
+    change: RequestChange, group: RequestGroup, facts: RequestFacts, settings: RequestSettings
+) -> RequestChange:
     """Make an open request a draft again: its packages may be back soon.
 
     Its text stays, unless others took its branch: then the text says so.
     """
-    open_request = group.open_request
-    if open_request is None:
-        return _unchanged(group)
-    request, edit = open_request.request, RequestEdit()
+    request, edit = facts.request, RequestEdit()
     if settings.opens_as_draft and not request.is_draft:
         edit = RequestEdit(is_draft=True)
     if group.is_taken and group.hold is not None:
@@ -125,19 +130,18 @@ def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestC
         )
         if needs_update(request.text, text):
             edit = replace(edit, text=replace_own_text(request.text, text))
-    return replace(
-        _unchanged(group),
-        request=request,
-        edit=edit if edit != RequestEdit() else None,
-        status=_plan_status(group, open_request),
-    )
+    changed = edit if edit != RequestEdit() else None
+    return replace(change, request=request, edit=changed, status=_plan_status(group, facts))
 
 
-def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings) -> RequestChange:
+def _plan_open(
+    change: RequestChange, group: RequestGroup, text: RequestText, settings: RequestSettings
+) -> RequestChange:
     open_request = group.open_request
     is_draft = settings.opens_as_draft and group.hold is not None
-    change = replace(_unchanged(group), status=_plan_status(group, open_request))
+    status = _plan_status(group, open_request)
     branch = group.state.branch.removeprefix("refs/heads/")
+
     if open_request is None:
         return replace(
             change,
@@ -150,6 +154,7 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
             ),
             added_labels=settings.labels,
             reviewers=settings.reviewers,
+            status=status,
         )
     request = open_request.request
     edit = RequestEdit(base_branch=branch if request.base_branch != branch else None)
@@ -167,6 +172,7 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
         request=request,
         edit=edit if edit != RequestEdit() else None,
         added_labels=tuple(it for it in settings.labels if it not in request.labels),
+        status=status,
         merge=merge if group.is_merged else None,
     )
 
@@ -200,13 +206,3 @@ def shorten_description(text: str) -> str:
 def _head_commit(group: RequestGroup) -> str:
     """Return the head of the branch before the pass."""
     return group.state.refs.get(group.head_ref, "")
-
-
-def _unchanged(group: RequestGroup) -> RequestChange:
-    return RequestChange(
-        remote=group.state.remote,
-        repository=group.state.identity,
-        policy=f"{group.namespace}/{group.policy}",
-        head_ref=group.head_ref,
-        head_commit="" if group.is_written else _head_commit(group),
-    )

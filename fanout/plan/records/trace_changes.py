@@ -117,16 +117,15 @@ def build_trace_changes(
     ref = record_traces_ref(install)
     changes: list[RepositoryChange] = []
     for _, by_path in sorted(by_remote.items()):
-        state = by_path[min(by_path)].state
+        state, paths = by_path[min(by_path)].state, sorted(by_path)
         head = state.refs.get(ref, "")
-        traces = {path: by_path[path].trace for path in sorted(by_path)}
-        present = {path: trace for path, trace in traces.items() if trace is not None}
+        present = {path: trace for path in paths if (trace := by_path[path].trace) is not None}
         times = (int(trace.at.timestamp()) for trace in present.values())
         commit = FileCommit(
             ref=ref,
             parent=head,
             content_by_path={path: format_trace(trace) for path, trace in present.items()},
-            dropped_paths=tuple(path for path, trace in traces.items() if trace is None),
+            dropped_paths=tuple(path for path in paths if path not in present),
             message="Name the last records that stop something\n",
             # Not the clock: a push that is repeated makes the same commit.
             timestamp=max(times, default=state.head_time),

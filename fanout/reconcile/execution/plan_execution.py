@@ -282,8 +282,9 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
         if repository_state is not None
     }
     return remotes | {
-        (it.action.namespace, it.action.repository): it.change.remote.key
+        (action.namespace, action.repository): it.change.remote.key
         for it in pass_plan.other_statuses
+        for action in it.actions
     }
 
 
