@@ -204,10 +204,16 @@ def show_refusals(
             publish=False,
             holds=(holds[name], *others),
         )
+
+    def group(names: Iterable[str]) -> list[Hold]:
+        return group_holds(
+            VariantResult(name=it, state=VariantState.HELD, holds=(holds[it],)) for it in names
+        )
+
     stages = {}
     for name, stage in decision.stages.items():
         members = [it for it in variants.values() if it.stage == name]
-        refused = _group([it for it in members if it.name in holds], holds)
+        refused = group(it.name for it in members if it.name in holds)
         if not refused:
             stages[name] = stage
             continue
@@ -219,16 +225,6 @@ def show_refusals(
             holds=(*refused, *(it for it in stage.holds if it.reason not in ended)),
             counts={state: states[state] for state in VariantState if state in states},
         )
-    without_target = (
-        VariantResult(name=name, state=VariantState.HELD, holds=(hold,))
-        for name, hold in holds.items()
-        if name not in variants
-    )
-    every = [*(variants[name] for name in holds if name in variants), *without_target]
-    policy_holds = (*_group(every, holds), *decision.holds)
+    # Variants without a target come last.
+    policy_holds = (*group(sorted(holds, key=lambda it: it not in variants)), *decision.holds)
     return replace(decision, stages=stages, variants=variants, holds=policy_holds)
-
-
-def _group(variants: Iterable[VariantResult], holds: Mapping[str, Hold]) -> list[Hold]:
-    """Return one hold for the refusals of several variants."""
-    return group_holds(replace(it, holds=(holds[it.name],)) for it in variants)

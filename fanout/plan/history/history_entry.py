@@ -43,21 +43,19 @@ def merge_publications(
 
     Each ends when the next one of its variant begins.
     """
-    by_variant: dict[str, list[RecordedPublication]] = {}
-    for publication in (*recorded, *found):
-        by_variant.setdefault(publication.variant, []).append(publication)
     merged: list[RecordedPublication] = []
-    for publications in by_variant.values():
-        linked: list[RecordedPublication] = []
-        for publication in sorted(publications, key=lambda it: it.line.at):
-            if linked and linked[-1].until is None:
-                linked[-1] = replace(linked[-1], until=publication.line.at)
-            if linked and publication.previous is None:
-                linked.append(replace(publication, previous=linked[-1].line))
-            else:
-                linked.append(publication)
-        merged += linked
-    return tuple(sorted(merged, key=lambda it: (it.line.at, it.variant)))
+    latest: dict[str, int] = {}  # index by variant
+    for publication in sorted((*recorded, *found), key=lambda it: (it.line.at, it.variant)):
+        index, linked = latest.get(publication.variant), publication
+        if index is not None:
+            before = merged[index]
+            if before.until is None:
+                merged[index] = replace(before, until=publication.line.at)
+            if publication.previous is None:
+                linked = replace(publication, previous=before.line)
+        latest[publication.variant] = len(merged)
+        merged.append(linked)
+    return tuple(merged)
 
 
 def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCommit:
@@ -121,43 +119,37 @@ def group_by_stage(
             stretch = newest[key] = _Stretch(number)
             stretches.append(stretch)
         stretch.add(entry)
+    passes: dict[tuple[str, str], list[datetime]] = {}
+    for verdict in verdicts:
+        if verdict.history is not None and verdict.history.passed is not None:
+            key = (verdict.stage, verdict.revision)
+            passes.setdefault(key, []).append(verdict.history.passed)
     groups: list[StageRevision] = []
     for stretch in stretches:
         first = stretch.entries[0]
         stage, revision = first.recorded.stage, first.recorded.line.revision
         ends = [entry.recorded.until for entry in stretch.entries]
         ended = None if None in ends else max(it for it in ends if it is not None)
-        passes = [
-            it.history.passed
-            for it in verdicts
-            if (it.stage, it.revision) == (stage, revision)
-            and it.history is not None
-            and it.history.passed is not None
-            and it.history.passed >= first.at
-            and (ended is None or it.history.passed <= ended)
-        ]
+        own_passes = (
+            it
+            for it in passes.get((stage, revision), ())
+            if first.at <= it and (ended is None or it <= ended)
+        )
         groups.append(
             StageRevision(
                 stage=stage,
                 revision=revision,
                 began=first.at,
-                passed=min(passes, default=None),
+                passed=min(own_passes, default=None),
                 ended=ended,
                 number=stretch.number,
                 entries=tuple(stretch.entries),
             )
         )
-
-    passed_without = {
-        (it.stage, it.revision): it.history.passed
-        for it in verdicts
-        if it.history is not None
-        and it.history.passed is not None
-        and (it.stage, it.revision) not in newest
-    }
     groups += [
-        StageRevision(stage=stage, revision=revision, began=passed, passed=passed)
-        for (stage, revision), passed in passed_without.items()
+        StageRevision(stage=stage, revision=revision, began=times[-1], passed=times[-1])
+        for (stage, revision), times in passes.items()
+        if (stage, revision) not in newest
     ]
     return tuple(sorted(groups, key=lambda it: (it.began, it.stage, it.revision)))
 
