@@ -87,9 +87,8 @@ class SelectedVariant(Value):
             and trailers.onto == observed.onto_tree
             and (self.earlier_publication is None or trailers.tree == self.earlier_publication.tree)
             and observed.follows_choices(draft)
-            # The branch of renderings may have been put back or edited: a draft whose
-            # pristine tree is not there has no base for the next merge, so it is written
-            # again.
+            # The branch of renderings may have been put back or edited: a draft whose pristine tree
+            # is not there has no base for the next merge, so it is written again.
             and trailers.rendered == observed.drafted_rendering
             and all(it.is_contained_in(draft) for it in observed.misplaced_drafts)
         )

@@ -1,8 +1,7 @@
 """Faults that edits brought into a draft and that must not be published with it.
 
-These are files that are not YAML, conflict markers, invalid Kptfiles and duplicate
-objects. Only faults added by edits count: upstream's own, and those already published,
-are not the editor's.
+These are files that are not YAML, conflict markers, invalid Kptfiles and duplicate objects. Only
+faults added by edits count: upstream's own, and those already published, are not the editor's.
 """
 
 import re
@@ -103,8 +102,7 @@ def _suspect_files(
 ) -> PackageFiles:
     """Return the files that may have a fault that the reference package does not have.
 
-    These are the changed files, or all files if an object was added that may duplicate
-    another.
+    These are the changed files, or all files if an object was added that may duplicate another.
     """
     changed = {path: it for path, it in files.items() if reference.get(path) != it}
     if _kptfile_paths(files) != _kptfile_paths(reference):
@@ -177,8 +175,7 @@ def _file_fault(
     if mode not in _REGULAR_MODES:
         problem = "is a symbolic link, which a package may not have"
         return _draft_broken(problem, "use a file", path)
-    # Both markers are required, in order: one such line alone can be legitimate
-    # text.
+    # Both markers are required, in order: one such line alone can be legitimate text.
     marked = _OURS.search(data)
     if marked is not None and _THEIRS.search(data, marked.end()):
         line = data.count(b"\n", 0, marked.start()) + 1

@@ -1,11 +1,10 @@
 """Merge disputes of a draft: values changed on both sides, winners, rejected values.
 
-A draft commit lists its disputes by the keys that the merge gives them: the same place
-and the same three values have the same key. So a decision holds for later revisions
-until one of the values changes. The commit also has a line for each rejected value;
-these lines go into the message of the publication and the status of the variant, so
-that nobody has to merge again to read them. They show no value of a Secret (design §4,
-"A conflict"). The outcomes of conflicts are read from them.
+A draft commit lists its disputes by the keys that the merge gives them: the same place and the same
+three values have the same key. So a decision holds for later revisions until one of the values
+changes. The commit also has a line for each rejected value; these lines go into the message of the
+publication and the status of the variant, so that nobody has to merge again to read them. They show
+no value of a Secret (design §4, "A conflict"). The outcomes of conflicts are read from them.
 """
 
 import re
@@ -99,9 +98,8 @@ def settled_keys(
 ) -> frozenset[str]:
     """Return the keys of disputes that commits on a draft settled.
 
-    `written_files` are those of fanout's commit, `tip_files` those of the draft's tip. A
-    dispute about a file that is in neither, such as one that moved, is settled by any
-    commit.
+    `written_files` are those of fanout's commit, `tip_files` those of the draft's tip. A dispute
+    about a file that is in neither, such as one that moved, is settled by any commit.
     """
     paths = written_files.keys() | tip_files.keys()
     changed = {path for path in paths if written_files.get(path) != tip_files.get(path)}

@@ -1,8 +1,7 @@
 """Readings of checks that machines answer: objects, HTTP services, Prometheus servers, forges.
 
-Pure: values of expressions and answers of probes are requested as pending inputs. What
-cannot be probed or read yields a pending reading (design §6, "Checks"). `gates` turns
-readings into verdicts.
+Pure: values of expressions and answers of probes are requested as pending inputs. What cannot be
+probed or read yields a pending reading (design §6, "Checks"). `gates` turns readings into verdicts.
 """
 
 import json
@@ -141,8 +140,7 @@ def _machine_check_of(due_check: DueCheck) -> MachineCheck:
 def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
     """Return why a response is unusable for any expression, or "" if it is usable.
 
-    The order of the series in a vector is arbitrary, so an index would choose one by
-    chance.
+    The order of the series in a vector is arbitrary, so an index would choose one by chance.
     """
     machine_check, series = _machine_check_of(due_check), response.value
     if due_check.check.method is not CheckMethod.PROMETHEUS or not isinstance(series, list):
@@ -161,9 +159,8 @@ def build_reading(
 ) -> CheckReading:
     """Build the reading of a response.
 
-    `outcome` is the value of the expression `cel`, `observed` that of `observedRevision`. A
-    value that is not a boolean makes the reading pending, and so does a revision that
-    cannot be read.
+    `outcome` is the value of the expression `cel`, `observed` that of `observedRevision`. A value
+    that is not a boolean makes the reading pending, and so does a revision that cannot be read.
     """
     machine_check = _machine_check_of(due_check)
     if machine_check.observed_revision is not None and not (isinstance(observed, str) and observed):

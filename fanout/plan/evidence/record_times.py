@@ -1,15 +1,13 @@
 """Instants of records, status lines and drafts that a pass may rely on.
 
-Two clocks can be wrong: one that runs behind, so that a record would be back-dated, and
-one that runs ahead. A record's instant is therefore never before that of the record
-before it; but a record that a pass has seen dated ahead raises no such lower bound, neither
-then nor once its instant has come. Otherwise one wrong clock would redate everything
-that was recorded after it (design §3, §6).
+Two clocks can be wrong: one that runs behind, so that a record would be back-dated, and one that
+runs ahead. A record's instant is therefore never before that of the record before it; but a record
+that a pass has seen dated ahead raises no such lower bound, neither then nor once its instant has
+come. Otherwise one wrong clock would redate everything that was recorded after it (design §3, §6).
 
-A report counts for a draft if it was recorded after the draft was first written.
-Identical input gives identical commits, so neither the branch nor its commits tell when
-that was: it is on record, for the stages that require reports only (design §5, §6,
-"Checks").
+A report counts for a draft if it was recorded after the draft was first written. Identical input
+gives identical commits, so neither the branch nor its commits tell when that was: it is on record,
+for the stages that require reports only (design §5, §6, "Checks").
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -90,8 +88,7 @@ def correct_status(status: RecordedStatus, now: datetime) -> RecordedStatus:
             for key, line in present.items()
             if (new := corrections[name](line)) is not line
         }
-        # Callers compare by identity: an unchanged status is the usual case and must
-        # cost nothing.
+        # Callers compare by identity: an unchanged status is the usual case and must cost nothing.
         lines[name] = {**present, **changed} if changed else present
     if not clock.used and not status.noticed_at:
         return status
@@ -104,8 +101,7 @@ def restore_recorded_times(
     """Return the plan, made from `status`, as a change of what is `recorded`.
 
     `status` is `correct_status(recorded)`; a line that the plan leaves as it was keeps its
-    instants. `seen_ahead` names the records that this or an earlier pass has seen dated
-    ahead.
+    instants. `seen_ahead` names the records that this or an earlier pass has seen dated ahead.
     """
     if status is recorded and seen_ahead == recorded.records_ahead:
         return plan

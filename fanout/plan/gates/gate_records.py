@@ -96,10 +96,9 @@ def recorded_decision_statuses(
 ) -> dict[str, DecisionStatus]:
     """Return the status of every Decision among the record entries, by its name.
 
-    `removed`: instants at which sweeps removed variants, by variant name; decisions made
-    before such an instant are applied. `unremoved`: variants without a target that are
-    still to be removed, with the instant of their publication, or None if they were never
-    published.
+    `removed`: instants at which sweeps removed variants, by variant name; decisions made before
+    such an instant are applied. `unremoved`: variants without a target that are still to be
+    removed, with the instant of their publication, or None if they were never published.
 
     A Resolve stays active until it is withdrawn, since it also decides equal conflicts of
     later revisions. A ConfirmRemoval is active while a variant that it names is still to be

@@ -24,10 +24,9 @@ def build_stage_rules(
 ) -> tuple[StageRule, ...]:
     """Build one rule per stage of the policy.
 
-    `promotions` are those that govern it. A stage is automatic when every one of them that
-    has `autoPromotion` names it, and at least one does; those without are neutral (design
-    §2). `compile_condition` turns the text of an expression into a condition of the gate
-    engine.
+    `promotions` are those that govern it. A stage is automatic when every one of them that has
+    `autoPromotion` names it, and at least one does; those without are neutral (design §2).
+    `compile_condition` turns the text of an expression into a condition of the gate engine.
     """
     # Most entries are not patterns: exact names are looked up in a set.
     automations = [

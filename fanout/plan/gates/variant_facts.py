@@ -1,7 +1,6 @@
 """Facts of one policy for the gate engine, built from variants and records.
 
-Facts of a variant that did not change since the previous pass are reused
-(`VariantFactsMemo`).
+Facts of a variant that did not change since the previous pass are reused (`VariantFactsMemo`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -252,8 +251,7 @@ def _build_draft_facts(
 def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> PolicyFacts:
     """Return the facts as they will be after this pass has published.
 
-    Candidates of drafts are selected from these, so one pass brings drafts up to date
-    (design §3).
+    Candidates of drafts are selected from these, so one pass brings drafts up to date (design §3).
     """
     moment = facts_before.records.position(facts_before.now)
     variants: list[VariantFacts] = []

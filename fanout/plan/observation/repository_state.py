@@ -1,9 +1,8 @@
 """Git repositories as data: the observed state of one, and the changes to make in one.
 
-Commit, tree and blob ids are 40 hex digits; ref names are full (`refs/heads/main`);
-times are Unix seconds in UTC. Nothing here calls Git: `fanout.git` does, behind
-`fanout.ports.GitStore`. A state is frozen for the pass, and the planner reads nothing
-else.
+Commit, tree and blob ids are 40 hex digits; ref names are full (`refs/heads/main`); times are Unix
+seconds in UTC. Nothing here calls Git: `fanout.git` does, behind `fanout.ports.GitStore`. A state
+is frozen for the pass, and the planner reads nothing else.
 """
 
 import json
@@ -234,8 +233,7 @@ class RepositoryChange(Value, kw_only=True):
     vendor: VendorCommit | None = None
     files: tuple[FileCommit, ...] = ()
     removed_drafts: tuple[str, ...] = ()  # draft refs, removed by the second push
-    # The writer refuses to remove any other ref, so a faulty plan cannot delete a
-    # branch of people.
+    # The writer refuses to remove any other ref, so a faulty plan cannot delete a branch of people.
     drafts_under: str = ""  # "refs/heads/drafts/<install>/": the only place where refs are removed
 
     @property

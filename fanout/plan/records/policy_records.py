@@ -61,9 +61,8 @@ def last_acceptance(records: Iterable[RecordEntry]) -> RecordEntry | None:
 def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
     """Return the records without withdrawn decisions and without the withdrawals.
 
-    Withdrawn evidence stays, marked as such, because evidence recorded before it is known
-    by its place. A withdrawal counts at once, whatever its clock says, like a revoked
-    approval.
+    Withdrawn evidence stays, marked as such, because evidence recorded before it is known by its
+    place. A withdrawal counts at once, whatever its clock says, like a revoked approval.
     """
     active: dict[str, RecordEntry] = {}
     for record in records:

@@ -1,8 +1,7 @@
 """Earlier publications to roll back to, publications reverted by hand, and what holds a rollback.
 
-A package's Kptfile names its upstream state, and those fields are fanout's own. So a
-change of them on the branch is no edit: another package stands in place of the
-published one.
+A package's Kptfile names its upstream state, and those fields are fanout's own. So a change of them
+on the branch is no edit: another package stands in place of the published one.
 """
 
 from fanout.api.reasons import Reason
