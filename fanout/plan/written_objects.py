@@ -68,9 +68,7 @@ def add_transition_times(
 
 
 def _find_instant(
-    condition: Mapping[str, Any],
-    present: Mapping[str, ConditionState],
-    times: TransitionTimes,
+    condition: Mapping[str, Any], present: Mapping[str, ConditionState], times: TransitionTimes
 ) -> str:
     earlier = present.get(condition["type"])
     recorded: str | None = condition.get("lastTransitionTime")

@@ -10,11 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from fanout.plan.commit_limits import split_by_commit
-from fanout.plan.commit_statement import (
-    CommitStatement,
-    format_message,
-    state_packages,
-)
+from fanout.plan.commit_statement import CommitStatement, format_message, state_packages
 from fanout.plan.drafts.next_draft import build_draft, draft_subject, replaced_drafts
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (

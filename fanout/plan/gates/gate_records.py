@@ -110,9 +110,7 @@ def recorded_decision_statuses(
     active_names = {it.name for it in active_entries}
     gate_records = with_removals(build_gate_records(active_entries, now), removed)
     variants = build_policy_facts(
-        GateInputs(facts=PolicyFacts("", (), (), (), gate_records, {}, now)),
-        rendered_variants,
-        {},
+        GateInputs(facts=PolicyFacts("", (), (), (), gate_records, {}, now)), rendered_variants, {}
     ).variants
     statuses = dict(decision_statuses(gate_records.decisions, variants, now))
     for entry in entries:

@@ -198,10 +198,7 @@ def _build_variant_facts(
 
 
 def _build_draft_facts(
-    rendered: RenderedVariant,
-    draft: OpenDraft,
-    evidence: ObservedEvidence,
-    gate_inputs: GateInputs,
+    rendered: RenderedVariant, draft: OpenDraft, evidence: ObservedEvidence, gate_inputs: GateInputs
 ) -> DraftFacts:
     variant, selected, trailers = rendered.observed, rendered.selected, draft.trailers
     is_written, authors = bool(draft.commit), draft.editors

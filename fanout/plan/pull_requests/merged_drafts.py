@@ -15,12 +15,7 @@ from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
 
-_CLOSED_GATES = (
-    ReasonClass.APPROVAL,
-    ReasonClass.EVIDENCE,
-    ReasonClass.HALTED,
-    ReasonClass.WINDOW,
-)
+_CLOSED_GATES = (ReasonClass.APPROVAL, ReasonClass.EVIDENCE, ReasonClass.HALTED, ReasonClass.WINDOW)
 
 
 def find_person_merges(

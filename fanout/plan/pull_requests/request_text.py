@@ -173,12 +173,18 @@ def build_body(content: RequestContent) -> str:
         for it in content.upstreams
     ]
     provenance.append(f"* Installation: {format_code(content.install)}")
+    checks: list[str] = []
+    for item in content.checks:
+        result, subject = item.result, _format_subject(content, item.paths)
+        sentence = f": {format_sentence(result.message)}" if result.message else ""
+        since = f", since {format_code(format_instant(result.at))}" if result.at else ""
+        checks.append(f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}")
     # What needs a person is first, what may be long is last.
     sections = [
         _Section("Undecided merge conflicts", "undecided conflict", undecided, 6),
         _Section("What it waits for", "entry", tuple(_format_holds(content)), 7),
         _Section("Packages", "entry", tuple(_format_variants(content)), 1),
-        _Section("Checks", "check", tuple(_format_checks(content)), 4),
+        _Section("Checks", "check", tuple(checks), 4),
         _Section("What you can do", "entry", tuple(_format_instructions(content)), 3),
         _Section("Changes", "change", tuple(_format_changes(content)), 0, "\n\n"),
         _Section("Decided merge conflicts", "decided conflict", decided, 5),
@@ -257,14 +263,6 @@ def _format_holds(content: RequestContent) -> Iterator[str]:
         yield sentence
     if not content.holds:
         yield "* Nothing: the gates are open."
-
-
-def _format_checks(content: RequestContent) -> Iterator[str]:
-    for item in content.checks:
-        result, subject = item.result, _format_subject(content, item.paths)
-        sentence = f": {format_sentence(result.message)}" if result.message else ""
-        since = f", since {format_code(format_instant(result.at))}" if result.at else ""
-        yield f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}"
 
 
 def _format_subject(content: RequestContent, paths: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
         "text": build_body(content),
         "changes": [
             {
-                "paths": _format_all(change.paths),
+                "paths": list(map(format_code, change.paths)),
                 "patch": format_block(change.lines, "diff"),
                 "omitted": format_sentence(change.omitted),
             }
@@ -54,7 +54,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
                 "name": format_code(check.result.name),
                 "result": str(check.result.verdict),
                 "sentence": format_sentence(check.result.message),
-                "paths": _format_all(check.paths),
+                "paths": list(map(format_code, check.paths)),
             }
             for check in content.checks
         ],
@@ -62,7 +62,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
             {
                 "sentence": format_sentence(conflict.message),
                 "decided": conflict.is_decided,
-                "paths": _format_all(conflict.paths),
+                "paths": list(map(format_code, conflict.paths)),
             }
             for conflict in content.conflicts
         ],
@@ -72,7 +72,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
                 "sentence": format_sentence(item.hold.message),
                 "actor": format_sentence(item.hold.who),
                 "until": format_code(format_instant(item.hold.until)) if item.hold.until else "",
-                "paths": _format_all(item.paths),
+                "paths": list(map(format_code, item.paths)),
             }
             for item in content.holds
         ],
@@ -112,7 +112,3 @@ def _common_variables(content: RequestContent, escape: Callable[[str], str]) -> 
             for variant in content.variants
         ],
     }
-
-
-def _format_all(paths: tuple[str, ...]) -> list[str]:
-    return [format_code(path) for path in paths]
