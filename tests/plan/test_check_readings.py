@@ -58,7 +58,6 @@ def due(way="object", observed="", draft="", cel="object.ok"):
         digest="d1",
         variables=row,
         namespace="default",
-        repository="edge",
         draft_commit=draft,
     )
 
@@ -158,7 +157,6 @@ def due_check(check, **variables):
         digest="d1",
         variables={"target": {"name": "ams"}, **variables},
         namespace="default",
-        repository="edge",
     )
 
 

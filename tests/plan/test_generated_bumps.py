@@ -18,7 +18,7 @@ from variants.builders import config_map, package, point, spec
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import format_identity
 from fanout.package.yaml_scalars import YamlStyle
-from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
+from fanout.plan.edits.edit_merge import merge_edits
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import InjectorSpec
 from fanout.variants.package_preparation import prepare_package
@@ -91,7 +91,7 @@ def contents(merged):
 @given(bumps())
 def test_nothing_is_lost_and_the_new_values_arrive(bump):
     origin, upstream, local, (_, injected) = bump
-    merged = merge_edits(upstream, PackageEdits((origin, local)))
+    merged = merge_edits(upstream, [(origin, local)])
     result = contents(merged)
     disputed = {conflict.where.object for conflict in merged.conflicts}
     for side in (upstream, local):
@@ -104,19 +104,19 @@ def test_nothing_is_lost_and_the_new_values_arrive(bump):
 @given(bumps())
 def test_merging_again_changes_nothing(bump):
     origin, upstream, local, _ = bump
-    once = contents(merge_edits(upstream, PackageEdits((origin, local))))
-    assert contents(merge_edits(upstream, PackageEdits((origin, once)))) == once
+    once = contents(merge_edits(upstream, [(origin, local)]))
+    assert contents(merge_edits(upstream, [(origin, once)])) == once
 
 
 @given(bumps())
 def test_who_edited_nothing_has_the_new_rendering(bump):
     origin, upstream, _, _ = bump
-    merged = merge_edits(upstream, PackageEdits((origin, origin)))
+    merged = merge_edits(upstream, [(origin, origin)])
     assert (contents(merged), merged.conflicts) == (upstream, ())
 
 
 @given(bumps())
 def test_the_same_rendering_again_leaves_everything_as_people_have_it(bump):
     origin, _, local, _ = bump
-    merged = merge_edits(origin, PackageEdits((origin, local)))
+    merged = merge_edits(origin, [(origin, local)])
     assert (contents(merged), merged.conflicts) == (local, ())

@@ -6,7 +6,7 @@ from variants.builders import config_map, package, point, spec
 
 from fanout.package.field_edits import Edit
 from fanout.package.manifest import Manifest
-from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
+from fanout.plan.edits.edit_merge import merge_edits
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import InjectorSpec
 from fanout.variants.package_preparation import prepare_package
@@ -64,7 +64,7 @@ def replaced(files, path, old, new):
 @given(st.integers(1, 3), st.integers(1, 3), DATA, DATA)
 def test_without_edits_the_result_is_the_new_rendering(one, two, before, after):
     origin, upstream = rendering(one, before), rendering(two, after)
-    merged = merge_edits(upstream, PackageEdits((origin, origin)))
+    merged = merge_edits(upstream, [(origin, origin)])
     assert contents(merged) == upstream
     assert merged.conflicts == ()
 
@@ -73,7 +73,7 @@ def test_without_edits_the_result_is_the_new_rendering(one, two, before, after):
 def test_an_edit_elsewhere_stays_and_the_new_values_arrive(one, two, before, after):
     origin, upstream = rendering(one, before), rendering(two, after)
     local = replaced(origin, "web.yaml", b"paused: false", b"paused: true # by hand")
-    merged = merge_edits(upstream, PackageEdits((origin, local)))
+    merged = merge_edits(upstream, [(origin, local)])
     assert merged.conflicts == ()
     wanted = replaced(upstream, "web.yaml", b"paused: false", b"paused: true # by hand")
     assert contents(merged) == wanted
@@ -83,7 +83,7 @@ def test_an_edit_elsewhere_stays_and_the_new_values_arrive(one, two, before, aft
 def test_with_the_same_values_the_result_is_local(one, data):
     origin = rendering(one, data)
     local = replaced(origin, "web.yaml", b"paused: false", b"paused: true")
-    assert contents(merge_edits(origin, PackageEdits((origin, local)))) == local
+    assert contents(merge_edits(origin, [(origin, local)])) == local
 
 
 @given(DATA, DATA, st.data())
@@ -94,7 +94,7 @@ def test_an_edit_of_an_injected_value_stays_unless_that_value_changed(before, af
     manifest = Manifest.parse(text, "settings.yaml")
     edited = manifest.apply_edits_to_text([Edit(0, ("data", key), "mine")])
     local = {**origin, "settings.yaml": (mode, edited)}
-    merged = merge_edits(upstream, PackageEdits((origin, local)))
+    merged = merge_edits(upstream, [(origin, local)])
     found = injected_of(contents(merged))
     if after.get(key) == before[key]:
         assert found == {**after, key: "mine"}

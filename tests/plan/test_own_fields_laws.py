@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fanout.package.field_edits import Edit
 from fanout.package.kptfile import UpstreamLock, find_kptfile, upstream_edits
 from fanout.package.manifest import Manifest
-from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
+from fanout.plan.edits.edit_merge import merge_edits
 
 KPTFILE = b"""\
 apiVersion: kpt.dev/v1
@@ -51,7 +51,7 @@ def files(kptfile: bytes):
 def test_whatever_people_wrote_there_the_draft_says_what_was_rendered(ours, drafted, rendered):
     published = files(at(2)), files(changed(at(2), ours, "theirs"))
     draft = files(at(3)), files(changed(at(3), drafted, "one"))
-    merged = merge_edits(files(at(rendered)), PackageEdits(published, (draft,)))
+    merged = merge_edits(files(at(rendered)), [published, draft])
     document = find_kptfile(Manifest.parse(merged.files["Kptfile"][1], "Kptfile"))
     expected = find_kptfile(Manifest.parse(at(rendered), "Kptfile")).value
     assert document.value["upstream"] == expected["upstream"]

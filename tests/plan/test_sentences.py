@@ -383,9 +383,7 @@ def test_a_pull_request_of_others_that_cannot_be_read():
 def due(method, **spec):
     """A check of a machine that is to be asked."""
     check = Check.model_validate({"name": "health", method: spec})
-    return DueCheck(
-        variant="a", check=check, digest="d1", variables={}, namespace="default", repository="edge"
-    )
+    return DueCheck(variant="a", check=check, digest="d1", variables={}, namespace="default")
 
 
 def test_an_index_into_a_vector_of_several_series():

@@ -304,7 +304,6 @@ def read_inputs(resolved: ResolvedPolicy, objects: ClusterObjectIndex) -> str:
                 digest="d1",
                 variables=resolved.expression_variables[spec.name],
                 namespace=spec.namespace,
-                repository=spec.repository,
             ),
             objects,
         )

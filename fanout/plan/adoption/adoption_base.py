@@ -114,7 +114,7 @@ def find_clone_edits(
     clone_values = [(path, get_value(local_value, path)) for path in _CLONE_FIELDS]
     clone_edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
     kptfile = manifest.apply_edits_to_text(clone_edits)
-    raw = {**upstream_files, KPTFILE_NAME: (mode, kptfile)}
+    raw: PackageFiles = {**upstream_files, KPTFILE_NAME: (mode, kptfile)}
 
     if not any(
         b"pipeline" in data

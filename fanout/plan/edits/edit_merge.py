@@ -4,7 +4,7 @@ The base of the first merge is the pristine rendering that was published, so con
 fanout is no edit; the base of the second is the draft as fanout wrote it (design §4, "The base").
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fanout.errors import FanoutError
 from fanout.package.field_edits import MISSING, Edit, Path, get_value
@@ -36,28 +36,20 @@ FilesChange = tuple[PackageFiles, PackageFiles]
 """Files as fanout wrote them, and as a person left them."""
 
 
-class PackageEdits(Value):
-    """Downstream edits: of the published package, then of drafts in order."""
-
-    published: FilesChange | None = None
-    drafted: tuple[FilesChange, ...] = ()
-
-
 def merge_edits(
-    rendering: PackageFiles, edits: PackageEdits, choices: ConflictChoices = NO_CHOICES
+    rendering: PackageFiles, edits: Iterable[FilesChange], choices: ConflictChoices = NO_CHOICES
 ) -> MergedRendering:
     """Merge downstream edits into the rendering; upstream wins conflicts by default.
 
-    `choices` are winners that people chose. Raises InvalidInput, with file and line, for
-    content that cannot be merged.
+    `edits`: those of the published package come first, then those of drafts in order: drafts were
+    written on top of the published one, so that the base of a draft contains them. `choices` are
+    winners that people chose. Raises InvalidInput, with file and line, for content that cannot be
+    merged.
     """
     files = rendering
     conflicts: list[MergeConflict] = []
     notes: list[str] = []
-    # Published edits come first: drafts were written on top of them, so the base of
-    # a draft contains them already.
-    file_changes = edits.drafted if edits.published is None else (edits.published, *edits.drafted)
-    for before, after in file_changes:
+    for before, after in edits:
         result = merge_packages(before, files, _without_fanout_fields(before, after), choices)
         files = result.files
         conflicts += result.conflicts

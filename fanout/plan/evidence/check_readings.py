@@ -17,7 +17,6 @@ from fanout.pending_inputs import ExpressionRequest, Responses, get_response, ge
 from fanout.plan import plan_wording
 from fanout.plan.evidence.due_checks import DueCheck, list_namespaces
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.plan.evidence.status_readings import read_commit_status
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.variant_spec import ExpressionFailure
 
@@ -51,10 +50,8 @@ def read_check(
     if namespace and namespace not in (due_check.namespace, *readable_namespaces):
         sentence = plan_wording.describe_unreadable_namespace(namespace, due_check.namespace)
         return pending_reading(due_check, sentence)
-    if check.commit_status is not None and due_check.statuses is not None:
-        return read_commit_status(
-            check, check.commit_status, due_check.digest, due_check.repository, due_check.statuses
-        )
+    if due_check.reading is not None:
+        return due_check.reading
     subject, answer = _build_probe(due_check, objects, responses)
     if isinstance(answer, ProbeQuery):
         answer = get_response(answer, responses)

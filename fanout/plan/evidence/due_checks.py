@@ -5,12 +5,9 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.stages import Check, ObjectCheck, Stage
+from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables
-from fanout.plan.evidence.status_readings import (
-    StatusSource,
-    find_draft_source,
-    find_publication_source,
-)
+from fanout.plan.evidence.status_readings import read_commit_status
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import Value
 
@@ -23,9 +20,8 @@ class DueCheck(Value, kw_only=True):
     digest: str  # of the publication or draft in question
     variables: Variables
     namespace: str  # of the policy
-    repository: str  # the downstream Repository
     draft_commit: str = ""  # commit of the draft in question; "": it is a publication
-    statuses: StatusSource | None = None  # None: no status of a commit answers it
+    reading: CheckReading | None = None  # by statuses of commits; None: it is to be asked
 
 
 def machine_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
@@ -91,16 +87,16 @@ def _due_checks_of(
         # Until then a controller may still report the state of the previous revision.
         if now < since + (check.settle or timedelta(0)):
             continue
-        statuses = None
+        reading = None
         if check.commit_status is not None:
-            statuses = find_draft_source(variant) if draft else find_publication_source(variant)
+            is_drafted = draft is not None
+            reading = read_commit_status(check, variant, digest, is_drafted=is_drafted)
         yield DueCheck(
             variant=spec.name,
             check=check,
             digest=digest,
             variables=check_variables,
             namespace=spec.namespace,
-            repository=spec.repository,
             draft_commit=draft.commit if draft is not None else "",
-            statuses=statuses,
+            reading=reading,
         )

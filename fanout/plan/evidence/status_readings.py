@@ -9,13 +9,12 @@ for whose statuses a check of the pass waits are asked about.
 from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.stages import Check, CommitStatusCheck, Stage
+from fanout.api.stages import Check, Stage
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.drafts.draft_location import find_draft
 from fanout.plan.evidence.review_approvals import format_person
-from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
@@ -31,59 +30,42 @@ _VERDICTS = {
 _MAX_DESCRIPTION = 120  # characters of a status's text in a message
 
 
-class StatusSource(Value):
-    """Commits of a draft or publication at which a status counts, and who shows their statuses.
-
-    `commits` is empty where `missing` says why there is none.
-    """
-
-    forge: ForgeState | None  # None: the repository has none
-    commits: tuple[str, ...] = ()
-    missing: str = ""
-
-
-def find_draft_source(variant: ObservedVariant) -> StatusSource:
-    """Return where statuses about the variant's draft are: at the head of its pull request."""
-    state = variant.repository_state
-    facts = state.find_request(variant.draft_ref)
-    if facts is None:
-        return StatusSource(state.forge, missing=plan_wording.REQUEST_NOT_OPEN)
-    return StatusSource(state.forge, (facts.request.head_commit,))
-
-
-def find_publication_source(variant: ObservedVariant) -> StatusSource:
-    """Return where statuses about the publication are.
-
-    The head of the branch counts only while it has the published package.
-    """
-    state, published = variant.package_location.repository_state, variant.published
-    commits: dict[str, None] = {}
-    if published is not None:
-        is_present = variant.package_state.tree == published.tree
-        commits = dict.fromkeys(filter(None, (published.merge, state.head if is_present else "")))
-    missing = "" if commits else "the commit of the publication is not known"
-    return StatusSource(state.forge, tuple(commits), missing)
-
-
 def read_commit_status(
-    check: Check, rule: CommitStatusCheck, digest: str, repository: str, source: StatusSource
+    check: Check, variant: ObservedVariant, digest: str, *, is_drafted: bool
 ) -> CheckReading:
-    """Return the reading of a commitStatus check; `repository` is the name of its Repository."""
-    forge = source.forge
+    """Return the reading of a commitStatus check of the variant's draft, or of its publication.
+
+    Statuses about a draft are at the head of its pull request, those about a publication at its
+    merge and at the head of the branch, while that has the published package.
+    """
+    rule, published = check.commit_status, variant.published
+    assert rule is not None, "other checks have no statuses of commits"
+    commits: dict[str, None] = {}
+    if is_drafted:
+        state = variant.repository_state
+        facts = state.find_request(variant.draft_ref)
+        commits = dict.fromkeys([facts.request.head_commit] if facts is not None else ())
+        problem = plan_wording.REQUEST_NOT_OPEN
+    else:
+        state = variant.package_location.repository_state
+        if published is not None:
+            is_present = variant.package_state.tree == published.tree
+            found = (published.merge, state.head if is_present else "")
+            commits = dict.fromkeys(filter(None, found))
+        problem = "the commit of the publication is not known"
+    forge = state.forge
     if forge is None:
         problem = (
-            f"Repository {repository} has no forge, so statuses of commits cannot be read; let the"
-            " pipeline run `fanout report` instead"
+            f"Repository {variant.spec.repository} has no forge, so statuses of commits cannot be"
+            " read; let the pipeline run `fanout report` instead"
         )
-        return CheckReading(check.name, digest, Verdict.PENDING, problem)
-    problem = source.missing
-    if forge.failure is not None:
+    elif forge.failure is not None:
         problem = f"{forge.host or 'the forge'} could not be read: {forge.failure}"
-    if problem:
+    if forge is None or forge.failure is not None or not commits:
         return CheckReading(check.name, digest, Verdict.PENDING, problem)
     readings = [
         (status, format_person(forge.host, status.creator), commit)
-        for commit in source.commits
+        for commit in commits
         for status in forge.statuses.get(commit, ())
         if status.context == rule.context
     ]
@@ -92,8 +74,8 @@ def read_commit_status(
     accepted = [it for it in readings if not names or names & {it[0].creator.lower(), it[1]}]
     if not accepted:
         creators = f" by {format_names(rule.by)}" if rule.by else ""
-        commits = " or ".join(it[:12] for it in source.commits)
-        problem = f"there is no status {rule.context}{creators} at {commits}"
+        places = " or ".join(it[:12] for it in commits)
+        problem = f"there is no status {rule.context}{creators} at {places}"
         if readings:
             problem += f"; that of {format_names({it[1] for it in readings})} is ignored"
         return CheckReading(check.name, digest, Verdict.PENDING, problem)

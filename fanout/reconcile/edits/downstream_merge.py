@@ -7,7 +7,7 @@ from fanout.package.merge.package_update import check_file_modes
 from fanout.package.package_limits import add_package, file_sizes
 from fanout.plan.adoption.adoption_base import find_clone_edits
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.edits.edit_merge import FilesChange, PackageEdits, PackageFiles, merge_edits
+from fanout.plan.edits.edit_merge import FilesChange, PackageFiles, merge_edits
 from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
@@ -86,17 +86,15 @@ class _MergeInputs(Value):
     stack: ExitStack  # closes the readers
     readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by remote
 
-    def collect_edits(self) -> PackageEdits:
-        """Return people's changes to the published package and to its drafts."""
-        variant = self.variant
-        return PackageEdits(
-            self._published_change(variant.package_state.tree),
-            tuple(
-                self.draft_change(repository_state, path, draft, draft.tree)
-                for repository_state, path, draft in variant.open_drafts
-                if draft.has_edits and draft.tree is not None
-            ),
+    def collect_edits(self) -> list[FilesChange]:
+        """Return people's changes to the published package, and then to its drafts."""
+        published = self._published_change(self.variant.package_state.tree)
+        drafted = (
+            self.draft_change(repository_state, path, draft, draft.tree)
+            for repository_state, path, draft in self.variant.open_drafts
+            if draft.has_edits and draft.tree is not None
         )
+        return [published, *drafted] if published is not None else [*drafted]
 
     def draft_change(
         self, repository_state: RepositoryState, path: str, draft: OpenDraft, tree: str
@@ -149,7 +147,7 @@ class _MergeInputs(Value):
         )
         return merge_edits(
             rendering,
-            PackageEdits(published_change),
+            [published_change] if published_change is not None else [],
             chosen_winners(parse_disputes(trailers.conflicts)),
         ).files
 
