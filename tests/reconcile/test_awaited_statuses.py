@@ -7,7 +7,7 @@ from reconcile.builders import EDGE_URL, NOW, open_draft, parsed, repository_sta
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.results import CheckAnswer
-from fanout.plan.evidence.status_readings import (
+from fanout.plan.evidence.due_checks import (
     StatusSubject,
     find_awaited_commits,
     has_status_checks,

@@ -1,15 +1,35 @@
-"""Checks that machines answer and that are due in a pass."""
+"""Checks that machines answer and that are due in a pass, and readings by statuses of commits.
 
-from collections.abc import Iterator, Mapping, Sequence
+A status is about a commit, and counts for the package at the path in it: before publication at the
+head of the pull request, afterwards at the merge commit and at the head of the branch. Of one
+context the newest counts, among those of the logins in `by`. (design-forges, "Gates") Only commits
+for whose statuses a check of the pass waits are asked about.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import CheckMethod
+from fanout.api.gate_vocabulary import CheckMethod, Verdict
 from fanout.api.stages import Check, ObjectCheck, Stage
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables
-from fanout.plan.evidence.status_readings import read_commit_status
+from fanout.gates.gate_wording import format_names
+from fanout.plan import plan_wording
+from fanout.plan.drafts.draft_location import find_draft
+from fanout.plan.evidence.review_approvals import format_person
+from fanout.plan.observation.observed_request import StatusState
+from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import VariantLine
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
+
+_VERDICTS = {
+    StatusState.SUCCESS: Verdict.PASSED,
+    StatusState.FAILURE: Verdict.FAILED,
+    StatusState.PENDING: Verdict.PENDING,
+}
+_MAX_DESCRIPTION = 120  # characters of a status's text in a message
 
 
 class DueCheck(Value, kw_only=True):
@@ -100,3 +120,114 @@ def _due_checks_of(
             draft_commit=draft.commit if draft is not None else "",
             reading=reading,
         )
+
+
+def read_commit_status(
+    check: Check, variant: ObservedVariant, digest: str, *, is_drafted: bool
+) -> CheckReading:
+    """Return the reading of a commitStatus check of the variant's draft, or of its publication.
+
+    Statuses about a draft are at the head of its pull request, those about a publication at its
+    merge and at the head of the branch, while that has the published package.
+    """
+    rule, published = check.commit_status, variant.published
+    assert rule is not None, "other checks have no statuses of commits"
+    commits: dict[str, None] = {}
+    if is_drafted:
+        state = variant.repository_state
+        facts = state.find_request(variant.draft_ref)
+        commits = dict.fromkeys([facts.request.head_commit] if facts is not None else ())
+        problem = plan_wording.REQUEST_NOT_OPEN
+    else:
+        state = variant.package_location.repository_state
+        if published is not None:
+            is_present = variant.package_state.tree == published.tree
+            found = (published.merge, state.head if is_present else "")
+            commits = dict.fromkeys(filter(None, found))
+        problem = "the commit of the publication is not known"
+    forge = state.forge
+    if forge is None:
+        problem = (
+            f"Repository {variant.spec.repository} has no forge, so statuses of commits cannot be"
+            " read; let the pipeline run `fanout report` instead"
+        )
+    elif forge.failure is not None:
+        problem = f"{forge.host or 'the forge'} could not be read: {forge.failure}"
+    if forge is None or forge.failure is not None or not commits:
+        return CheckReading(check.name, digest, Verdict.PENDING, problem)
+    readings = [
+        (status, format_person(forge.host, status.creator), commit)
+        for commit in commits
+        for status in forge.statuses.get(commit, ())
+        if status.context == rule.context
+    ]
+    # Creators whose statuses count, named by login, or by host and login.
+    names = {name.lower() for name in rule.by}
+    accepted = [it for it in readings if not names or names & {it[0].creator.lower(), it[1]}]
+    if not accepted:
+        creators = f" by {format_names(rule.by)}" if rule.by else ""
+        places = " or ".join(it[:12] for it in commits)
+        problem = f"there is no status {rule.context}{creators} at {places}"
+        if readings:
+            problem += f"; that of {format_names({it[1] for it in readings})} is ignored"
+        return CheckReading(check.name, digest, Verdict.PENDING, problem)
+    status, creator, commit = max(accepted, key=lambda it: it[0].instant)
+    sentence = f"status {status.context} at {commit[:12]} is {status.state.value}, by {creator}"
+    if description := " ".join(status.description.split()):
+        end = "…" if len(description) > _MAX_DESCRIPTION else ""
+        sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
+    return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
+
+
+class StatusSubject(Value, kw_only=True):
+    """A variant whose stage has checks of commit statuses."""
+
+    spec: VariantSpec
+    stage: Stage
+    status_line: VariantLine | None = None
+
+
+def has_status_checks(stage: Stage) -> bool:
+    """Return whether the stage has any check that a commit status answers."""
+    return bool(_status_checks(stage.verification) or _status_checks(stage.requires))
+
+
+def find_awaited_commits(
+    subjects: Iterable[StatusSubject],
+    state: RepositoryState,
+    open_heads: Mapping[str, str],
+    install: str,
+) -> frozenset[str]:
+    """Return the commits of one repository at which a check waits for a status.
+
+    `open_heads` are the observed heads of open requests, by full ref. What a draft requires is
+    asked until it is merged. What was published is asked at its merge and at the head of the
+    branch, until its checks have passed on record; only `failed` withdraws a recorded answer, and
+    what has passed by a status of that very commit stays so.
+    """
+    commits: set[str] = set()
+    for subject in subjects:
+        spec, stage, line = subject.spec, subject.stage, subject.status_line
+        if _status_checks(stage.requires):
+            draft = find_draft(spec, state, install)
+            if draft is not None and open_heads.get(draft.ref) == draft.commit:
+                commits.add(draft.commit)
+        if line is None or line.published is None or line.place != (state.identity, spec.path):
+            continue
+        published = line.published
+        passed = {
+            it.check
+            for it in line.answers
+            if it.digest == published.digest and it.verdict is Verdict.PASSED
+        }
+        if passed >= {it.name for it in _status_checks(stage.verification)}:
+            continue
+        commits.add(published.merge)
+        # A status of the branch's head is about this package only while it is there.
+        if state.path_states.get(line.path, EMPTY_PATH).tree == published.tree:
+            commits.add(state.head)
+    return frozenset(commits - {""})
+
+
+def _status_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
+    return tuple(it for it in checks if it.commit_status is not None)

@@ -311,8 +311,7 @@ class SetState(DraftBranch, kw_only=True):
     policy: str  # "<namespace>/<name>"; of a draft of a variant written by hand "<namespace>/"
     stage: str  # "": none
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # what it writes, by path
-    # packages that it removes: path → tree in the base
-    removed_trees: Mapping[str, str] = field(default_factory=dict)
+    removed_trees: Mapping[str, str] = field(default_factory=dict)  # path → tree in the base
     is_removal: bool = False  # its branch is one of removals
     idle_paths: frozenset[str] = frozenset()
     faults: tuple[InvalidInput, ...] = ()  # changes outside of its packages
@@ -374,20 +373,17 @@ class RepositoryState(Value, kw_only=True):
     vendor_head: str = ""  # head of fanout's own branch; "": there is none
     vendor_time: int = 0
     path_states: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
-    # pristine renderings in force
-    published_renderings: Mapping[str, str] = field(default_factory=dict)
+    published_renderings: Mapping[str, str] = field(default_factory=dict)  # pristine, in force
     # Paths whose package a removal draft has removed; the vendor branch has its rendering still.
     obsolete_renderings: frozenset[str] = frozenset()
-    # pristine renderings of open drafts
-    drafted_renderings: Mapping[str, str] = field(default_factory=dict)
+    drafted_renderings: Mapping[str, str] = field(default_factory=dict)  # pristine, of open drafts
     sets: Mapping[str, SetState] = field(default_factory=dict)  # by ref
     # by ref: branches in place of sets
     unmanaged_drafts: Mapping[str, OtherBranch] = field(default_factory=dict)
     # by path: the other installation that has drafts there
     other_installations: Mapping[str, str] = field(default_factory=dict)
     pushes_tags: bool = True  # False: `Repository.spec.tags` is None
-    # by path: highest published number
-    publication_numbers: Mapping[str, int] = field(default_factory=dict)
+    publication_numbers: Mapping[str, int] = field(default_factory=dict)  # by path: the highest
     # by path: newest statement of the vendor branch
     publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
     last_statements: str = ""  # newest vendor commit that has statements; "": there is none

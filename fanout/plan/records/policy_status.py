@@ -174,8 +174,7 @@ class RecordedStatus(Value, kw_only=True):
     history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
     revisions: Mapping[str, str] = field(default_factory=dict)  # commit at first use, by revision
     draft_repositories: frozenset[str] = frozenset()  # repositories to which drafts were written
-    # by variant: time at which it was due
-    removed: Mapping[str, datetime] = field(default_factory=dict)
+    removed: Mapping[str, datetime] = field(default_factory=dict)  # by variant: when it was due
     records_ahead: frozenset[str] = frozenset()  # names of records that a pass saw dated ahead
     noticed_at: Mapping[datetime, datetime] = field(default_factory=dict)
     """Instants in these lines that lie ahead, and when a pass first saw that."""

@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import islice
 
 from fanout.errors import InvalidInput, Unavailable
+from fanout.plan.evidence.due_checks import StatusSubject, find_awaited_commits
 from fanout.plan.evidence.review_approvals import find_rejections
-from fanout.plan.evidence.status_readings import StatusSubject, find_awaited_commits
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,

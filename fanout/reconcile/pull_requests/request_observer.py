@@ -16,7 +16,7 @@ from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.drafts.draft_location import draft_branch
-from fanout.plan.evidence.status_readings import StatusSubject, has_status_checks
+from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
