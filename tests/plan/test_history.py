@@ -146,8 +146,8 @@ WITHDRAWN = RecordEntry(
     name="w", at=at(2), by=ANN, spec=DecisionSpec(action=Action.WITHDRAW, withdraws="stage")
 )
 BY_NAME = {it.name: it for it in DECISIONS} | {"w": WITHDRAWN}
-OWN = PublicationCommit("m2", at(3), is_own=True)
-HIS = PublicationCommit("m2", at(3), is_own=False, author=BOB)
+OWN = PublicationCommit(at(3), is_own=True)
+HIS = PublicationCommit(at(3), is_own=False, author=BOB)
 
 ADMISSIONS = [
     ("a release names its PromotionPolicies", ["PromotionPolicy/x"], "", OWN, "Automatic"),

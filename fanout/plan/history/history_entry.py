@@ -15,7 +15,6 @@ from fanout.values import Value, replace
 class PublicationCommit(Value):
     """Statements of a commit that published packages, and its author."""
 
-    oid: str
     at: datetime  # the committer's time
     is_own: bool  # made by fanout, or by a forge with fanout's message
     author: str = ""  # "name <email>" of the person who merged; "": fanout, or unknown
@@ -71,7 +70,6 @@ def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCo
     people = [it for it in signatures[:: 1 if is_merge else -1] if it and it != own_identity]
     author = "" if is_own or is_draft or not people else people[0]
     return PublicationCommit(
-        oid=commit.oid,
         at=datetime.fromtimestamp(commit.timestamp, UTC),
         is_own=is_own,
         author=author,

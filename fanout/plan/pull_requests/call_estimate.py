@@ -41,10 +41,6 @@ class HostEstimate(Value):
             f" {pluralize(self.refs, 'ref')}: {time} the host's limits"
         )
 
-    def as_json(self) -> Mapping[str, object]:
-        """Return the estimate as JSON data."""
-        return as_data(self)
-
 
 class CallEstimate(Value):
     """Estimate of a pass: the refs of every push, and of each host with requests its calls."""
@@ -61,7 +57,7 @@ class CallEstimate(Value):
 
     def as_json(self) -> Mapping[str, object]:
         """Return the estimate as JSON data."""
-        return {"refs": self.refs, "hosts": [it.as_json() for it in self.hosts]}
+        return as_data(self)
 
 
 def estimate_calls(
