@@ -146,12 +146,10 @@ def parse_message(message: str) -> CommitStatement | None:
             source[_SOURCE_FIELDS[key]] = value
         elif key == Trailer.VARIANT:
             # A draft of an earlier version, of one variant, named neither its path nor its base.
-
             fields = {_EARLIER_FIELDS[it]: value for it, value in pairs if it in _EARLIER_FIELDS}
             if fields.keys() < set(_EARLIER_FIELDS.values()) - _EARLIER_OPTIONAL:
                 return None
             return state_packages("", "", {"": PackageStatement(**fields)})
-
         elif key == Trailer.PACKAGE and (package := parse_package(value)) is not None:
             packages[package[0]] = package[1]
         elif key in paths and value:

@@ -93,7 +93,6 @@ def build_publication_message(
         listed = "".join(f"* {path}\n" for path in paths)
         policy = f"{Trailer.POLICY.value}: {group.namespace}/{variants[0].spec.policy}"
         message = f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{policy}\n"
-
     rejected_lines = [
         f"{variant.spec.path}: {line}" if len(variants) > 1 else line
         for variant in variants

@@ -97,14 +97,10 @@ class RenderedVariant(Value):
         if self.merged is None:
             return ()
         observed = self.observed
-        merged_drafts = [
-            draft
-            for _, _, draft in observed.open_drafts
-            if draft is observed.draft or draft.has_edits
-        ]
         settled = (
             dispute.key
-            for draft in merged_drafts
+            for _, _, draft in observed.open_drafts
+            if draft is observed.draft or draft.has_edits
             for dispute in parse_disputes(draft.trailers.conflicts)
             if dispute.is_decided or dispute.key in draft.settled_keys
         )

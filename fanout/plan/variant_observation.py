@@ -190,7 +190,6 @@ def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -
         return False  # what was merged from it are commits of others, or another revision
     merged_head = context.merged_heads.get((state.identity, variant.draft_ref))
     facts = state.find_request(variant.draft_ref)
-
     if facts is not None and facts.request.state is RequestState.MERGED:
         merged_head = facts.request.head_commit
     if merged_head is None or state.refs.get(variant.draft_ref, merged_head) != merged_head:
@@ -246,7 +245,6 @@ def _find_obstacle(
         return context.move_hold
     is_empty = variant.path_state.tree is None
     unmanaged = state.unmanaged_drafts.get(variant.draft_ref)
-
     if context.taken_hold is not None and not is_empty and not variant.is_moving:
         return context.taken_hold
     if (unmanaged is not None and unmanaged.has_commits) or (

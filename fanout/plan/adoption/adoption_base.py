@@ -115,7 +115,6 @@ def find_clone_edits(
     clone_edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
     kptfile = manifest.apply_edits_to_text(clone_edits)
     raw: PackageFiles = {**upstream_files, KPTFILE_NAME: (mode, kptfile)}
-
     if not any(
         b"pipeline" in data
         for files in (raw, local_files)
@@ -198,7 +197,6 @@ def _render_raw(
     except FanoutError as problem:
         return raw, problem
     kept_paths = _kptfile_contents(inputs).keys() | ({CONTEXT} & inputs.keys())
-
     files = {path: content for path, content in rendered_files.items() if path not in kept_paths}
     return {**files, **{path: raw[path] for path in kept_paths if path in raw}}, None
 

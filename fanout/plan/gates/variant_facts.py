@@ -102,9 +102,7 @@ def build_policy_facts(
         observed = variant.observed if isinstance(variant, RenderedVariant) else variant
         name = observed.spec.name
         phase_value: object = variant
-
         own_evidence = evidence.get(name, NO_EVIDENCE)
-
         if rendered is not None and rendered.rendering_failure is None:
             # A variant that needs no draft is the same selected variant in each pass; the
             # value around it is made anew.

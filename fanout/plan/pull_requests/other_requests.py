@@ -78,7 +78,6 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
     The calls are counted for the policy, or the variant written by hand, of each subject.
     """
     statuses: list[PlannedRequest] = []
-
     warnings: list[str] = []
     for subject in subjects:
         forge = subject.state.forge
@@ -111,7 +110,6 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
                 number=str(request.number),
             )
             statuses.append(PlannedRequest(change=change, actions=(action,)))
-
     return OtherStatuses(tuple(statuses), tuple(warnings))
 
 

@@ -141,7 +141,6 @@ def _plan_open(
     is_draft = settings.opens_as_draft and group.hold is not None
     status = _plan_status(group, open_request)
     branch = group.state.branch.removeprefix("refs/heads/")
-
     if open_request is None:
         return replace(
             change,

@@ -51,7 +51,6 @@ def observe_request_lines(
         forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
         if forge is not None and facts is not None and is_closed_by_person(facts, forge):
             declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
-
     states = [it.repository_state for it in variants] + [it.state for it in removals]
     forges = {state.identity: state.forge for state in states}
     lines = dict(status.requests)
