@@ -97,16 +97,18 @@ def build_policy_facts(
     `memo` is kept between passes and extended in place.
     """
     facts: list[VariantFacts] = []
+    rendered: RenderedVariant | None
+    phase_value: object
     for variant in variants:
-        rendered = variant if isinstance(variant, RenderedVariant) else None
-        observed = variant.observed if isinstance(variant, RenderedVariant) else variant
+        if isinstance(variant, RenderedVariant):
+            rendered, observed = variant, variant.observed
+            # A variant that needs no draft is the same selected variant in each pass; the value
+            # around it is made anew.
+            phase_value = variant.selected if variant.rendering_failure is None else variant
+        else:
+            rendered, observed, phase_value = None, variant, variant
         name = observed.spec.name
-        phase_value: object = variant
         own_evidence = evidence.get(name, NO_EVIDENCE)
-        if rendered is not None and rendered.rendering_failure is None:
-            # A variant that needs no draft is the same selected variant in each pass; the
-            # value around it is made anew.
-            phase_value = rendered.selected
         inputs = (
             own_evidence,
             gate_inputs.attributes.get(name, NO_ATTRIBUTES),
@@ -166,7 +168,7 @@ def _build_variant_facts(
             at=published.at,
             commits=evidence.published_commits
             | ({published.merge} if published.merge else frozenset()),
-            reads=selected.cluster_reads,
+            reads=selected.cluster_reads if is_selected else published.reads,
             reverted=variant.revert_hold,
             last_evidence=gate_inputs.last_evidence if variant.is_unrecorded else published.heard,
             since=published.since,
@@ -191,7 +193,7 @@ def _build_variant_facts(
         if failure is not None
         else None,
         removed=gate_inputs.facts.records.removals.get(spec.name),
-        outdated=selected.is_outdated,
+        outdated=is_selected and selected.is_outdated,
     )
 
 
