@@ -57,16 +57,21 @@ def observe_variant(
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
-    status_line = status_line.with_pushed_grant(repository_state.drafted_renderings.get(spec.path))
+    if status_line.orphan != context.keeps_package:
+        status_line = replace(status_line, orphan=context.keeps_package)
+    if (previous := status_line.previous_grant) is not None:
+        # The release of the draft that was pushed last counts. A push moves the rendering of the
+        # draft on the vendor branch together with the draft.
+        is_pushed = repository_state.drafted_renderings.get(spec.path) != previous.rendering
+        grant = status_line.grant if is_pushed else previous.grant
+        status_line = replace(status_line, grant=grant, previous_grant=None)
     variant = ObservedVariant(
         spec=spec,
         repository_state=repository_state,
         draft_ref=location.ref,
         shares_draft=location.is_shared,
         path_state=repository_state.path_states.get(spec.path, EMPTY_PATH),
-        status_line=status_line
-        if status_line.orphan == context.keeps_package
-        else replace(status_line, orphan=context.keeps_package),
+        status_line=status_line,
         published=status_line.published,
         draft=location.draft,
         may_adopt=context.may_adopt,

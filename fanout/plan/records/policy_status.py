@@ -107,18 +107,6 @@ class VariantLine(RecordedLocation, kw_only=True):
             return None
         return (grant.repository, grant.path) if grant.repository else self.place
 
-    def with_pushed_grant(self, rendering: str | None) -> "VariantLine":
-        """Return the line with the release of the draft that was pushed last.
-
-        `rendering` is the tree at `drafts/PATH` of the vendor branch, which a push moves together
-        with the draft.
-        """
-        if self.previous_grant is None:
-            return self
-        is_pushed = rendering != self.previous_grant.rendering
-        grant = self.grant if is_pushed else self.previous_grant.grant
-        return replace(self, grant=grant, previous_grant=None)
-
 
 class DraftLine(Value, forbid_unknown_fields=True):
     """A draft of a stage that requires reports, and the instant it was first written."""
