@@ -5,15 +5,15 @@ without an error, is looked for here.
 """
 
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from fanout.errors import Bug
-from fanout.git.git_command import GitProgram
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import (
+    PackageLayouts,
     WrittenObjects,
     check_dependencies,
     check_tree,
@@ -21,7 +21,6 @@ from fanout.git.object_writer import (
     encode_signature,
     tree_reader,
 )
-from fanout.git.package_layout import PackageLayouts
 from fanout.git.tree_editor import TreeEditor, check_path
 from fanout.package.tree_ids import TreeEntry, blob_id
 from fanout.plan.observation.repository_state import (
@@ -41,9 +40,6 @@ _TOTAL = re.compile(r"Total objects:\s+(\d+)")
 class FastImport:
     """Writer of objects by git, as the oracle of `fanout.git.object_writer.ObjectWriter`."""
 
-    def __init__(self, git: GitProgram) -> None:
-        self._git = git
-
     def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
         """Write the objects of the change, as `ObjectWriter.write` does."""
         with tempfile.TemporaryFile(prefix="import-", suffix=".stream", dir=mirror) as file:
@@ -52,14 +48,11 @@ class FastImport:
                 stream = _Stream(change, reader)
                 file.writelines(stream.all())
             file.seek(0)
-            answers, count = self._run(mirror, file)
-        return WrittenObjects(stream.refs(answers), count)
-
-    def _run(self, mirror: Path, stream: BinaryIO) -> tuple[list[str], int]:
-        output = self._git.run(mirror, ["fast-import", *_OPTIONS], stdin=stream)
-        total = _TOTAL.search(output.stderr)
-        lines = output.stdout.decode(errors="replace").splitlines()
-        return lines, int(total[1]) if total else 0
+            command = ["git", "--git-dir", str(mirror), "fast-import", *_OPTIONS]
+            output = subprocess.run(command, check=True, capture_output=True, stdin=file)
+        total = _TOTAL.search(output.stderr.decode(errors="replace"))
+        answers = output.stdout.decode(errors="replace").splitlines()
+        return WrittenObjects(stream.refs(answers), int(total[1]) if total else 0)
 
 
 class _Stream:

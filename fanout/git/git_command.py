@@ -1,9 +1,8 @@
 """Runner of git processes: environment, deadline, counters and failures.
 
-No other module starts git. The environment of each process is built from a fixed list:
-the caller's settings must not change results, and tokens of a pipeline or secrets of
-other repositories must not reach git, its helpers, or hooks of local repositories.
-docs/concepts/security.md has the same list.
+No other module starts git. The environment of each process is built from a fixed list: the caller's
+settings must not change results, and tokens of a pipeline or secrets of other repositories must not
+reach git, its helpers, or hooks of local repositories. docs/concepts/security.md has the same list.
 """
 
 import os
@@ -23,7 +22,6 @@ from fanout.git.remote_access import RemoteAccess, provide_credentials, write_as
 from fanout.git.remote_workers import note_process, waiting_for_remote
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
-from fanout.values import Value
 
 # Inherited if set. GIT_TRACE2_EVENT is for measurements.
 _ALWAYS_INHERITED = ("PATH", "TMPDIR", "GIT_TRACE2_EVENT")
@@ -45,8 +43,8 @@ _INHERITED: Mapping[GitProtocol | None, tuple[str, ...]] = {
 def build_fixed_environment(allowed: Collection[str], home: Path) -> dict[str, str]:
     """Build the variables that every git process has (design §9).
 
-    `allowed` are URL protocols. `home` is an empty directory of fanout's own, so that no
-    ``.netrc`` supplies a credential in place of the secret.
+    `allowed` are URL protocols. `home` is an empty directory of fanout's own, so that no ``.netrc``
+    supplies a credential in place of the secret.
     """
     return {
         "GIT_ALLOW_PROTOCOL": ":".join(allowed),
@@ -68,10 +66,7 @@ def build_fixed_environment(allowed: Collection[str], home: Path) -> dict[str, s
 
 
 def select_inherited(ambient: Mapping[str, str], protocol: GitProtocol | None) -> dict[str, str]:
-    """Select the variables of `ambient` for a process.
-
-    `protocol` is that of its remote, None if it has none.
-    """
+    """Select the variables of `ambient` for a process; `protocol` is that of its remote, if any."""
     variables = {name: ambient[name] for name in _INHERITED[protocol] if name in ambient}
     return {"PATH": os.defpath, **variables}
 
@@ -81,23 +76,15 @@ _TERMINATION_GRACE = 5.0  # seconds that git has to remove its locks before it i
 _POLL_SECONDS = 0.01  # seconds between checks whether it has ended
 
 
-class GitOutput(Value):
-    """Output of a git process that succeeded."""
-
-    stdout: bytes
-    stderr: str
-
-
 class GitProgram:
     """Runner of git on the bare mirrors below one directory. Thread-safe."""
 
     def __init__(
         self, directory: Path, allowed: Collection[str], counters: Counters, timeout: float
     ) -> None:
-        """Prepare the environment; `directory` is the home of every process.
+        """Prepare the environment; `directory`, the home of every process, has no configuration.
 
-        The directory has no files that git would read as configuration. `allowed` are URL
-        protocols; `timeout` is in seconds per process.
+        `allowed` are URL protocols; `timeout` is in seconds per process.
         """
         self.counters = counters
         self._timeout = timeout
@@ -115,12 +102,12 @@ class GitProgram:
         stdin: BinaryIO | None = None,
         timeout: float | None = None,
         settings: Sequence[str] = (),
-    ) -> GitOutput:
-        """Run `git <arguments>` in the mirror and return its output.
+    ) -> bytes:
+        """Run `git <arguments>` in the mirror and return what it prints on stdout.
 
-        `access` is given if the process talks to the remote. `timeout` is in seconds and can
-        only shorten the default one. `settings` are `name=value` configuration for this
-        process. Raises an error of one of the families (see `fanout.git.git_errors`).
+        `access` is given if the process talks to the remote. `timeout` is in seconds and can only
+        shorten the default one. `settings` are `name=value` configuration. Raises the errors of
+        `fanout.git.git_errors`.
         """
         seconds = min(timeout or self._timeout, self._timeout)
         command_line = [word for setting in settings for word in ("-c", setting)] + [*arguments]
@@ -176,10 +163,10 @@ class GitProgram:
         access: RemoteAccess | None,
         stdin: BinaryIO | None,
         seconds: float,
-    ) -> GitOutput:
+    ) -> bytes:
         ambient = select_inherited(os.environ, access.address.protocol if access else None)
         variables = {**ambient, **self._environment, "GIT_DIR": str(mirror), **extra}
-        command = ["git", *arguments]
+        command, is_push = ["git", *arguments], "push" in arguments
         # Loaded here: it takes 45 ms, and a pass without work on local repositories starts no git.
         from git.cmd import Git, safer_popen  # noqa: PLC0415
 
@@ -206,25 +193,12 @@ class GitProgram:
             ) from error
         process = guard.proc  # GitPython kills the process once `guard` is garbage-collected
         assert process is not None
-        stdout, stderr = self._wait(process, access, seconds, is_push="push" in arguments)
-        if process.returncode != 0:
-            raise translate_failure(_decode(stdout), _decode(stderr), access)
-        return GitOutput(stdout, _decode(stderr))
-
-    def _wait(
-        self, process: "Popen[bytes]", access: RemoteAccess | None, seconds: float, *, is_push: bool
-    ) -> tuple[bytes, bytes]:
-        """Wait for the process and return its output; end its group after `seconds`.
-
-        Git and its helpers are one process group, which a Ctrl-C of the terminal does not
-        reach.
-        """
         with self._lock:
             self._running[process.pid] = is_push
         note_process(process.pid)
         with process:
             try:
-                return process.communicate(timeout=seconds)
+                stdout, stderr = process.communicate(timeout=seconds)
             except TimeoutExpired as error:
                 is_push = False  # the grace period is over
                 raise Unavailable(
@@ -238,6 +212,11 @@ class GitProgram:
                     self._running.pop(process.pid, None)
                 if process.returncode is None:
                     _terminate(process, PUSH_GRACE if is_push else 0.0)
+        if process.returncode != 0:
+            messages = stderr.decode(errors="replace")
+            raise translate_failure(stdout.decode(errors="replace"), messages, access)
+        output: bytes = stdout
+        return output
 
 
 def _terminate(process: "Popen[bytes]", grace: float) -> None:
@@ -256,7 +235,3 @@ def _terminate(process: "Popen[bytes]", grace: float) -> None:
 def _signal(group: int, number: int) -> None:
     with suppress(ProcessLookupError):
         os.killpg(group, number)
-
-
-def _decode(stream: bytes) -> str:
-    return stream.decode(errors="replace")

@@ -27,7 +27,6 @@ def read_identity(ambient: Mapping[str, str]) -> CommitIdentity | None:
 
 
 def _first_value(config: pygit2.Config, *keys: str) -> str:
-    """Return the value of the first key that is set, or ""."""
     for key in keys:
         with suppress(KeyError):
             if config[key]:

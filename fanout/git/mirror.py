@@ -113,10 +113,7 @@ _CONFIG = """[core]
 
 
 class Mirror(Value):
-    """An opened mirror.
-
-    `fresh` is true if this opening created it, so that it is still empty.
-    """
+    """An opened mirror; `fresh` is true if this opening created it, so that it is still empty."""
 
     path: Path
     fresh: bool
@@ -133,20 +130,14 @@ class MirrorDirectory:
         self._lock_timeout = lock_timeout
 
     def path_of(self, address: RepositoryAddress, credentials: str = "") -> Path:
-        """Return the path of the mirror of this address, whether it exists or not.
-
-        `credentials` name the secret that it is fetched with; "": none.
-        """
+        """Return the path of the mirror of an address and of the secret that it is fetched with."""
         key = f"{address.url}\0{credentials}" if credentials else address.url
         digest = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self.directory / f"{digest}.git"
 
     @contextmanager
     def open_locked(self, address: RepositoryAddress, credentials: str = "") -> Iterator[Mirror]:
-        """Hold the mirror exclusively, cleaned up and configured.
-
-        Raises Unavailable if another process holds it for too long or if it cannot be created.
-        """
+        """Hold the mirror exclusively, cleaned up and configured. Raises Unavailable."""
         path = self.path_of(address, credentials)
         # Somebody may have deleted the directory while this process runs.
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -189,10 +180,7 @@ class MirrorDirectory:
 
 
 def create_bare(path: Path) -> None:
-    """Create an empty bare repository without the machine's configuration and templates.
-
-    Raises Unavailable if the directory cannot be written.
-    """
+    """Create an empty bare repository without the machine's configuration. Raises Unavailable."""
     try:
         pygit2.init_repository(str(path), bare=True, initial_head="main").free()
     except (pygit2.GitError, OSError) as error:
@@ -211,11 +199,7 @@ def mark_damaged(path: Path) -> None:
 
 
 def _remove_leftovers(path: Path) -> bool:
-    """Remove lock files and partial packs of a killed git.
-
-    They would block the next git process. Returns False if there is no mirror or if it is
-    unusable.
-    """
+    """Remove what a killed git left and would block the next one; return whether it is usable."""
     objects = path / "objects" / "pack"
     try:
         names = {entry.name for entry in os.scandir(path)}
@@ -262,9 +246,8 @@ def _write_if_changed(mirror: Path, name: str, content: bytes) -> None:
 def mirror_state(path: Path) -> tuple[int, ...]:
     """Return a value that differs after each change of the mirror's refs or packs.
 
-    Made of inode, time and size of the ref file and of the directories. Writers of refs and
-    packs create new files (`write_refs`, git itself), and listing moves loose refs into the
-    packed ones.
+    Writers of refs and packs create new files (`write_refs`, git itself), and listing moves loose
+    refs into the packed ones.
     """
     state: list[int] = []
     for part in ("packed-refs", "objects/pack", "refs/fanout"):

@@ -84,10 +84,7 @@ class MirrorReader:
         return oid
 
     def contains(self, head: str, commit: str) -> bool:
-        """Return whether the commit is the head or one of its ancestors.
-
-        False if either is empty or if the commit is not in the mirror.
-        """
+        """Return whether the commit is the head or an ancestor; False for one of another mirror."""
         if not head or not commit or not self.has(commit):
             return False
         if head == commit:
@@ -96,10 +93,7 @@ class MirrorReader:
             return self._repository.descendant_of(head, commit)
 
     def merge_base(self, head: str, commit: str) -> str:
-        """Return a newest common ancestor of two commits, "" without any.
-
-        Raises Unavailable, and InvalidInput for a history that cannot be parsed.
-        """
+        """Return a newest common ancestor of two commits, "" without any."""
         for oid in (head, commit):
             self._commit(oid)
         with _refuse_unparsed(f"the history of commit {commit}"):
@@ -109,8 +103,7 @@ class MirrorReader:
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """Return the state of each path of the commit; "" is its root directory.
 
-        A parent directory that is too large to be opened is reported as the problem of the
-        paths below it. Raises Unavailable, InvalidInput.
+        A parent directory that is too large to be opened is the problem of the paths below it.
         """
         states = {"": PathState(str(self._commit(commit).tree_id))}
         directories: dict[str, pygit2.Tree] = {}
@@ -119,12 +112,7 @@ class MirrorReader:
     def changed_files(
         self, commit: str, references: Sequence[str], omitted: Collection[str], limit: int
     ) -> Sequence[str]:
-        """Return the paths of files that are otherwise, or absent, in each of the references.
-
-        References are commits; a file that the commit lacks is compared if the first one has it.
-        `omitted` are directories that are not read. At most `limit` paths are returned. Raises
-        InvalidInput.
-        """
+        """Return the paths of files that are otherwise, or absent, in each of the references."""
         changed: list[str] = []
         roots = [str(self._commit(it).tree_id) for it in (commit, *references)]
         pending: list[tuple[str, Sequence[str]]] = [("", roots)]
@@ -133,7 +121,13 @@ class MirrorReader:
             if not pending or len(changed) >= limit:
                 break
             prefix, trees = pending.pop()
-            rows, *others = [self._rows(tree) for tree in trees]
+            raw_trees = [
+                self._read(it, _TREE, _MAX_DIRECTORY_SIZE, referenced=True) if it else b""
+                for it in trees
+            ]
+            rows, *others = [
+                {name: (mode, oid) for mode, name, oid in parse_tree(raw)} for raw in raw_trees
+            ]
             for name in rows.keys() | others[0].keys():
                 row, present = rows.get(name), [other.get(name) for other in others]
                 if row in present:
@@ -150,11 +144,6 @@ class MirrorReader:
                 pending.append((f"{path}/", [oid for _, oid in entries]))
         return sorted(changed)[:limit]
 
-    def _rows(self, tree: str) -> Mapping[bytes, tuple[int, str]]:
-        """Return mode and id of what is directly in a tree, by name; "": an empty tree."""
-        raw = self._read(tree, _TREE, _MAX_DIRECTORY_SIZE, referenced=True) if tree else b""
-        return {name: (mode, oid) for mode, name, oid in parse_tree(raw)}
-
     def _find_state(
         self, path: str, states: dict[str, PathState], directories: dict[str, pygit2.Tree]
     ) -> PathState:
@@ -165,7 +154,7 @@ class MirrorReader:
             tree = parent_state.tree
             if tree is None:
                 states[path] = parent_state
-            elif tree not in directories and self._size(tree) > _MAX_DIRECTORY_SIZE:
+            elif tree not in directories and self._header(tree)[1] > _MAX_DIRECTORY_SIZE:
                 problem = f"{escape_unprintable(parent) or _ROOT_DIRECTORY} has too many entries"
                 states[path] = PathState(None, problem)
             else:
@@ -174,15 +163,21 @@ class MirrorReader:
                     if not isinstance(parsed, pygit2.Tree):
                         raise _wrong_kind(tree, parsed.type, _TREE)
                     directories[tree] = parsed
-                states[path] = _entry_state(path, directories[tree], name)
+                try:
+                    entry = directories[tree][name]
+                except KeyError:
+                    states[path] = PathState(None)
+                    return states[path]
+                if entry.filemode == FileMode.TREE:
+                    states[path] = PathState(str(entry.id))
+                else:
+                    kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: _SUBMODULE}
+                    kind = kinds.get(entry.filemode, "a file")
+                    states[path] = PathState(None, f"{escape_unprintable(path)} is {kind}")
         return states[path]
 
     def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, TreeEntry]:
-        """Return all files below a tree by path, sorted. No content is read.
-
-        Raises InvalidInput for submodules and names that are not UTF-8, and as soon as more
-        files or directories were walked than `limits` allow (default: the limits of packages).
-        """
+        """Return all files below a tree by path, sorted. No content is read."""
         limits = limits or self.limits
         entries: dict[str, TreeEntry] = {}
         pending = [("", 0, tree)]
@@ -208,10 +203,7 @@ class MirrorReader:
         return {path: entries[path] for path in sorted(entries)}
 
     def directory(self, tree: str, limits: SizeLimits) -> Mapping[str, TreeEntry]:
-        """Return the files and directories directly in a tree, by name.
-
-        Raises InvalidInput as `entries` does.
-        """
+        """Return the files and directories directly in a tree, by name."""
         entries: dict[str, TreeEntry] = {}
         for mode, raw_name, child in parse_tree(self._directory(tree, "", limits)):
             name = _decode_name(raw_name, "")
@@ -233,16 +225,14 @@ class MirrorReader:
     ) -> Mapping[str, tuple[TreeEntry, bytes]]:
         """Return all files below a tree with their content, by path.
 
-        `contents_by_id` are contents by blob id, which are not read again. Raises InvalidInput as
-        `entries` does, and if one file or all of them exceed the limits of packages, which is
-        decided by the headers of the objects before any content is read. Bytes count once per
-        path, since every path is parsed, rendered and written separately.
+        The headers of the objects tell whether they exceed the limits, before any content is read.
+        Bytes count once per path, since every path is parsed, rendered and written separately.
         """
         entries, contents_by_id = self.entries(tree), contents_by_id or {}
         sizes = {
             oid: len(contents_by_id[oid])
             if oid in contents_by_id
-            else self._size(oid, referenced=True)
+            else self._header(oid, referenced=True)[1]
             for oid in dict.fromkeys(entry.oid for entry in entries.values())
         }
         self.limits.check_sizes({path: sizes[entry.oid] for path, entry in entries.items()})
@@ -255,11 +245,7 @@ class MirrorReader:
         return {path: (entry, content[entry.oid]) for path, entry in entries.items()}
 
     def blob(self, oid: str, max_bytes: int | None = None) -> bytes:
-        """Return the content of a file. Raises Unavailable if it is missing.
-
-        Raises InvalidInput if it has more than `max_bytes` bytes (default: the limit of
-        packages).
-        """
+        """Return the content of a file; `max_bytes` has the limit of packages as default."""
         return self._read(oid, _BLOB, max_bytes or self.limits.file_size, referenced=True)
 
     def raw_tree(self, oid: str) -> bytes:
@@ -285,19 +271,16 @@ class MirrorReader:
     def _object(
         self, oid: str, size_limit: int | None, *, referenced: bool = False
     ) -> tuple[int, bytes]:
-        """Return type and content. Without `size_limit` the caller has checked the size.
-
-        The size is in the object's header, which is read first.
-        """
-        if size_limit is not None and (size := self._size(oid, referenced=referenced)) > size_limit:
+        """Return type and content. Without `size_limit` the caller has checked the size."""
+        if (
+            size_limit is not None
+            and (size := self._header(oid, referenced=referenced)[1]) > size_limit
+        ):
             raise _TooLargeError(oid, size, size_limit)
         try:
             return self._odb.read(oid)
         except (KeyError, ValueError) as error:
             raise self._unreadable_error(oid, error, referenced=referenced) from error
-
-    def _size(self, oid: str, *, referenced: bool = False) -> int:
-        return self._header(oid, referenced=referenced)[1]
 
     def _header(self, oid: str, *, referenced: bool = False) -> tuple[int, int]:
         """Return type and size."""
@@ -307,7 +290,7 @@ class MirrorReader:
             raise self._unreadable_error(oid, error, referenced=referenced) from error
 
     def _commit(self, oid: str) -> pygit2.Commit:
-        if (size := self._size(oid)) > _MAX_COMMIT_SIZE:
+        if (size := self._header(oid)[1]) > _MAX_COMMIT_SIZE:
             raise _TooLargeError(oid, size, _MAX_COMMIT_SIZE)
         with _refuse_unparsed(f"commit {oid}"):
             parsed = self._parse(oid)
@@ -324,10 +307,7 @@ class MirrorReader:
     def _unreadable_error(
         self, oid: str, error: KeyError | ValueError, *, referenced: bool
     ) -> Exception:
-        """Build the error for an object that cannot be read.
-
-        `referenced`: another object of the mirror refers to it, so the mirror has lost it.
-        """
+        """Build the error for an object; `referenced`: another object of the mirror names it."""
         if isinstance(error, ValueError):
             if _OID.fullmatch(oid):  # an existing object is not where a pack's index points
                 return pygit2.GitError(str(error))
@@ -350,10 +330,9 @@ class _TooLargeError(InvalidInput):
 
 @contextmanager
 def open_mirror(path: Path, limits: SizeLimits = DEFAULT_SIZES) -> Iterator[MirrorReader]:
-    """Open the mirror at the path for reading; `limits` are the size limits of packages.
+    """Open the mirror for reading; `limits` are the size limits of packages. Raises Unavailable.
 
-    Raises Unavailable if there is no mirror or if it cannot be read; such a mirror is
-    marked as damaged and created again by the next listing.
+    A mirror that cannot be read is marked as damaged, and created again by the next listing.
     """
     try:
         repository = pygit2.Repository(str(path), RepositoryOpenFlag.BARE)
@@ -411,17 +390,6 @@ def _normalize_mode(mode: int, path: str) -> str:
         )
     # Very old commits have group-writable files; git writes them as plain ones today.
     return _FILE_MODES.get(mode, "100644")
-
-
-def _entry_state(path: str, directory: pygit2.Tree, name: str) -> PathState:
-    try:
-        entry = directory[name]
-    except KeyError:
-        return PathState(None)
-    if entry.filemode == FileMode.TREE:
-        return PathState(str(entry.id))
-    kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: _SUBMODULE}
-    return PathState(None, f"{escape_unprintable(path)} is {kinds.get(entry.filemode, 'a file')}")
 
 
 def _wrong_kind(oid: str, actual: int, expected: int) -> InvalidInput:

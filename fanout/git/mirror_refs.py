@@ -27,10 +27,7 @@ FORBIDDEN_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.loc
 
 
 def check_ref(ref: str) -> str:
-    """Return a full branch or tag name unchanged.
-
-    Raise InvalidInput if git would refuse it. Rules: git-check-ref-format(1).
-    """
+    """Return a full branch or tag name; raise InvalidInput if git-check-ref-format(1) refuses."""
     has_prefix = ref.startswith(("refs/heads/", "refs/tags/")) and ref.isprintable()
     if not has_prefix or FORBIDDEN_IN_REF.search(ref):
         raise InvalidInput(
@@ -83,10 +80,9 @@ def parse_refs(text: str) -> dict[str, str]:
 
 
 def read_refs(mirror: Path, under: str, replacement: str = "") -> dict[str, str]:
-    """Read the refs below the prefix `under`.
+    """Read the refs below the prefix `under`, which is replaced. Raises DamagedMirrorError.
 
-    Keys are `replacement` and the rest of the name. A loose file has precedence over the
-    packed line. Raises DamagedMirrorError.
+    A loose file has precedence over the packed line.
     """
     refs_by_name: dict[str, str] = {}
     packed = mirror / "packed-refs"
@@ -123,8 +119,7 @@ def write_refs(
 ) -> None:
     """Replace all refs of the mirror by `refs`; the caller holds the mirror's lock.
 
-    `loose` are written as files of their own, because git rewrites all packed refs for each
-    packed ref that it deletes.
+    `loose` are written as files, because git rewrites all packed refs for each one that it deletes.
     """
     lines = [f"{refs[name]} {name}\n" for name in sorted(refs, key=os.fsencode)]
     content = os.fsencode("".join([_HEADER, *lines]))

@@ -48,10 +48,7 @@ _Result = TypeVar("_Result")
 
 
 class MirrorStore:
-    """Implementation of `fanout.ports.GitStore`. Thread-safe.
-
-    Several processes may use one directory of mirrors.
-    """
+    """Implementation of `fanout.ports.GitStore`. Thread-safe; processes may share its directory."""
 
     def __init__(  # noqa: PLR0913 - each is one thing that an administrator sets
         self,
@@ -69,16 +66,15 @@ class MirrorStore:
         progress: ProgressReporter | None = None,
         limits: SizeLimits = DEFAULT_SIZES,
     ) -> None:
-        """Open the directory of mirrors.
+        """Open the directory of mirrors. Raises Unavailable if it cannot be written.
 
         `secrets` returns a secret by namespace and name whenever it is used. `allowed` are URL
         protocols. Without `lends_credentials` those of the user of this process are for its own
         remotes alone. `concurrency` is the number of repositories worked on at once; for those on
         local disks it is also limited by the processors. `timeout` is in seconds per git process;
         `patience` is how long all wait for one remote that does not answer, None: for `timeout`.
-        `essential` are keys of remotes that all passes need.
-        `limits` are the size limits of packages. Raises Unavailable if the directory cannot be
-        written.
+        `essential` are keys of remotes that all passes need. `limits` are the size limits of
+        packages.
         """
         directory = directory.absolute()
         try:
@@ -94,6 +90,9 @@ class MirrorStore:
         self._lends_credentials = lends_credentials
         self._limits = limits
         self._workers = RemoteWorkers(concurrency, patience, essential, self._git.stop)
+        self.hurry = self._workers.hurry
+        self.list_late = self._workers.list_beside
+        self.end_late = self._workers.end
         self._progress = progress or NoProgress()
         self._listing_memos: dict[Path, ListingMemo] = {}  # by mirror
         self._reusable_mirrors: set[Path] = set()  # mirrors whose last listing may be reused once
@@ -101,12 +100,7 @@ class MirrorStore:
     def list_refs(
         self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
-        """List each repository once and fetch at most once; return listings or errors by
-        the key of the remote.
-
-        Several requests for one remote are combined. A listing that is at most `max_age`
-        seconds old is returned again.
-        """
+        """List each repository at most once, and fetch at most once; return listings by remote."""
         by_remote: dict[str, list[RefListingRequest]] = {}
         for request in requests:
             by_remote.setdefault(request.remote.key, []).append(request)
@@ -120,12 +114,15 @@ class MirrorStore:
         return {key: recent[key] or listed[key] for key in by_remote}
 
     def read_default_branch(self, remote: Remote) -> str:
-        """Return the short name of the branch that HEAD of the remote names.
+        """Return the short name of the branch that HEAD of the remote names; "" if unknown."""
 
-        "" if HEAD names a branch that is not there, or if the remote cannot be asked.
-        """
-        name = self._run_each("asking for a branch", {remote.key: remote}, self._read_head_branch)
-        answer = name[remote.key]
+        def read(remote: Remote) -> str:
+            access = self._resolve_access(remote)
+            return self._with_mirror(
+                access, lambda mirror: read_head_branch(self._git, mirror.path, access)
+            )
+
+        answer = self._run_each("asking for a branch", {remote.key: remote}, read)[remote.key]
         return "" if isinstance(answer, FanoutError) else answer  # it only completes a message
 
     def reuse_listings(self) -> None:
@@ -137,10 +134,7 @@ class MirrorStore:
 
     @contextmanager
     def reader(self, remote: Remote) -> Iterator[MirrorReader]:
-        """Open the mirror for reading what the last listing fetched.
-
-        Raises Unavailable if there is no mirror.
-        """
+        """Open the mirror for reading what the last listing fetched. Raises Unavailable."""
         address = parse_address(remote.url, self._allowed)
         path = self._mirrors.path_of(address, remote.credentials)
         try:
@@ -155,37 +149,23 @@ class MirrorStore:
     def change(
         self, changes: Sequence[RepositoryChange]
     ) -> Mapping[str, PushedChange | FanoutError]:
-        """Write and push the changes; return the written refs or an error by remote.
-
-        Conflict: a ref is not as `expected` and nothing was done. Denied: the remote refused.
-        """
+        """Write and push the changes; return the written refs or an error by remote."""
         by_remote: dict[str, list[RepositoryChange]] = {}
+        efforts: dict[str, int] = {}  # estimated as the number of drafts and commits
         for change in changes:
             by_remote.setdefault(change.remote.key, []).append(change)
+            merged = sum(len(merge.drafts) for merge in change.merges)
+            effort = len(change.branches) + merged + len(change.files)
+            efforts[change.remote.key] = max(effort, efforts.get(change.remote.key, 0))
         # The longest first, so that none starts last and delays the end.
-        longest = sorted(by_remote, key=lambda key: -max(map(_estimate_effort, by_remote[key])))
+        longest = sorted(by_remote, key=lambda key: -efforts[key])
         work = {key: by_remote[key] for key in longest}
         written = self._run_each("writing repositories", work, self._change_one)
         return {key: written[key] for key in by_remote}
 
     def report_answers(self, report: Callable[[str], object]) -> None:
-        """Call `report` with the URL of each repository that answers after it was given up.
-
-        In another thread than that of the caller.
-        """
+        """Call `report` with the URL of each repository that answers after it was given up."""
         self._workers.report_answers(lambda key: report(url_of_remote(key)))
-
-    def list_late(self) -> frozenset[str]:
-        """Return the keys of the remotes that were given up and are still being worked on."""
-        return self._workers.list_beside()
-
-    def end_late(self, keys: Collection[str]) -> None:
-        """End the work on these remotes that goes on after they were given up."""
-        self._workers.end(keys)
-
-    def hurry(self) -> None:
-        """Wait for nobody for long any more. Safe in a signal handler."""
-        self._workers.hurry()
 
     def close(self) -> None:
         """End what goes on although nobody waits for it any more."""
@@ -208,12 +188,6 @@ class MirrorStore:
         if memo is None or time.monotonic() - memo.at > max_age:
             return None
         return memo.listing if memo.serves(path, _combine_patterns(requests)) else None
-
-    def _read_head_branch(self, remote: Remote) -> str:
-        access = self._resolve_access(remote)
-        return self._with_mirror(
-            access, lambda mirror: read_head_branch(self._git, mirror.path, access)
-        )
 
     def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
         access = self._resolve_access(requests[0].remote)
@@ -311,25 +285,19 @@ class MirrorStore:
         def locate(key: str) -> ErrorLocation:
             return parse_address(url_of_remote(key), self._allowed).where
 
-        with self._progress.task(task_name, len(work)) as advance:
-            return self._workers.run_all(work, run_one, self._is_local, locate, advance)
+        def is_local(key: str) -> bool:
+            try:
+                address = parse_address(url_of_remote(key), self._allowed)
+            except InvalidInput:  # a refused URL counts as local
+                return True
+            return address.protocol is GitProtocol.FILE
 
-    def _is_local(self, key: str) -> bool:
-        # A refused URL counts as local.
-        try:
-            return parse_address(url_of_remote(key), self._allowed).protocol is GitProtocol.FILE
-        except InvalidInput:
-            return True
+        with self._progress.task(task_name, len(work)) as advance:
+            return self._workers.run_all(work, run_one, is_local, locate, advance)
 
 
 def _combine_patterns(requests: Sequence[RefListingRequest]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(it for request in requests for it in request.mirrored_patterns))
-
-
-def _estimate_effort(change: RepositoryChange) -> int:
-    """Estimate the effort of writing a change as its number of drafts and commits."""
-    merged = sum(len(merge.drafts) for merge in change.merges)
-    return len(change.branches) + merged + len(change.files)
 
 
 def _disk_error(error: OSError) -> FanoutError:

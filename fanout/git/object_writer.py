@@ -6,13 +6,11 @@ or environment: the same change yields the same ids on every machine.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
 from fanout.errors import Bug, ErrorLocation, InvalidInput
-from fanout.git.base_tree import BaseTree
-from fanout.git.delta_base import DeltaWriter
 from fanout.git.git_errors import missing_object_error
 from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, describe_invalid_date, open_mirror
 from fanout.git.pack import (
@@ -20,14 +18,13 @@ from fanout.git.pack import (
     COMMIT,
     LARGE_OFFSET,
     TREE,
+    DeltaWriter,
     PackWriter,
     compute_object_id,
 )
-from fanout.git.package_layout import PackageLayouts
-from fanout.git.tree_editor import ReadTree, TreeEditor
+from fanout.git.tree_editor import BaseTree, ReadTree, TreeEditor, check_path
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.observation.repository_state import (
-    BranchCommit,
     BranchUpdate,
     CommitIdentity,
     FileCommit,
@@ -50,8 +47,7 @@ class WrittenObjects(Value):
 def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     """Check that the mirror has all objects the change depends on.
 
-    Raises DamagedMirrorError for a missing object, InvalidInput for a missing branch, and
-    Bug for a package without files.
+    Raises DamagedMirrorError, InvalidInput for a missing branch, Bug for a package without files.
     """
     if change.merges and not change.expected.get(change.branch):
         branch = change.branch.removeprefix("refs/heads/")
@@ -103,6 +99,79 @@ def check_tree(path: str, planned: str, written: str) -> None:
         )
 
 
+AddDirectory = Callable[[str, list[bytes]], bytes]
+"""Writer of a directory, given its path and rows; returns its id."""
+
+
+class _LayoutDirectory(Value):
+    path: str
+    row_prefixes: tuple[tuple[bytes, int], ...]  # a row without its id, and the index of that id
+
+
+class PackageLayout:
+    """The directories of all packages that have the same paths with the same modes."""
+
+    def __init__(self, files: Sequence[tuple[str, str]]) -> None:
+        """Compute the layout of `files`, pairs of path and mode. Raises InvalidInput, and Bug."""
+        # key to sort by, row, id
+        rows_by_directory: dict[str, list[tuple[bytes, bytes, int]]] = {"": []}
+        for number, (path, mode) in enumerate(files):
+            parent, _, name = check_path(path).rpartition("/")
+            directory_path = parent
+            while directory_path not in rows_by_directory:
+                rows_by_directory[directory_path] = []
+                directory_path = directory_path.rpartition("/")[0]
+            rows_by_directory[parent].append(
+                (name.encode(), b"%s %s\0" % (mode.encode(), name.encode()), number)
+            )
+        # Deepest first, so that each directory has its id before its parent needs it.
+        self._directories: list[_LayoutDirectory] = []
+        # Depth alone does not put the root last: its direct children have no slash either.
+        for path in sorted(
+            rows_by_directory, key=lambda it: (bool(it), it.count("/")), reverse=True
+        ):
+            rows = sorted(rows_by_directory[path])
+            names = [key.rstrip(b"/") for key, _, _ in rows]
+            if len(set(names)) < len(names):
+                raise Bug(f"a path in {path!r} is a file and a directory", reason="TreeMismatch")
+            if path:
+                parent, _, directory_name = path.rpartition("/")
+                raw, number = directory_name.encode(), len(files) + len(self._directories)
+                rows_by_directory[parent].append((raw + b"/", b"40000 %s\0" % raw, number))
+            self._directories.append(
+                _LayoutDirectory(path, tuple((row, number) for _, row, number in rows))
+            )
+
+    def write(self, entries: Mapping[str, TreeEntry], add: AddDirectory) -> bytes:
+        """Pass each directory of a package to `add`, deepest first; return the id of the root.
+
+        `entries` are the files of the package in the order of the layout's paths.
+        """
+        ids = [bytes.fromhex(oid) for _, oid in entries.values()]
+        for directory in self._directories:
+            rows = [row + ids[number] for row, number in directory.row_prefixes]
+            ids.append(add(directory.path, rows))
+        return ids[-1]
+
+
+class PackageLayouts:
+    """Memo of the layouts of one change, by paths and modes.
+
+    The variants of a package have the same paths and modes and differ in their contents, so
+    sorting and encoding of the directory rows need not be repeated per variant.
+    """
+
+    def __init__(self) -> None:
+        self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], PackageLayout] = {}
+
+    def layout_of(self, entries: Mapping[str, TreeEntry]) -> PackageLayout:
+        """Return the layout of a package. Raises InvalidInput and Bug as `PackageLayout` does."""
+        paths, modes = tuple(entries), tuple([mode for mode, _ in entries.values()])
+        if (paths, modes) not in self._layouts:
+            self._layouts[paths, modes] = PackageLayout([*zip(paths, modes, strict=True)])
+        return self._layouts[paths, modes]
+
+
 def tree_reader(
     change: RepositoryChange, reader: MirrorReader, layouts: PackageLayouts
 ) -> ReadTree:
@@ -129,10 +198,7 @@ _FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x1f\x7f<>]")
 
 
 def encode_signature(identity: CommitIdentity, when: int) -> bytes:
-    """Encode `name <email> seconds +0000`; `when` is in seconds since the epoch.
-
-    Raises InvalidInput for a name, address or time that git does not store.
-    """
+    """Encode `name <email> seconds +0000`. Raises InvalidInput for what git does not store."""
     name, email = identity.name.strip(), identity.email.strip()
     if not name or not email or _FORBIDDEN_CHARACTERS.search(name + email):
         raise InvalidInput(
@@ -155,10 +221,9 @@ def encode_message(message: str) -> bytes:
 def encode_commit(
     tree: str, parents: tuple[str, ...], identity: CommitIdentity, when: int, message: str
 ) -> bytes:
-    """Encode a commit object with one identity as author and committer.
+    """Encode a commit object with one identity as author and committer. Raises InvalidInput.
 
-    `tree` and `parents` are hex ids, `when` is in seconds since the epoch. Raises
-    InvalidInput as `encode_signature` and `encode_message` do.
+    `tree` and `parents` are hex ids, `when` is in seconds since the epoch.
     """
     # Author and committer are equal and the zone is fixed: ids must not depend on the machine.
     author = encode_signature(identity, when)
@@ -185,12 +250,11 @@ class ObjectWriter:
         self._lock = Lock()
 
     def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
-        """Write all objects of the change as one pack; no ref moves.
+        """Write all objects of the change as one pack, under the mirror's lock; no ref moves.
 
-        The caller holds the mirror's lock. Raises InvalidInput for a path that git does not
-        store, for a file in the way of a package and for a missing branch; Bug if a tree differs
-        from the planned one; DamagedMirrorError if the mirror lacks an object that the change
-        depends on; OSError if the disk is full.
+        Raises InvalidInput for a path that git does not store or a file in the way of a package,
+        Bug for another tree than planned, OSError for a full disk, and what `check_dependencies`
+        raises.
         """
         with self._lock, open_mirror(mirror) as reader:
             check_dependencies(change, reader)
@@ -228,7 +292,14 @@ class _ChangeWriter:
         """Write the chain of commits; return the id of the last one."""
         head, first = update.parent, update.commits[0]
         if len(update.commits) == len(first.trees_by_path) == 1 and not first.dropped_paths:
-            return self._write_draft(head, first)
+            # Thousands of drafts are on one base, whose trees are read once.
+            if head not in self._base_trees:
+                self._base_trees[head] = BaseTree(self._reader.commit(head).tree, self._read)
+            [(path, tree)] = first.trees_by_path.items()
+            root = self._base_trees[head].with_package(path, bytes.fromhex(tree), self._pack)
+            parents, author = (head, *first.more_parents), self._change.identity
+            data = encode_commit(root.hex(), parents, author, first.timestamp, first.message)
+            return self._delta_writer.add(COMMIT, COMMIT, data).hex()
         editor = self._edit_tree(head)
         for commit in update.commits:
             for path in commit.dropped_paths:
@@ -238,19 +309,6 @@ class _ChangeWriter:
             parents = (head, *commit.more_parents)
             head = self._write_commit(editor, parents, commit.timestamp, commit.message).hex()
         return head
-
-    def _write_draft(self, base: str, commit: BranchCommit) -> str:
-        """Write a commit with one package; return its id.
-
-        Thousands of drafts are on one base, whose trees are read once.
-        """
-        [(path, tree)] = commit.trees_by_path.items()
-        if base not in self._base_trees:
-            self._base_trees[base] = BaseTree(self._reader.commit(base).tree, self._read)
-        root = self._base_trees[base].with_package(path, bytes.fromhex(tree), self._pack)
-        parents, author = (base, *commit.more_parents), self._change.identity
-        data = encode_commit(root.hex(), parents, author, commit.timestamp, commit.message)
-        return self._delta_writer.add(COMMIT, COMMIT, data).hex()
 
     def _write_package(self, entries: Mapping[str, TreeEntry]) -> bytes:
         layout = self._layouts.layout_of(entries)

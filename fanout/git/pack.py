@@ -1,18 +1,18 @@
 """Writer of one pack and its index in a mirror, without a git process.
 
-The objects of a change are known before they are written, and starting a git process
-for them would cost more than the work. Small objects, deltas above all, are stored
-without compression: compressing them takes as long as everything else and saves a few
-bytes. Formats: gitformat-pack(5).
+The objects of a change are known before they are written, and starting a git process for them would
+cost more than the work. Small objects, deltas above all, are stored without compression:
+compressing them takes as long as everything else and saves a few bytes. Formats: gitformat-pack(5).
 """
 
 import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress, count
+from operator import ne
 from pathlib import Path
 
 COMMIT, TREE, BLOB = 1, 2, 3
@@ -32,16 +32,10 @@ _INSERT_HEADERS = (b"", *(bytes([count]) for count in range(1, _MAX_INSERT + 1))
 
 
 class PackWriter:
-    """Collector of the objects of one pack. Not thread-safe.
-
-    No object is visible in the mirror before `finish`, which makes all of them visible.
-    """
+    """Collector of the objects of one pack, which are visible after `finish`. Not thread-safe."""
 
     def __init__(self, mirror: Path, large_offset: int = LARGE_OFFSET) -> None:
-        """Prepare a pack for the bare repository `mirror`.
-
-        Offsets in bytes of at least `large_offset` are written with 64 bits.
-        """
+        """Prepare a pack; offsets of at least `large_offset` bytes are written with 64 bits."""
         self._directory = mirror / "objects" / "pack"
         self._large_offset = large_offset
         self._size = 12
@@ -54,10 +48,7 @@ class PackWriter:
         return oid in self._entries
 
     def add(self, kind: int, data: bytes, oid: bytes = b"") -> bytes:
-        """Add an object and return its id (20 bytes).
-
-        `kind` is COMMIT, TREE or BLOB; `oid` is the id if the caller has computed it already.
-        """
+        """Add an object; return its id (20 bytes), which is `oid` if the caller has computed it."""
         oid = oid or compute_object_id(kind, data)
         if oid not in self._entries:
             packed = (
@@ -72,8 +63,7 @@ class PackWriter:
         """Add an object as a delta to the object `base` and return its id (20 bytes).
 
         `instructions` build `data` from the base (`encode_copy`, `encode_insert`). The full object
-        is stored if the delta is hardly shorter, or if the base is not in this pack: a pack must
-        contain the bases of its own deltas.
+        is stored if the delta is hardly shorter, or if the base is not in this pack.
         """
         oid = oid or compute_object_id(kind, data)
         if oid in self._entries:
@@ -85,7 +75,8 @@ class PackWriter:
         if base_entry is None or depth > _MAX_DELTA_DEPTH:
             return self.add(kind, data, oid)
         offset, _, base_size = base_entry
-        delta = encode_delta(base_size, len(data), instructions)
+        sizes = (_encode_size(base_size), _encode_size(len(data)))
+        delta = b"".join([*sizes, *instructions])
         delta_size = len(delta)
         # The full object would be compressed, so a delta of nearly its size saves nothing and
         # lengthens the chain that readers must apply.
@@ -94,8 +85,14 @@ class PackWriter:
         packed = (
             _store_uncompressed(delta) if delta_size <= _UNCOMPRESSED_DELTA else _compress(delta)
         )
-        head, distance = _entry_header(_OFS_DELTA, delta_size), _base_distance(self._size - offset)
-        self._append(oid, len(data), b"%b%b%b" % (head, distance, packed))
+        back = self._size - offset
+        distance = [back & 0x7F]
+        # Each continuation byte adds one, so that no distance has two encodings.
+        while back := back >> 7:
+            back -= 1
+            distance.append(0x80 | back & 0x7F)
+        head = _entry_header(_OFS_DELTA, delta_size) + bytes(reversed(distance))
+        self._append(oid, len(data), head + packed)
         self._depths[oid] = depth
         return oid
 
@@ -105,10 +102,7 @@ class PackWriter:
         self._size += len(piece)
 
     def finish(self) -> int:
-        """Write the pack and then its index; return the number of objects.
-
-        No file is written for a pack without objects. Raises OSError.
-        """
+        """Write the pack, unless it is empty, and its index; return the number of objects."""
         if not self._entries:
             return 0
         # The mirror's lock is held, so the process id makes the name unique. Leftovers of a killed
@@ -218,24 +212,7 @@ def _entry_header(kind: int, size: int) -> bytes:
     return bytes(out)
 
 
-def _base_distance(back: int) -> bytes:
-    """Encode the distance in bytes from a delta back to its base (gitformat-pack(5)).
-
-    Each continuation byte adds one, so that no distance has two encodings.
-    """
-    out = [back & 0x7F]
-    while back := back >> 7:
-        back -= 1
-        out.append(0x80 | back & 0x7F)
-    return bytes(reversed(out))
-
-
 # ---- deltas: copy and insert (gitformat-pack(5)) -------------------------------------------------
-
-
-def encode_delta(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
-    """Encode a complete delta: both sizes in bytes, then the instructions."""
-    return b"".join([_encode_size(base_size), _encode_size(size), *instructions])
 
 
 def encode_insert(data: bytes) -> bytes:
@@ -270,3 +247,87 @@ def _encode_size(size: int) -> bytes:
         size >>= 7
     out.append(size)
     return bytes(out)
+
+
+class _DeltaBase:
+    """Delta base: an object, cut into the lines of a file or the rows of a directory."""
+
+    __slots__ = ("_pieces", "_starts", "oid")
+
+    def __init__(self, oid: bytes, pieces: Sequence[bytes]) -> None:
+        self.oid = oid
+        self._pieces = pieces
+        self._starts = list(accumulate(map(len, pieces), initial=0))
+
+    def compute_instructions(self, pieces: Sequence[bytes]) -> list[bytes]:
+        """Compute the instructions that build an object of these pieces from this base.
+
+        With equal numbers of pieces they are compared one by one; else only the common prefix
+        and the common suffix are copied, and everything between is inserted.
+        """
+        base_pieces, starts = self._pieces, self._starts
+        if len(pieces) != len(base_pieces):
+            shorter = min(len(base_pieces), len(pieces))
+            head = next((at for at in range(shorter) if base_pieces[at] != pieces[at]), shorter)
+            remaining = range(shorter - head)
+            differing = (at for at in remaining if base_pieces[-1 - at] != pieces[-1 - at])
+            tail = next(differing, len(remaining))
+            middle = b"".join(pieces[head : len(pieces) - tail])
+            tail_start = starts[len(base_pieces) - tail]
+            copy_tail = encode_copy(tail_start, starts[-1] - tail_start)
+            return [encode_copy(0, starts[head]), encode_insert(middle), copy_tail]
+        instructions: list[bytes] = []
+        copied_until = 0  # bytes of the base that the instructions cover
+        # The comparison runs in C for all pieces; Python code runs only for those that differ.
+        for index in compress(count(), map(ne, base_pieces, pieces)):
+            if copied_until < index:
+                instructions.append(
+                    encode_copy(starts[copied_until], starts[index] - starts[copied_until])
+                )
+            instructions.append(encode_insert(pieces[index]))
+            copied_until = index + 1
+        instructions.append(encode_copy(starts[copied_until], starts[-1] - starts[copied_until]))
+        return instructions
+
+
+class DeltaWriter:
+    """Writer that stores each object as a delta to the first similar object of the pack.
+
+    The drafts of one change differ in a few lines, so the first one is a good delta base for
+    all others. A delta costs less time than compressing the full object: when it is written,
+    in the push, and at the remote.
+    """
+
+    def __init__(self, pack: PackWriter, is_stored: Callable[[bytes], bool]) -> None:
+        """Write into `pack`; `is_stored` tells by id whether the mirror has an object already."""
+        self._pack = pack
+        self._is_stored = is_stored
+        self._bases: dict[Hashable, _DeltaBase] = {}
+
+    def add(
+        self,
+        similarity_key: Hashable,
+        kind: int,
+        data: bytes,
+        pieces: Sequence[bytes] | None = None,
+    ) -> bytes:
+        """Add an object and return its id (20 bytes).
+
+        Objects with equal `similarity_key` share a delta base, which is the first of them.
+        `pieces` are the units that deltas compare; default: the lines of `data`.
+        """
+        oid = compute_object_id(kind, data)
+        if oid in self._pack:
+            return oid
+        pieces = data.splitlines(keepends=True) if pieces is None else pieces
+        base = self._bases.get(similarity_key)
+        if base is not None:
+            return self._pack.add_delta(
+                kind, data, base.oid, base.compute_instructions(pieces), oid
+            )
+        # Looked up only where the full object would be written: a delta is cheaper to write than
+        # to look up in the mirror.
+        if not self._is_stored(oid):
+            self._pack.add(kind, data, oid)
+            self._bases[similarity_key] = _DeltaBase(oid, pieces)
+        return oid

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
-from fanout.git.git_command import GitOutput, GitProgram
+from fanout.git.git_command import GitProgram
+from fanout.git.git_errors import CHANGED_REMEDY
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     KEEP_PREFIX,
@@ -22,7 +23,6 @@ from fanout.git.mirror_refs import (
     write_refs,
 )
 from fanout.git.object_writer import BRANCH_REMEDY, ObjectWriter
-from fanout.git.push_errors import CHANGED_REMEDY
 from fanout.git.remote_access import RemoteAccess
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
@@ -65,7 +65,7 @@ def push_refs(
     else:
         mapped = [f"remote.unmapped.fetch={ref}:{listed_name(ref)}" for ref in existing]
         output = _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
-    if moved := _UP_TO_DATE.search(output.stdout):
+    if moved := _UP_TO_DATE.search(output):
         raise Conflict(
             f"another process wrote the same to {moved[1].decode()} at the same time",
             reason="RemoteMoved",
@@ -110,7 +110,7 @@ def _push(
     access: RemoteAccess,
     arguments: Sequence[str],
     settings: Sequence[str] = (),
-) -> GitOutput:
+) -> bytes:
     git.counters.add("pushes")
     return git.run(mirror, [*_PUSH_COMMAND, *arguments], access, settings=settings)
 
@@ -122,10 +122,9 @@ def _with_listed_names(refs: Mapping[str, str]) -> dict[str, str]:
 def check_change(change: RepositoryChange, drafts_under: str) -> None:
     """Check a change before anything is written.
 
-    `drafts_under` is the ref prefix of this installation's drafts. Raises InvalidInput for
-    what git would refuse (ref names, drafts without a base branch) and Bug for what no plan
-    may contain: a ref written twice, a ref without lease, removal of another ref than a
-    draft of this installation.
+    `drafts_under` is the ref prefix of this installation's drafts. Raises InvalidInput for what git
+    would refuse, and Bug for what no plan may contain: a ref written twice, a ref without lease,
+    removal of another ref than a draft of this installation.
     """
     for ref in change.expected:
         check_ref(ref)

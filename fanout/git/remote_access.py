@@ -121,8 +121,7 @@ def provide_credentials(
 ) -> Iterator[Mapping[str, str]]:
     """Yield the environment variables that give one git process access.
 
-    Nothing secret is in its arguments. Keys and certificates are private files in
-    `directory` for the duration of the block.
+    Keys and certificates are private files in `directory` for the duration of the block.
     """
     protocol, secret = access.address.protocol, access.secret
     if protocol is GitProtocol.FILE:

@@ -1,26 +1,28 @@
 """Listing of a remote's refs: `git ls-remote`, or its files.
 
-Afterwards the mirror has the commits of the listed refs (`fanout.git.fetch`) and remembers their
-ids.
+Afterwards the mirror has the commits of the listed refs and remembers their ids.
 """
 
 import hashlib
+import os
 import re
+import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from fanout.api.reasons import Reason
 from fanout.api.urls import GitProtocol
-from fanout.errors import InvalidInput
-from fanout.git.fetch import fetch_missing
+from fanout.errors import FanoutError, InvalidInput
 from fanout.git.git_command import GitProgram
-from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED
-from fanout.git.local_listing import list_local
+from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED, DamagedMirrorError
 from fanout.git.mirror import mirror_state
-from fanout.git.mirror_reader import MirrorReader, open_mirror
+from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
+    FORBIDDEN_IN_REF,
     RefPatterns,
     listed_name,
     parse_refs,
@@ -29,6 +31,7 @@ from fanout.git.mirror_refs import (
 )
 from fanout.git.remote_access import RemoteAccess
 from fanout.git.remote_workers import waiting_for_remote
+from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing
 from fanout.telemetry.event_counters import SUCCESS, EventName
 from fanout.values import Value, replace
@@ -37,20 +40,23 @@ from fanout.values import Value, replace
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
 _HEAD_LINE = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
-
-
-class RemoteRefs(Value):
-    """Refs of a remote: the id of each ref, and the commit behind each annotated tag."""
-
-    ids: Mapping[str, str]
-    commits: Mapping[str, str]
+# Reasons of a failed fetch that may be due to single objects (RemoteFailed here: the server does
+# not send what it lists).
+_REASONS_OF_OBJECTS = frozenset(
+    {Reason.REMOTE_OBJECTS_REFUSED, Reason.REMOTE_MOVED, Reason.REMOTE_FAILED}
+)
+_MAX_FETCHES_APART = 64
+_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}\n")
+# Settings with which git lists less, or reads other files. Never split over lines, or quoted.
+_UNUSUAL_SETTINGS = re.compile(rb"hiderefs|include|extensions", re.IGNORECASE)
+_PACKED_REFS = re.compile(rb"(?:[0-9a-f]{40} refs/[^\n]+\n(?:\^[0-9a-f]{40}\n)?+)*+")
+_OID = re.compile(rb"[0-9a-f]{40}\n?")
+_LISTED = (b"refs/heads/", b"refs/tags/")
+_READ_SIZE = 1 << 20  # bytes
 
 
 class ListingMemo(Value):
-    """Memo of one listing with all inputs it was computed from.
-
-    Valid as long as the remote answers the same and nobody has changed the mirror.
-    """
+    """Memo of one listing: valid while the remote answers the same and the mirror is unchanged."""
 
     listing: RefListing
     digest: bytes  # of the output of ls-remote
@@ -102,21 +108,33 @@ def list_remote(
     # What could not be fetched is tried again: it may be repaired, or allowed, and no ref moves.
     if memo and not memo.listing.unfetched and memo.digest == digest and memo.serves(mirror, keep):
         return replace(memo, at=at)
-    remote_refs = parse_ls_remote(output, access)
-    kept_refs = RefPatterns(keep).select(remote_refs.ids)
+    try:
+        refs = parse_refs(output.decode(errors="backslashreplace"))
+    except ValueError as error:
+        raise InvalidInput(
+            FORMAT_UNSUPPORTED,
+            reason="ObjectFormatUnsupported",
+            remedy=FORMAT_REMEDY,
+            where=access.address.where,
+        ) from error
+    ids = commits = refs
+    if peeled := {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}:
+        ids = {name: oid for name, oid in refs.items() if name not in peeled}
+        # An annotated tag stands for the commit behind it.
+        commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
+    kept_refs = RefPatterns(keep).select(ids)
     previous_refs = read_listed_refs(mirror)
-    unfetched = fetch_missing(git, mirror, access, kept_refs, allowed)
+    unfetched = _fetch_missing(git, mirror, access, kept_refs, allowed)
     listed_refs = {
         ref: oid
         for ref, oid in (previous_refs | kept_refs).items()
-        if remote_refs.ids.get(ref) == oid and ref not in unfetched
+        if ids.get(ref) == oid and ref not in unfetched
     }
     # Loose refs are left by a process that was killed during a push.
     if listed_refs != previous_refs or (mirror / "refs" / "fanout").exists():
         write_refs(mirror, {listed_name(ref): oid for ref, oid in listed_refs.items()})
-    return ListingMemo(
-        RefListing(remote_refs.commits, unfetched), digest, tuple(keep), mirror_state(mirror), at
-    )
+    listing, state = RefListing(commits, unfetched), mirror_state(mirror)
+    return ListingMemo(listing, digest, tuple(keep), state, at)
 
 
 def _list_all(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
@@ -130,7 +148,17 @@ def _list_all(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
         ):
             # Loose tags alone are looked up, and most repositories have none.
             open_reader = cache(partial(opened.enter_context, open_mirror(mirror)))
-            output = list_local(access.address.url, lambda oid: _peel_known(open_reader(), oid))
+
+            def peel(oid: str) -> str:
+                reader = open_reader()
+                if not reader.has(oid):
+                    raise KeyError(oid)
+                try:
+                    return reader.peel(oid)
+                except InvalidInput as error:  # too large
+                    raise KeyError(oid) from error
+
+            output = list_local(access.address.url, peel)
         if output is not None:
             # Counted as runs of git are, because an alert compares failures with all listings.
             events, seconds = git.counters.events, time.perf_counter() - started
@@ -138,44 +166,213 @@ def _list_all(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
             events.add(EventName.GIT_SECONDS, "ls-remote", number=seconds)
             return output
     arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
-    return git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
-
-
-def _peel_known(reader: MirrorReader, oid: str) -> str:
-    """Return the object behind a tag. Raises KeyError where the mirror cannot say it."""
-    if not reader.has(oid):
-        raise KeyError(oid)
-    try:
-        return reader.peel(oid)
-    except InvalidInput as error:  # too large
-        raise KeyError(oid) from error
+    return git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT)
 
 
 def read_head_branch(git: GitProgram, mirror: Path, access: RemoteAccess) -> str:
-    """Return the short name of the branch that HEAD of the remote names; "" if it is not there.
-
-    Raises Denied, Unavailable.
-    """
+    """Return the short name of the branch that HEAD of the remote names; "" if it is not there."""
     arguments = ["ls-remote", "--symref", "--quiet", "origin", "HEAD"]
-    output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
+    output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT)
     match = _HEAD_LINE.search(output.decode(errors="backslashreplace"))
     return match[1] if match else ""
 
 
-def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
-    """Parse the output of ls-remote. Raises InvalidInput for a repository in SHA-256 format."""
+# ---- fetch of what is missing -------------------------------------------------------------------
+
+
+def _fetch_missing(
+    git: GitProgram,
+    mirror: Path,
+    access: RemoteAccess,
+    refs: Mapping[str, str],
+    allowed: Collection[str],
+) -> Mapping[str, FanoutError]:
+    """Fetch the commits of the listed refs that the mirror lacks, after a repack if one is due.
+
+    Return the tags that cannot be fetched, each with the reason: objects that the remote refuses to
+    send, or that git refuses to take, are found by halves, and prevent nothing else. Raises Denied,
+    Unavailable, InvalidInput; Conflict if the commit of a branch disappears before it is fetched.
+    """
+    missing = _find_missing(mirror, refs)
+    if not missing:
+        return {}
+    repack_if_due(git, mirror)
+
+    def fetch(ids: Sequence[str]) -> None:
+        # By id, not by name: so the remote is listed once, whatever moves meanwhile, and git writes
+        # no file per ref.
+        git.counters.add("fetches")
+        options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
+        with (
+            tempfile.TemporaryFile(dir=mirror) as id_file,
+            tempfile.NamedTemporaryFile(dir=mirror, prefix="tmp_") as skip_file,
+        ):
+            id_file.write("".join(f"{oid}\n" for oid in ids).encode())
+            id_file.seek(0)
+            skip_file.write("".join(f"{oid}\n" for oid in sorted(allowed)).encode())
+            skip_file.flush()
+            settings = [f"fetch.fsck.skipList={skip_file.name}"] if allowed else []
+            git.run(mirror, ["fetch", *options, "origin"], access, id_file, settings=settings)
+
     try:
-        refs = parse_refs(text.decode(errors="backslashreplace"))
-    except ValueError as error:
-        raise InvalidInput(
-            FORMAT_UNSUPPORTED,
-            reason="ObjectFormatUnsupported",
-            remedy=FORMAT_REMEDY,
-            where=access.address.where,
-        ) from error
-    peeled = {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}
-    if not peeled:
-        return RemoteRefs(refs, refs)
-    ids = {name: oid for name, oid in refs.items() if name not in peeled}
-    commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
-    return RemoteRefs(ids, commits)
+        fetch(missing)
+        failures: dict[str, FanoutError] = {}
+    except FanoutError as error:
+        of_branches = {oid for ref, oid in refs.items() if not ref.startswith("refs/tags/")}
+        tags = [oid for oid in missing if oid not in of_branches]
+        if error.reason not in _REASONS_OF_OBJECTS or not tags:
+            raise
+        # Without its branches nothing of a repository can be used.
+        if branches := [oid for oid in missing if oid in of_branches]:
+            fetch(branches)
+        failures = _fetch_apart(tags, error, fetch)
+    if still_missing := [it for it in _find_missing(mirror, refs) if it not in failures]:
+        raise DamagedMirrorError(
+            f"the remote lists {still_missing[0]} but did not send it", reason="MirrorDamaged"
+        )
+    return {ref: failures[oid] for ref, oid in refs.items() if oid in failures}
+
+
+def _fetch_apart(
+    ids: Sequence[str], error: FanoutError, fetch: Callable[[Sequence[str]], None]
+) -> dict[str, FanoutError]:
+    """Fetch all of these objects that can be fetched, by halves; return the errors of the others.
+
+    `error` is that of all together, and is raised if it would take too many fetches.
+    """
+    failures: dict[str, FanoutError] = {}
+    pending = [(ids, error)]
+    fetches = 0
+    while pending:
+        part, failure = pending.pop()
+        if len(part) == 1:
+            failures[part[0]] = failure
+            continue
+        middle = len(part) // 2
+        for half in (part[:middle], part[middle:]):
+            if (fetches := fetches + 1) > _MAX_FETCHES_APART:
+                raise error
+            try:
+                fetch(half)
+            except FanoutError as half_failure:
+                if half_failure.reason not in _REASONS_OF_OBJECTS:
+                    raise
+                pending.append((half, half_failure))
+    return failures
+
+
+def _find_missing(mirror: Path, refs: Mapping[str, str]) -> list[str]:
+    with open_mirror(mirror) as reader:
+        return [oid for oid in dict.fromkeys(refs.values()) if not reader.has(oid)]
+
+
+# ---- listing of a repository on this machine ---------------------------------------------------
+
+
+def list_local(url: str, peel: Callable[[str], str]) -> bytes | None:
+    """Return branches and tags as `git ls-remote --heads --tags` prints them; None: ask git.
+
+    The files of refs are read, and no process is started. Whatever is unusual is left to git, which
+    has the checks and the words for it. `peel` returns the id of the object behind a tag, and the
+    id of any other object itself. It raises KeyError for an object that it does not know.
+
+    Files are read by calls that let other threads go on: a disk may be that of another machine,
+    and hang. A ref is listed although its object is lost, which git does not.
+    """
+    try:
+        directory = _find_git_directory(url)
+        # Before the packed ones: git packs a ref first, and removes its file afterwards.
+        loose = _read_loose(directory, b"heads") | _read_loose(directory, b"tags")
+        refs, peeled = _read_packed(directory)
+        for ref, oid in loose.items():
+            refs[ref] = oid
+            peeled.pop(ref, None)
+            if ref.startswith(b"refs/tags/") and (behind := peel(oid.decode()).encode()) != oid:
+                peeled[ref] = behind
+    except (OSError, ValueError, KeyError):
+        return None
+    lines = []
+    for ref in sorted(it for it in refs if it.startswith(_LISTED)):
+        lines.append(b"%s\t%s\n" % (refs[ref], ref))
+        if ref in peeled:
+            lines.append(b"%s\t%s^{}\n" % (peeled[ref], ref))
+    return b"".join(lines)
+
+
+def _find_git_directory(url: str) -> bytes:
+    """Return the directory with the refs. Raises OSError or ValueError where git has to look."""
+    path = os.fsencode(url)
+    if "://" in url:
+        parts = urlsplit(url)
+        if parts.netloc or "%" in url or parts.query or parts.fragment:
+            raise ValueError(url)
+        path = os.fsencode(parts.path)
+    inner = os.path.join(path, b".git")  # noqa: PTH118 bytes
+    directory = inner if os.path.lexists(inner) else path
+    # Git refuses the repositories of other users.
+    if any(os.stat(it).st_uid != os.geteuid() for it in {path, directory}):  # noqa: PTH116 bytes
+        raise ValueError(path)
+    settings = _read(directory + b"/config")
+    is_plain = _HEAD.match(_read(directory + b"/HEAD")) and not (
+        _UNUSUAL_SETTINGS.search(settings) or os.path.lexists(directory + b"/commondir")
+    )
+    folders = (directory + b"/objects", directory + b"/refs")
+    if not is_plain or not all(map(os.path.isdir, folders)):
+        raise ValueError(path)
+    return directory
+
+
+def _read_loose(directory: bytes, kind: bytes) -> dict[bytes, bytes]:
+    """Return the ids of the refs that have a file. Raises OSError, ValueError."""
+    refs: dict[bytes, bytes] = {}
+    pending = [b"refs/" + kind]
+    while pending:
+        folder = pending.pop()
+        try:
+            entries = list(os.scandir(os.path.join(directory, folder)))  # noqa: PTH118 bytes
+        except FileNotFoundError:  # its last ref was packed or removed
+            continue
+        for entry in entries:
+            name = folder + b"/" + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(name)
+            elif not name.endswith(b".lock"):
+                try:
+                    oid = _read(entry.path)
+                except FileNotFoundError:
+                    continue
+                if FORBIDDEN_IN_REF.search(os.fsdecode(name)) or not _OID.fullmatch(oid):
+                    raise ValueError(name)
+                refs[name] = oid[:40]
+    return refs
+
+
+def _read_packed(directory: bytes) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
+    """Return the ids of packed refs, and what annotated tags name. Raises OSError, ValueError."""
+    try:
+        header, _, text = _read(directory + b"/packed-refs").partition(b"\n")
+    except FileNotFoundError:
+        return {}, {}
+    if b" fully-peeled " not in header or not _PACKED_REFS.fullmatch(text):
+        raise ValueError(header)
+    refs: dict[bytes, bytes] = {}
+    peeled: dict[bytes, bytes] = {}
+    name = b""
+    for line in text.split(b"\n")[:-1]:
+        if line.startswith(b"^"):
+            peeled[name] = line[1:]
+        else:
+            oid, _, name = line.partition(b" ")
+            refs[name] = oid
+    return refs, peeled
+
+
+def _read(path: bytes) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe must not block
+    try:
+        content = b""
+        while part := os.read(file, _READ_SIZE):
+            content += part
+        return content
+    finally:
+        os.close(file)

@@ -151,11 +151,10 @@ class RemoteWorkers:
     ) -> None:
         """Begin without any.
 
-        `concurrency`: number of remotes worked on at once. Those that are local have workers of
-        their own, at most `LOCAL_CONCURRENCY`, so that neither kind delays the other. `patience`:
-        None waits for all.
-        `essential`: keys of remotes that all work needs, which are waited for longer. `stop` ends
-        running work after an interrupt.
+        `concurrency`: number of remotes worked on at once. Local ones have workers of their own, at
+        most `LOCAL_CONCURRENCY`, so that neither kind delays the other. `patience`: None waits for
+        all. `essential`: keys of remotes that all work needs, which are waited for longer. `stop`
+        ends running work after an interrupt.
         """
         self._concurrency = {True: min(concurrency, LOCAL_CONCURRENCY), False: concurrency}
         self._patience = patience
@@ -177,18 +176,35 @@ class RemoteWorkers:
         locate: Callable[[str], ErrorLocation],
         advance: Callable[[], None],
     ) -> dict[str, _Result | FanoutError]:
-        """Apply `function` to each item of work, by remote.
+        """Apply `function` to each item of work, by remote; return the results or raise errors.
 
-        Return the results in the order of keys; items are started in that order too. The result
-        of a remote that does not answer in time is an error at `locate(key)`. Raises whatever
-        `function` raises.
+        Items are started in order of `work`. The result of a remote that does not answer in time is
+        an error at `locate(key)`.
         """
         batch = _Batch(work, function, locate, is_local)
         try:
-            for results in self._collect_results(batch):
+            refused = {key: error for key in work if (error := self.find_refusal(key))}
+            batch.results |= refused
+            for _ in refused:
+                advance()
+            for key in work:
+                if key not in refused:
+                    batch.queues[is_local(key)].append(key)
+            for local, queue in batch.queues.items():
+                for _ in range(min(self._concurrency[local], len(queue))):
+                    self._start_worker(batch, local=local)
+            while len(batch.results) < len(work):
+                try:
+                    key, result, raised = batch.outcomes.get(timeout=self._next_look(batch))
+                except Empty:
+                    results = self._leave_overdue(batch)
+                else:
+                    if raised is not None:
+                        raise raised
+                    results = {key: result}
+                batch.results |= results
                 for _ in results:
                     advance()
-                batch.results |= results
         # Also for KeyboardInterrupt: pending work is cancelled and running git processes are ended.
         except BaseException:
             for queue in batch.queues.values():
@@ -212,10 +228,7 @@ class RemoteWorkers:
         self._report_answer = report
 
     def hurry(self) -> None:
-        """Let no batch wait longer than a round does, because the process ends.
-
-        Safe in a signal handler.
-        """
+        """Let no batch wait longer than a round, as the process ends. Safe in a signal handler."""
         self._is_ending = True
 
     def list_beside(self) -> frozenset[str]:
@@ -231,26 +244,6 @@ class RemoteWorkers:
             attempt.end()
 
     # ---- one batch -----------------------------------------------------------------------------
-
-    def _collect_results(self, batch: _Batch) -> Iterator[Mapping[str, Any]]:
-        """Do the work of a batch; yield results by remote as they come."""
-        refused = {key: error for key in batch.work if (error := self.find_refusal(key))}
-        yield refused
-        for key in batch.work:
-            if key not in refused:
-                batch.queues[batch.is_local(key)].append(key)
-        for local, queue in batch.queues.items():
-            for _ in range(min(self._concurrency[local], len(queue))):
-                self._start_worker(batch, local=local)
-        while len(batch.results) < len(batch.work):
-            try:
-                key, result, raised = batch.outcomes.get(timeout=self._next_look(batch))
-            except Empty:
-                yield self._leave_overdue(batch)
-            else:
-                if raised is not None:
-                    raise raised
-                yield {key: result}
 
     def _start_worker(self, batch: _Batch, *, local: bool) -> None:
         # A daemon: a process that ends must not wait for a server.

@@ -1,10 +1,9 @@
 """Repacking of mirrors.
 
-Every change adds a pack, and each object lookup searches all packs. Drafts that were
-superseded stay in old packs. They are removed when the other packs have half as many
-objects as the largest one: so a mirror has at most one and a half times the remote's
-objects and one round of packs more, and the largest pack is written again only after it
-has grown by half.
+Every change adds a pack, and each object lookup searches all packs. Drafts that were superseded
+stay in old packs. They are removed when the other packs have half as many objects as the largest
+one: so a mirror has at most one and a half times the remote's objects and one round of packs more,
+and the largest pack is written again only after it has grown by half.
 """
 
 from pathlib import Path
@@ -16,10 +15,7 @@ _INDEX_SIZE, _INDEX_ENTRY_SIZE = 1072, 28  # bytes of an index: of itself and fo
 
 
 def repack_if_due(git: GitProgram, mirror: Path, max_packs: int = MAX_PACKS) -> None:
-    """Join packs if there are more than `max_packs`; the caller holds the mirror's lock.
-
-    Objects that no ref reaches are dropped when all packs are joined; no remote has them.
-    """
+    """Join packs if there are more than `max_packs`; the caller holds the mirror's lock."""
     indexes = (mirror / "objects" / "pack").glob("*.idx")
     # The number of objects follows from the size of the index: no index is opened.
     counts = [(index.stat().st_size - _INDEX_SIZE) // _INDEX_ENTRY_SIZE for index in indexes]

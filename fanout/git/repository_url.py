@@ -25,10 +25,9 @@ class RepositoryAddress(Value):
 
 
 def parse_address(url: str, allowed: Collection[str]) -> RepositoryAddress:
-    """Validate a URL, even if it was validated before (design §9).
+    """Validate a URL, even if it was validated before (design §9). Raises InvalidInput.
 
-    A relative path is resolved against the working directory. Raises InvalidInput for an
-    invalid URL and for a protocol that is not in `allowed`.
+    A relative path is resolved against the working directory.
     """
     try:
         protocol = parse_protocol(check_url(url)) if url else None

@@ -1,4 +1,4 @@
-"""Editor of directory trees: puts packages in and takes them out.
+"""Editing of directory trees: packages are put in and taken out.
 
 Only the directories above an edit are written again. A directory is handled as the rows
 that git stores: mode, name and id of each entry, in git's order.
@@ -7,6 +7,7 @@ that git stores: mode, name and id of each entry, in git's order.
 import re
 from bisect import bisect_left
 from collections.abc import Callable
+from itertools import accumulate
 
 from fanout.control_characters import escape_unprintable
 from fanout.errors import InvalidInput
@@ -21,10 +22,7 @@ ReadTree = Callable[[str], bytes]
 
 
 def split_rows(raw: bytes) -> tuple[list[bytes], list[bytes]]:
-    """Split a directory into the sort keys of its rows and the rows.
-
-    Git sorts a directory as if its name ended with a slash, so its key does.
-    """
+    """Split a directory into sort keys and rows; the key of a directory ends with a slash."""
     keys: list[bytes] = []
     rows: list[bytes] = []
     for row, mode, name in _ROW_PATTERN.findall(raw):
@@ -92,18 +90,12 @@ class TreeEditor:
     """A tree that is edited and written repeatedly, each time on top of the last version."""
 
     def __init__(self, root: str, read: ReadTree) -> None:
-        """Start with the tree `root` ("" is the empty tree).
-
-        `read` returns a tree's bytes by id.
-        """
+        """Start with the tree `root` ("" is empty); `read` returns a tree's bytes by id."""
         self._read = read
         self._root = self._load(root)
 
     def put(self, path: str, tree: str) -> None:
-        """Put the tree at the path and replace any directory there; "" is the root.
-
-        Raises InvalidInput if a file is at the path or at one of its parents.
-        """
+        """Put the tree at the path ("": the root). Raises InvalidInput if a file is in the way."""
         if not path:
             self._root = self._load(tree)
             return
@@ -200,10 +192,7 @@ class TreeEditor:
 
 
 def _apply_pending(directory: _EditedDirectory) -> list[bytes]:
-    """Apply the pending changes of rows.
-
-    Return the delta from the old bytes to the new ones. Linear in the number of rows.
-    """
+    """Apply the pending changes of rows; return the delta from the old bytes. Takes linear time."""
     keys: list[bytes] = []
     rows: list[bytes] = []
     instructions: list[bytes] = []
@@ -235,3 +224,102 @@ def _apply_pending(directory: _EditedDirectory) -> list[bytes]:
 def _refuse_file(directory: _EditedDirectory, name: bytes, path: str) -> None:
     if directory.find_row(name) is not None:
         raise path_blocked(path, name)
+
+
+# ---- trees of drafts: the tree of the base branch with one package replaced ----------------------
+
+_RowEdit = tuple[int, int, bytes]  # start and end of the replaced bytes, and the new row
+
+
+class _BaseDirectory:
+    """One directory of the base branch and its first version with another row."""
+
+    __slots__ = ("children", "first", "keys", "oid", "raw", "starts")
+
+    def __init__(self, oid: bytes, raw: bytes) -> None:
+        self.oid = oid
+        self.raw = raw
+        self.keys, rows = split_rows(raw)
+        self.starts = list(accumulate(map(len, rows), initial=0))
+        self.children: dict[bytes, _BaseDirectory] = {}
+        self.first: tuple[bytes, _RowEdit] | None = None  # delta base of the other versions
+
+    def find_row(self, key: bytes) -> tuple[int, int]:
+        """Return the byte range of the row with this sort key; empty, at its place, if absent."""
+        index = bisect_left(self.keys, key)
+        exists = index < len(self.keys) and self.keys[index] == key
+        return self.starts[index], self.starts[index + exists]
+
+    def write_with_row(self, name: bytes, oid: bytes, pack: PackWriter) -> bytes:
+        """Write the directory with the row `name` pointing to `oid`; return its id."""
+        start, end = self.find_row(name + b"/")
+        row = encode_directory_row(name, oid)
+        raw = self.raw
+        if raw[start:end] == row:
+            return self.oid
+        edit = (start, end, row)
+        data = b"%s%s%s" % (raw[:start], row, raw[end:])
+        # The delta base is the first version of this change, not the directory on the branch: a
+        # pack must contain its bases, and the branch's directory is in another pack.
+        if self.first is not None:
+            base_oid, base_edit = self.first
+            return pack.add_delta(TREE, data, base_oid, _edit_instructions(raw, base_edit, edit))
+        written = pack.add(TREE, data)
+        self.first = (written, edit)
+        return written
+
+
+class BaseTree:
+    """One tree of the mirror, from which versions with one package replaced are written.
+
+    A directory with thousands of packages differs between drafts in one row. It is never split per
+    draft; its bytes are copied around the row, and written as a delta.
+    """
+
+    def __init__(self, root: str, read: ReadTree) -> None:
+        """Load the root tree with the id `root`; `read` returns the bytes of a tree by its id."""
+        self._read = read
+        self._root = self._load(bytes.fromhex(root))
+
+    def with_package(self, path: str, tree: bytes, pack: PackWriter) -> bytes:
+        """Write the tree with the package `tree` at `path`; return its id. Raises InvalidInput."""
+        directories: list[tuple[_BaseDirectory, bytes]] = []  # each with the name of the next one
+        directory = self._root
+        for name in check_path(path).encode().split(b"/") if path else ():
+            if directories:
+                directory, parent_name = directories[-1]
+                if parent_name not in directory.children:
+                    start, end = directory.find_row(parent_name + b"/")
+                    oid = directory.raw[start:end][-20:]
+                    directory.children[parent_name] = self._load(oid)
+                directory = directory.children[parent_name]
+            start, end = directory.find_row(name)
+            if start < end:
+                raise path_blocked(path, name)
+            directories.append((directory, name))
+        for directory, name in reversed(directories):
+            tree = directory.write_with_row(name, tree, pack)
+        return tree
+
+    def _load(self, oid: bytes) -> _BaseDirectory:
+        return _BaseDirectory(oid, self._read(oid.hex()) if oid else b"")
+
+
+def _edit_instructions(raw: bytes, base_edit: _RowEdit, edit: _RowEdit) -> list[bytes]:
+    """Compute the delta between two versions of one directory, each with one row edited.
+
+    `raw` is the directory without either edit; offsets of both edits refer to it.
+    """
+    start, end, old_row = base_edit
+    new_start, new_end, new_row = edit
+    # The base's row is replaced by the original one, unless the new version replaces it as well.
+    row_edits = {(start, end): raw[start:end], (new_start, new_end): new_row}
+    growth = len(old_row) - (end - start)  # shift of everything after the row
+    instructions: list[bytes] = []
+    position = 0
+    for (first, last), row in sorted(row_edits.items()):
+        offset = position + growth if position >= end else position
+        instructions += [encode_copy(offset, first - position), encode_insert(row)]
+        position = last
+    instructions.append(encode_copy(position + growth, len(raw) - position))
+    return instructions

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanout.git.local_listing import list_local
+from fanout.git.remote_listing import list_local
 
 TAGGER = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
 

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fanout.errors import FanoutError
-from fanout.git.git_command import GitProgram
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.object_writer import ObjectWriter
@@ -29,7 +28,6 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
-from fanout.telemetry.metrics import Counters
 from fanout.values import replace
 
 WHO = CommitIdentity("fanout", "fanout@localhost")
@@ -210,10 +208,6 @@ def sound(mirror, refs, *options):
         assert again.read_bytes() == pack.with_suffix(".idx").read_bytes()
 
 
-def fast_import(directory):
-    return FastImport(GitProgram(directory, (), Counters(), 60))
-
-
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -222,7 +216,7 @@ def test_the_object_writer_and_git_write_the_same(base, tmp_path_factory, data):
     change = data.draw(changes(base))
     found = []
     directory = tmp_path_factory.mktemp("writers")
-    for writer in (ObjectWriter(), fast_import(directory)):
+    for writer in (ObjectWriter(), FastImport()):
         shutil.copytree(base.mirror, directory / "m.git")
         found.append(outcome(writer, directory / "m.git", change))
         if isinstance(found[-1], dict):
@@ -291,7 +285,7 @@ def test_large_offsets_are_indexed_as_git_does_it(base, tmp_path, limit):
     for pack in (tmp_path / "large/objects/pack").glob("*.pack"):
         git(tmp_path / "large", "index-pack", f"--index-version=2,{limit}", str(pack))
     written = ObjectWriter(limit + 1).write(tmp_path / "large", forty(base))
-    by_git = fast_import(tmp_path).write(tmp_path / "git", forty(base))
+    by_git = FastImport().write(tmp_path / "git", forty(base))
     assert written.refs == by_git.refs
     sound(tmp_path / "large", written.refs, f"--index-version=2,{limit}")
 

@@ -74,7 +74,9 @@ def test_few_packs_are_left_alone(downstream, counters, packs):
 
 def test_a_mirror_that_is_only_read_is_repacked_too(downstream, monkeypatch):
     """Each fetch leaves a pack."""
-    monkeypatch.setattr("fanout.git.fetch.repack_if_due", partial(repack_if_due, max_packs=4))
+    monkeypatch.setattr(
+        "fanout.git.remote_listing.repack_if_due", partial(repack_if_due, max_packs=4)
+    )
     for number in range(12):
         head = downstream.bare.commit({"README.md": f"{number}\n"})
         assert downstream.look().refs[downstream.main] == head

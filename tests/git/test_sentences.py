@@ -70,7 +70,7 @@ def test_a_directory_of_mirrors_that_is_a_file(tmp_path):
 
 
 def test_a_commit_that_the_remote_lists_and_does_not_send(bare, downstream, monkeypatch):
-    monkeypatch.setattr("fanout.git.fetch._fetch", lambda *_: None)
+    monkeypatch.setattr(downstream.store._git, "run", lambda *_, **__: b"")
     head = bare.git("rev-parse", "main")
     assert refusal(downstream.look) == (
         "the remote does not send the objects that it lists: the remote lists"

@@ -10,7 +10,7 @@ from fleet import POLICY, Fleet, Repo
 
 from fanout.cluster.policy_state_store import PolicyStateStore
 from fanout.cluster.records_repository import RECORDS_REMEDY
-from fanout.git.push_errors import CHANGED_REMEDY
+from fanout.git.git_errors import CHANGED_REMEDY
 
 BOOK = "fanout/default/default/monitoring"
 FORGED = {

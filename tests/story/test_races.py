@@ -7,8 +7,8 @@ import pytest
 from companies import company
 from fleet import PACKAGE, Fleet
 
+from fanout.git.git_errors import CHANGED_REMEDY
 from fanout.git.mirror_store import MirrorStore
-from fanout.git.push_errors import CHANGED_REMEDY
 
 DRAFT = "drafts/default/sites/ams/monitoring"
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
