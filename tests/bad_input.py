@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 from fanout.controller.sweep_schedule import build_timetable
 from fanout.reconcile.pass_scope import PassMode
 
@@ -232,7 +232,7 @@ def _circle(fleet: Fleet) -> str:
 
 def _every_minute(fleet: Fleet) -> str:
     fleet.write("promotion.yaml", f'{PROMOTION}  schedule: "* * * * *"\n')
-    declared = read_directory([fleet.root / fleet.policies])
+    declared = FileCluster([fleet.root / fleet.policies]).read()
     [timed] = build_timetable(declared).schedules
     begun = timed.log_entry(fleet.now)
     ended = fleet.now + timedelta(minutes=7, seconds=30)

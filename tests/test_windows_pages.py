@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from fanout.cli.main import run_arguments
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDE = (DOCS / "guides" / "change-freeze-over-christmas.md").read_text(encoding="utf-8")
@@ -68,4 +68,4 @@ def test_the_windows_of_the_concept_page_are_valid(policies):
         "spec": spec,
     }
     (policies / "shown.yaml").write_text(yaml.safe_dump(data))
-    assert read_directory([policies]).faults == ()
+    assert FileCluster([policies]).read().faults == ()

@@ -32,10 +32,10 @@ def merge_objects(
 ) -> MergedObjects:
     """Merge the plain objects of all files, given by file name.
 
-    Objects declared more than once are not in the index, because it is undecidable which of
-    them is meant. The versions of contents that `previous` has are not computed again.
-    A cluster-scoped object has no namespace, as in an API server: a kind is one if Kubernetes or a
-    CustomResourceDefinition in the files says so.
+    Objects declared more than once are not in the index, because it is undecidable which of them is
+    meant. The versions of contents that `previous` has are not computed again. A cluster-scoped
+    object has no namespace: a kind is one if Kubernetes or a CustomResourceDefinition in the files
+    says so.
     """
     kinds: defaultdict[tuple[str, str], dict[tuple[str, str], Object]] = defaultdict(dict)
     for content in contents.values():
@@ -47,16 +47,17 @@ def merge_objects(
     scopes = read_scopes(kinds.get(CRD_KIND, {}).values())
     cluster_kinds = CLUSTER_KINDS | {kind for kind, namespaced in scopes.items() if not namespaced}
     for kind in cluster_kinds & kinds.keys():
-        kinds[kind] = {("", name): _without_namespace(it) for (_, name), it in kinds[kind].items()}
+        kinds[kind] = {
+            ("", name): {
+                **item,
+                "metadata": {key: it for key, it in item["metadata"].items() if key != "namespace"},
+            }
+            for (_, name), item in kinds[kind].items()
+        }
     in_order = {
         kind: {name: items[name] for name in sorted(items)} for kind, items in kinds.items()
     }
     return MergedObjects(previous.with_objects(in_order), duplicates, cluster_kinds)
-
-
-def _without_namespace(item: Object) -> Object:
-    meta = {name: value for name, value in item["metadata"].items() if name != "namespace"}
-    return {**item, "metadata": meta}
 
 
 def _find_duplicate_objects(
@@ -93,9 +94,8 @@ def merge_declared(
 ) -> DeclaredObjects:
     """Merge the contents of all files, by file name, into the declared objects.
 
-    `discovery_findings` are errors from looking for files. `merged` are the plain objects
-    of the same files; `locate` finds the positions in a file that was read without. Objects
-    declared more than once are not used, because it is undecidable which is meant.
+    `discovery_findings` are errors from looking for files. `merged` are the plain objects of the
+    same files; `locate` finds the positions in a file that was read without.
     """
     own_objects: dict[ObjectKey, tuple[KRMObject, SourcePosition]] = {}
     positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
@@ -146,8 +146,8 @@ def merge_changes(
 ) -> DeclaredObjects | None:
     """Return the declared objects after changes of files, given by previous and present content.
 
-    None if anything changed besides the content of plain objects that are declared once: then
-    all files have to be merged.
+    None if all files have to be merged: not only the content of plain objects declared once
+    changed.
     """
     objects: defaultdict[tuple[str, str], dict[tuple[str, str], Object]] = defaultdict(dict)
     for previous, present in changes:
@@ -170,10 +170,7 @@ def _duplicate_findings(
     positions: Mapping[ObjectKey, Sequence[SourcePosition]],
     files_by_key: Mapping[ObjectKey, Sequence[str]],
 ) -> Iterator[Finding]:
-    """Yield a finding for each further declaration, and for those without a position.
-
-    `files_by_key` has the files of the duplicates among plain objects.
-    """
+    """Yield findings for each further declaration; `files_by_key` are of those without position."""
     for key, locations in positions.items():
         for position in locations[1:]:
             problem = (

@@ -1,10 +1,9 @@
 """File mode of the cluster: objects declared by manifests in directories (design §8).
 
-`FileCluster` serves a process that runs continuously: it parses a file again only if
-its content changed.
+`FileCluster` serves a process that runs continuously: it parses a file again only if its content
+changed.
 
-The file of `--config` is never searched for: no file in a directory of policies can take
-its place.
+The file of `--config` is never searched for: no file in a directory of policies can take its place.
 """
 
 import hashlib
@@ -45,10 +44,7 @@ def read_configuration(path: Path) -> FanoutConfiguration:
 
 
 def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourcePosition]:
-    """Read the one configuration in the file, and its position.
-
-    Raises InvalidFiles with every error.
-    """
+    """Read the one configuration in the file, and its position. Raises InvalidFiles."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -121,13 +117,17 @@ class FileCluster:
         self._files: dict[Path, _ReadFile] = {}
         self._findings: tuple[Finding, ...] = ()
         self._declared = DeclaredObjects()
-        self._stdin_files = {} if stdin is None else {Path(_STDIN): self._read_stdin(stdin)}
+        self._stdin_files: dict[Path, _ReadFile] = {}
+        if stdin is not None:
+            try:
+                with BARRIER:
+                    content = read_content(stdin, _STDIN, namespace, keep_valid=keep_valid)
+            except FanoutError as error:
+                content = _unread_content(Path(_STDIN), error.problem, error.remedy)
+            self._stdin_files = {Path(_STDIN): _ReadFile(None, b"", content)}
 
     def read(self) -> DeclaredObjects:
-        """Return what the files declare now; the same value as before if nothing changed.
-
-        Errors in the files are not raised; they are in `faults` of the result.
-        """
+        """Return what the files declare now, with `faults`; the same value if nothing changed."""
         discovery, texts = discover_manifests(self._paths), _SharedTexts()
         findings = list(discovery.findings)
         files = dict(self._stdin_files)
@@ -188,10 +188,7 @@ class FileCluster:
         return False
 
     def digest(self) -> str:
-        """Return a digest of all files as they are now, without parsing.
-
-        Returns "" if one is unreadable.
-        """
+        """Return a digest of all files as they are now, unparsed; "" if one is unreadable."""
         discovery = discover_manifests(self._paths)
         try:
             digests = {path: hashlib.sha256(path.read_bytes()).digest() for path in discovery.files}
@@ -261,19 +258,10 @@ class FileCluster:
             cache.store(key, content.plain_objects)
         return _ReadFile(stamp, digest, content)
 
-    def _read_stdin(self, data: bytes) -> _ReadFile:
-        try:
-            with BARRIER:
-                content = read_content(data, _STDIN, self._namespace, keep_valid=self._keep_valid)
-                return _ReadFile(None, b"", content)
-        except FanoutError as error:
-            return self._unreadable_file(Path(_STDIN), error.problem, error.remedy)
-
     def _unreadable_file(self, path: Path, problem: str, remedy: str) -> _ReadFile:
-        """Represent a file that could not be read.
+        """Represent a file that could not be read: it may declare anything.
 
-        It is not skipped, as it may declare anything. Returns the previous value for the same
-        failure, so that it does not count as a change.
+        The same failure is the same value, so that it does not count as a change.
         """
         content = _unread_content(path, problem, remedy)
         previous = self._files.get(path)
@@ -282,10 +270,7 @@ class FileCluster:
         return _ReadFile(None, b"", content)
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[SourcePosition]]:
-        """Return the positions of the objects in a file.
-
-        There are none if it changed meanwhile or has an error.
-        """
+        """Return the positions of the objects in a file; none if it changed or has an error."""
         try:
             data = self._stdin if file == _STDIN else None
             data = Path(file).read_bytes() if data is None else data
@@ -298,11 +283,6 @@ class FileCluster:
 def _unread_content(path: Path, problem: str, remedy: str) -> ManifestContent:
     fault = Finding(ErrorLocation(file=str(path)), problem, remedy)
     return ManifestContent(findings=(fault,), unread=True)
-
-
-def read_directory(paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> DeclaredObjects:
-    """Read all manifests below the paths once. The result has every error of every document."""
-    return FileCluster(paths, namespace).read()
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -1,10 +1,9 @@
 """Secrets of file mode, from the environment or a directory of secrets.
 
-`secretRef: {name: edge-eu-token}` is the variable `FANOUT_SECRET_EDGE_EU_TOKEN`, or
-`edge-eu-token` in the directory of secrets; the variable has precedence. The content is
-`user:password`, a token alone (sent as the password of a user name that every forge
-accepts), or a private SSH key. In the directory it may also be a directory with one
-file per field, as Kubernetes mounts a Secret.
+`secretRef: {name: edge-eu-token}` is the variable `FANOUT_SECRET_EDGE_EU_TOKEN`, or `edge-eu-token`
+in the directory of secrets; the variable has precedence. The content is `user:password`, a token
+alone (sent as the password of a user name that every forge accepts), or a private SSH key. In the
+directory it may also be a directory with one file per field, as Kubernetes mounts a Secret.
 """
 
 import logging
@@ -49,10 +48,7 @@ class FileSecrets:
         self._warned: set[Path] = set()
 
     def get(self, namespace: str, name: str) -> Credentials:  # noqa: ARG002 as of the port
-        """Return the secret of this name, which is the same for all namespaces.
-
-        Raises Denied if it is missing or unusable; the message never shows content.
-        """
+        """Return the secret of this name, the same for all namespaces. Raises Denied."""
         if not _NAME_PATTERN.fullmatch(name):
             problem = "is not a valid name of a secret"
             raise _denied(name, problem, "use lowercase letters, digits, - and .")

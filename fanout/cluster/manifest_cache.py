@@ -37,8 +37,7 @@ class ManifestCache:
     def find(self, key: str, texts: dict[Any, Any]) -> ObjectsByKind | None:
         """Return the objects stored under the key; None if missing or damaged.
 
-        `texts` collects the strings and integers of all files, so that equal ones are one
-        object.
+        `texts` collects strings and integers, so that equal ones of all files are one object.
         """
         path = self._directory / key
         try:
@@ -56,7 +55,14 @@ class ManifestCache:
 
     def store(self, key: str, kinds: ObjectsByKind) -> None:
         """Store the objects under the key; delete the least recently used entries for space."""
-        body = _pack_objects(kinds)
+        # Two lines of JSON: distinct values, then the objects, which contain positions in the first
+        # line. The JSON parser has a hook for integers, so equal strings become one object at
+        # hardly any cost; most strings repeat.
+        positions: dict[str | int, int] = {}
+        rows = [[group, kind, [*names.values()]] for (group, kind), names in kinds.items()]
+        packed_rows = _pack_list(rows, positions)
+        lines = (json.dumps(line, separators=(",", ":")) for line in ([*positions], packed_rows))
+        body = "\n".join(lines).encode()
         if HEADER_SIZE + len(body) > self._max_entry_size:
             return
         with suppress(OSError):  # a directory without write permission: no cache
@@ -90,19 +96,6 @@ def compute_cache_key(digest: bytes, namespace: str, *, as_json: bool) -> str:
     # same bytes differently.
     inputs = f"{_FORMAT} {installed_version()} {namespace} {as_json} {digest.hex()}"
     return hashlib.sha256(inputs.encode()).hexdigest()
-
-
-def _pack_objects(kinds: ObjectsByKind) -> bytes:
-    """Encode the objects as two lines of JSON: distinct values, then the objects.
-
-    The objects contain positions in the first line. The JSON parser has a hook for
-    integers, so equal strings become one object at hardly any cost; most strings repeat.
-    """
-    positions: dict[str | int, int] = {}
-    rows = [[group, kind, [*names.values()]] for (group, kind), names in kinds.items()]
-    packed_rows = _pack_list(rows, positions)
-    lines = (json.dumps(line, separators=(",", ":")) for line in ([*positions], packed_rows))
-    return "\n".join(lines).encode()
 
 
 def _pack_list(values: Iterable[Any], positions: dict[str | int, int]) -> list[Any]:

@@ -66,10 +66,9 @@ class ManifestDiscovery:
 def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     """Find all *.yaml, *.yml and *.json files below the roots.
 
-    A file as root is always read. Hidden entries (`.git` among them) and kustomize's own
-    files are skipped. A symlink is followed inside its root; one that leaves it is an
-    error, because write access to a directory of policies must not let fanout read other
-    files.
+    A file as root is always read. Hidden entries (`.git` among them) and kustomize's own files are
+    skipped. A symlink is followed inside its root; one that leaves it is an error, because write
+    access to a directory of policies must not let fanout read other files.
     """
     discovery = ManifestDiscovery()
     visited: set[str] = set()  # real paths, so that a file and links to it count once
@@ -247,12 +246,12 @@ def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, li
 
 
 def _content_without_positions(items: Iterable[Any], namespace: str) -> ManifestContent | None:
-    """Build the content without positions. None if an error or an object of fanout needs them."""
+    """Build the content; None if an error or an object of fanout needs positions."""
     plain_objects = []
     for _, item in _flatten_lists((), items):
         if any(_object_faults(item)) or _is_for_fanout(item):
             return None
-        if not (_has_plain_text(item["metadata"]) and _has_plain_data(item)):
+        if not _has_plain_texts(item):
             return None
         # Reached only for objects without any error; the first error restarts with positions.
         plain_objects.append(_in_namespace(item, namespace))
@@ -335,15 +334,11 @@ def _iterate_positions(manifest: Manifest, file: str) -> Iterator[tuple[SourcePo
 def _flatten_lists(prefix: FieldPath, items: Iterable[Any]) -> Iterator[tuple[FieldPath, Any]]:
     """Yield each object with its path; items of a `List`, `ConfigMapList` etc. one by one."""
     for index, item in enumerate(items):
-        if isinstance(item, Mapping) and isinstance(item.get("items"), list) and _is_list(item):
+        is_list = isinstance(item, Mapping) and isinstance(item.get("items"), list)
+        if is_list and isinstance(item.get("kind"), str) and item["kind"].endswith("List"):
             yield from _flatten_lists((*prefix, index, "items"), item["items"])
         else:
             yield (*prefix, index), item
-
-
-def _is_list(item: Mapping[str, Any]) -> bool:
-    kind = item.get("kind")
-    return isinstance(kind, str) and kind.endswith("List")
 
 
 def _object_faults(item: Any) -> Iterator[FieldError]:
@@ -367,18 +362,14 @@ def _object_faults(item: Any) -> Iterator[FieldError]:
         yield FieldError(("metadata", "namespace"), "is not a string", "use a string, or remove it")
 
 
-def _has_plain_text(meta: Mapping[str, Any]) -> bool:
-    """Return whether all labels and annotations are certainly strings."""
+def _has_plain_texts(item: Mapping[str, Any]) -> bool:
+    """Return whether labels, annotations and values of a ConfigMap are certainly strings."""
+    meta = item["metadata"]
     for texts in (meta.get("labels"), meta.get("annotations")):
         if texts and not (isinstance(texts, dict) and BOOLEAN_WORDS.isdisjoint(texts)):
             return False
         if texts and not all(value.__class__ is str for value in texts.values()):
             return False
-    return True
-
-
-def _has_plain_data(item: Mapping[str, Any]) -> bool:
-    """Return whether the values of a ConfigMap are strings; True for other kinds."""
     data = item.get("data") if _is_config_map(item) else None
     return not data or (
         isinstance(data, dict) and all(value.__class__ is str for value in data.values())
@@ -432,10 +423,7 @@ def _boolean_key_faults(
 
 
 def _is_for_fanout(item: Mapping[str, Any]) -> bool:
-    """Return whether the object is meant for fanout, possibly with a misspelt group.
-
-    Other groups have some of the same kinds.
-    """
+    """Return whether the object is meant for fanout, possibly with a misspelt group."""
     version = item.get("apiVersion")
     if not isinstance(version, str) or str(item.get("kind")) not in KINDS:
         return is_fanout_object(item)
@@ -451,7 +439,6 @@ def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:
 
 
 def _display_name(item: Any) -> str:
-    """Return `Kind/name` as far as both are available."""
     if not isinstance(item, Mapping):
         return ""
     meta = item.get("metadata")

@@ -1,11 +1,10 @@
 """Policy state (records and status) in Git, one branch per policy (design §3).
 
-Every write is a compare-and-swap of the branch, so processes on many machines may share
-one repository. Records are only ever added. Nothing is written if nothing changed. A
-branch of records only grows: one that does not descend from its last observed head was
-put back, by a restored backup or by somebody who wants a suspension forgotten. The
-observed heads are a file of this machine; without it, publications still name records
-(`fanout.reconcile.records.rewound_records`).
+Every write is a compare-and-swap of the branch, so processes on many machines may share one
+repository. Records are only ever added. Nothing is written if nothing changed. A branch of records
+only grows: one that does not descend from its last observed head was put back, by a restored backup
+or by somebody who wants a suspension forgotten. The observed heads are a file of this machine;
+without it, publications still name records (`fanout.reconcile.records.rewound_records`).
 """
 
 import hashlib
@@ -72,10 +71,7 @@ class ObservedHeads:
     """Last observed heads of one records repository by full ref name, stored in one file."""
 
     def __init__(self, directory: Path | None, url: str) -> None:
-        """Load the heads.
-
-        `directory` may be deleted at any time, None keeps them in memory only.
-        """
+        """Load the heads of a directory that may be deleted; None keeps them in memory only."""
         name = f"{hashlib.sha256(url.encode()).hexdigest()[:24]}.json"
         self._path = directory / name if directory is not None else None
         self._heads = self._read()
@@ -127,9 +123,8 @@ class PolicyStateStore:
     ) -> None:
         """Use the repository for one installation; `identity` is the committer of the status.
 
-        `ignore_observed_heads` accepts branches that were put back, for an explicit fresh
-        start. `keeps_last_read`: while the repository cannot be read, the records of all
-        policies are those that were read last.
+        `ignore_observed_heads` accepts branches that were put back, for an explicit fresh start.
+        `keeps_last_read`: a repository that cannot be read has the records that were read last.
         """
         self._keeps_last_read = keeps_last_read
         self._last_states: Mapping[RecordsKey, PolicyRecords] = {}
@@ -148,18 +143,14 @@ class PolicyStateStore:
     # ---- reading -------------------------------------------------------------------------------
 
     def read(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
-        """Return the state of these policies, by one listing.
+        """Return the state of these policies, by one listing; unchanged branches are not read.
 
-        Unchanged branches are not read again. An unreadable file is a message in the state of
-        its policy. Raises Unavailable, Denied.
+        An unreadable file is a message in the state of its policy. Raises Unavailable, Denied.
         """
         return self._read_states(self._list_heads(keys))
 
     def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
-        """Return the state of these policies and of all others that have records.
-
-        A policy that is no longer declared keeps its state. Raises Unavailable, Denied.
-        """
+        """Return the state of these policies and of all others that have records."""
         try:
             states = self._read_states(dict.fromkeys(keys, "") | self.heads())
         except (Unavailable, Denied) as error:
@@ -190,10 +181,7 @@ class PolicyStateStore:
         return self._last_states
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
-        """Return all changes of a policy's status, oldest first, up to the head read last.
-
-        Raises Unavailable.
-        """
+        """Return all changes of a policy's status, oldest first, up to the head read last."""
         head = self._last_read(key).state.head
         if not head:
             return ()
@@ -201,10 +189,7 @@ class PolicyStateStore:
             return tuple(read_status_revisions(reader, head))
 
     def heads(self) -> dict[RecordsKey, str]:
-        """Return the heads of all policy state branches, by one listing.
-
-        Raises Unavailable, Denied.
-        """
+        """Return the heads of all policy state branches. Raises Unavailable, Denied."""
         prefix = branch_prefix(self._install)
         refs = self._repository.list_branches(prefix)
         self._unknown_branches = sum(not it.startswith(prefix) for it in refs)
@@ -214,23 +199,22 @@ class PolicyStateStore:
         return {key: head for key, head in head_by_key.items() if key is not None}
 
     def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
-        """Return whether these are the observed heads.
-
-        Otherwise branches may have been put back.
-        """
+        """Return whether these are the observed heads; else branches may have been put back."""
         refs = {self._branch_ref(key): head for key, head in heads.items()}
         return self._observed_heads.match(refs, branch_prefix(self._install))
 
     def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
-        """Return whether another process has written the status of one of these policies.
-
-        A change counts once: from the first reading that shows it until it was returned.
-        """
+        """Return whether another process has written the status of one of these policies."""
         changed = self._changed_elsewhere.intersection(keys)
         self._changed_elsewhere -= changed
         return bool(changed)
 
     def _read_states(self, heads: Mapping[RecordsKey, str]) -> Mapping[RecordsKey, PolicyRecords]:
+        def read(key: RecordsKey, head: str) -> PolicyStateBranch:
+            # The error of a damaged mirror closes the reader, which marks it to be made again.
+            with self._repository.reader() as reader:
+                return read_branch(reader, head, key, self._last_read(key))
+
         failed: dict[RecordsKey, PolicyRecords] = {}
         moved = [key for key, head in heads.items() if head != self._last_read(key).state.head]
         for key in filter(heads.__getitem__, moved):
@@ -238,7 +222,7 @@ class PolicyStateStore:
             if refusal is not None:  # fails this policy alone
                 failed[key] = PolicyRecords(head=heads[key], failure=refusal)
                 continue
-            branch = run_isolated(partial(self._read_branch, key, heads[key]))
+            branch = run_isolated(partial(read, key, heads[key]))
             if isinstance(branch, Bug):  # fails this policy alone; retried at the next read
                 failed[key] = PolicyRecords(head=heads[key], failure=branch)
             elif isinstance(branch, FanoutError):
@@ -259,11 +243,6 @@ class PolicyStateStore:
                 policy_records = replace(policy_records, unreadable=messages)
             records_by_key[key] = policy_records
         return self._check_descent(records_by_key | failed)
-
-    def _read_branch(self, key: RecordsKey, head: str) -> PolicyStateBranch:
-        # The reader is closed by the error of a damaged mirror, which it marks to be made again.
-        with self._repository.reader() as reader:
-            return read_branch(reader, head, key, self._last_read(key))
 
     def _check_descent(
         self, records_by_key: Mapping[RecordsKey, PolicyRecords]
@@ -318,10 +297,7 @@ class PolicyStateStore:
         return RewoundBranch(location, lost_head, lost_records)
 
     def empty_problem(self) -> str:
-        """Describe the empty location if this installation has no records, else "".
-
-        Raises Unavailable, Denied.
-        """
+        """Describe the location if this installation has no records, else ""."""
         return self._repository.explain_missing(branch_pattern(self._install))
 
     def _last_read(self, key: RecordsKey) -> PolicyStateBranch:
@@ -345,11 +321,9 @@ class PolicyStateStore:
     ) -> tuple[str, ...]:
         """Add records in one commit and return their names.
 
-        `by` is the author and `at` the instant of the commit. The same record in the same
-        second gets another name; but a retry after a lost race uses the same names, so that
-        nothing is written twice. Raises InvalidInput for a record that could not be read back,
-        Conflict if the branch moves under each attempt for half a minute, Unavailable or
-        Denied.
+        `by` is the author and `at` the instant of the commit. The same record in the same second
+        gets another name. Raises InvalidInput for a record that could not be read back, Conflict if
+        the branch moves under each attempt for half a minute, Unavailable or Denied.
         """
         for record in records:
             _check_record(record, key)
@@ -379,10 +353,9 @@ class PolicyStateStore:
     def append_once(
         self, key: RecordsKey, records: Sequence[SubmittedRecord], now: datetime
     ) -> Sequence[RecordEntry]:
-        """Add the records that are not on record by their uid, in one push; return all of them.
+        """Add records as `fanout.ports.RecordStore` specifies, each as a commit of its author.
 
-        Each is a commit of its author, in the given order. Raises what `append` raises, and
-        InvalidInput if the branch cannot be read or was put back.
+        Raises what `append` raises, and InvalidInput if the branch is unreadable or was put back.
         """
         stored = [add_origin(record) for record in records]
         for record in stored:
@@ -426,10 +399,7 @@ class PolicyStateStore:
         return {record.uid: record for record in state.records if record.uid}
 
     def _with_shards(self, commit: FileCommit) -> FileCommit:
-        """Return the commit of records, which also puts those of the flat layout aside, once.
-
-        Their directory keeps its id, so nothing of it is written again.
-        """
+        """Return the commit of records, which also puts those of the flat layout aside, once."""
         if not commit.parent:
             return commit
         # A branch has one of these at least if its records are not flat.
@@ -462,8 +432,7 @@ class PolicyStateStore:
     ) -> Mapping[RecordsKey, str]:
         """Write the changed status lines of all policies in one atomic push; return the heads.
 
-        Raises Conflict if a branch is not at `expected`, InvalidInput if a file to be changed
-        is unreadable or the status is held, Unavailable or Denied.
+        Raises Conflict, Unavailable, Denied; InvalidInput for an unreadable file or a held status.
         """
         for key in sorted(changes):
             if (hold := self.find_hold(key)) is not None:
@@ -484,10 +453,7 @@ class PolicyStateStore:
         return {key: head or changes[key].expected for key, head in heads.items()}
 
     def _changed_shards(self, key: RecordsKey, change: StatusChange) -> dict[str, bytes]:
-        """Return the new content of each status file that changes.
-
-        Empty content removes the file.
-        """
+        """Return the new content of each status file that changes; b"" removes the file."""
         shards: Mapping[str, PolicyStateShard] = {}
         if change.expected:
             unreadable: list[str] = []

@@ -1,16 +1,15 @@
 """Files of policy state: format of records and status, and reading of state branches.
 
-One file per record, `records/<x>/<x>/<x>/<time>-<hash>.json`. A commit writes each directory
-above its files anew, so all of them are small however many records there are. Branches that
-earlier versions of fanout began have files directly in `records`; with the first new record that
-directory becomes `records/flat`, whose files are never written again. The status is in 256 files of
-lines, so that a pass which changes one variant of ten thousand writes forty lines (design §3).
+One file per record, `records/<x>/<x>/<x>/<time>-<hash>.json`. A commit writes each directory above
+its files anew, so all of them are small however many records there are. Branches that earlier
+versions of fanout began have files directly in `records`; with the first new record that directory
+becomes `records/flat`, whose files are never written again. The status is in 256 files of lines, so
+that a pass which changes one variant of ten thousand writes forty lines (design §3).
 
-Author and instant of a record come from the commit that first added its file, never
-from its content, so a record cannot be back-dated by what it claims. Instants are those
-of the committers' clocks; which of them count is decided on use
-(`fanout.plan.evidence.record_times`). Whatever was read before is not read again.
-(Design §2 "Who `by` is", §6 "Checks".)
+Author and instant of a record come from the commit that first added its file, never from its
+content, so a record cannot be back-dated by what it claims. Instants are those of the committers'
+clocks; which of them count is decided on use (`fanout.plan.evidence.record_times`). Whatever was
+read before is not read again. (Design §2 "Who `by` is", §6 "Checks".)
 """
 
 import hashlib
@@ -63,10 +62,7 @@ def branch_ref(install: str, key: RecordsKey) -> str:
 
 
 def branch_pattern(install: str) -> re.Pattern[str]:
-    """Return the pattern of all state branches.
-
-    The branches of the sweep log and of renderings do not match.
-    """
+    """Return the pattern of all state branches; neither sweep log nor renderings match."""
     return re.compile(f"{re.escape(branch_prefix(install))}([^_/][^/]*)/([^/]+)")
 
 
@@ -97,9 +93,9 @@ def build_record_name(
 ) -> str:
     """Build a name that sorts by time and is not in `existing`.
 
-    It is a valid object name, so that an approval can be revoked by it. The author `by`
-    (`name <email>`) is part of the hash: two people who approve the same in one second are
-    two approvals. Repetitions by one person in one second are numbered: `-2`, `-3`.
+    It is a valid object name, so that an approval can be revoked by it. The author `by` is part of
+    the hash: two people who approve the same in one second are two approvals. Repetitions by one
+    person in one second are numbered: `-2`, `-3`.
     """
     name = f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{_compute_hash(data, by)}"
     numbered = (f"{name}-{number}" for number in count(2))
@@ -149,10 +145,7 @@ def parse_groups(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def add_origin(record: SubmittedRecord) -> dict[str, Any]:
-    """Return the record as it is stored: with the uid of its object and the groups of its author.
-
-    The author is the committer.
-    """
+    """Return the record as it is stored: with the uid of its object and its author's groups."""
     metadata = {**record.manifest["metadata"], "uid": record.uid}
     if record.groups:
         metadata["annotations"] = {Label.GROUPS.value: "\n".join(record.groups)}
@@ -160,11 +153,7 @@ def add_origin(record: SubmittedRecord) -> dict[str, Any]:
 
 
 def check_record(record: Any, key: RecordsKey) -> RecordSpec:
-    """Return the spec of a record given as plain data.
-
-    Raises UnreadableStateError if it is invalid, not of a recorded kind, or of another
-    policy.
-    """
+    """Return the spec of a record given as plain data. Raises UnreadableStateError."""
     if not isinstance(record, dict) or record.get("kind") not in RECORD_KINDS:
         raise UnreadableStateError(f"is none of {', '.join(RECORD_KINDS)}")
     parsed, all_errors = validate_stored_record(record)
@@ -278,9 +267,9 @@ class RecordFileListing(Value):
 def list_records(
     reader: ObjectReader, tree: str | None, previous: RecordFileListing
 ) -> RecordFileListing:
-    """Return the files below the tree of `records`; directories of `previous` are not read again.
+    """Return the files below the tree of `records`; raises InvalidInput beyond the limits.
 
-    Raises InvalidInput for a tree that exceeds the limits.
+    Directories of `previous` are not read again.
     """
     files: dict[str, RecordFile] = {}
     directories: dict[str, Mapping[str, TreeEntry]] = {}
@@ -390,10 +379,7 @@ class PolicyStateBranch(Value):
 def read_branch(
     reader: ObjectReader, head: str, key: RecordsKey, previous: PolicyStateBranch
 ) -> PolicyStateBranch:
-    """Read the branch at `head`, reusing what `previous` has.
-
-    An unreadable file is a message in `unreadable` of the state.
-    """
+    """Read the branch at `head`, reusing what `previous` has; errors are in `unreadable`."""
     unreadable: list[str] = []
     try:
         history = _read_history(reader, head, previous.history, unreadable)

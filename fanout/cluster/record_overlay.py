@@ -5,7 +5,7 @@ record has a head of its own, because what is kept between passes is kept by hea
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,6 @@ from fanout.cluster.record_files import (
     parse_groups,
 )
 from fanout.errors import Bug
-from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import (
     PolicyRecords,
@@ -36,14 +35,15 @@ class RecordOverlay:
     def __init__(
         self, store: RecordStore, create: Callable[[Mapping[str, Any]], str] | None = None
     ) -> None:
-        """Show the records of `store`, which is read and never written.
-
-        `create`: creates the object of a new record, and returns its name; default: none is
-        created.
-        """
+        """Show the records of `store`; `create` creates the object of a new one, and names it."""
         self._store = store
         self._create = create
         self._added: dict[RecordsKey, tuple[RecordEntry, ...]] = {}
+        self.take_changed_elsewhere = store.take_changed_elsewhere
+        self.heads_unchanged = store.heads_unchanged
+        self.heads = store.heads
+        self.empty_problem = store.empty_problem
+        self.read_status_revisions = store.read_status_revisions
         self.manifests: list[Mapping[str, Any]] = []  # of all new records, in order
 
     def read(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
@@ -53,26 +53,6 @@ class RecordOverlay:
     def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
         """Read like `fanout.ports.RecordStore`, new records included."""
         return self._add_records(self._store.read_all(keys))
-
-    def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
-        """Ask the store that is read."""
-        return self._store.take_changed_elsewhere(keys)
-
-    def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
-        """Ask the store that is read."""
-        return self._store.heads_unchanged(heads)
-
-    def heads(self) -> Mapping[RecordsKey, str]:
-        """List the heads of the store that is read."""
-        return self._store.heads()
-
-    def empty_problem(self) -> str:
-        """Ask the store that is read."""
-        return self._store.empty_problem()
-
-    def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
-        """Ask the store that is read."""
-        return self._store.read_status_revisions(key)
 
     def append(
         self,

@@ -45,10 +45,9 @@ class RecordsRepository(Value):
     refused: dict[str, FanoutError] = field(default_factory=dict)
 
     def heads(self, refs: Iterable[str]) -> dict[str, str]:
-        """Return the heads of these branches, "" for a missing one.
+        """Return the heads of these branches, "" for a missing one, by at most one listing.
 
-        Their commits are readable, but for those in `refused`. Takes one listing, or none if the
-        repository does not exist yet. Raises Unavailable, Denied.
+        Their commits are readable, but for those in `refused`. Raises Unavailable, Denied.
         """
         names = tuple(sorted(set(refs)))
         if not names or self._is_missing():
@@ -57,21 +56,14 @@ class RecordsRepository(Value):
         return {ref: remote_heads.get(ref, "") for ref in names}
 
     def list_branches(self, prefix: str) -> Mapping[str, str]:
-        """Return the heads of all branches; commits of those with the prefix are readable.
-
-        But for those in `refused`. Takes one listing, or none if the repository does not exist
-        yet. Raises Unavailable, Denied.
-        """
+        """Return the heads of all branches, as `heads` does; those with the prefix are readable."""
         if self._is_missing():
             return {}
         refs = self._list_refs((f"{prefix}*",))
         return {ref: head for ref, head in refs.items() if ref.startswith(_BRANCHES)}
 
     def explain_missing(self, refs: re.Pattern[str]) -> str:
-        """Return why no ref matches the pattern, as a message; "" if there is one.
-
-        Raises Unavailable, Denied.
-        """
+        """Return why no ref matches the pattern, as a message; "" if there is one."""
         if self.local is not None and self._is_missing():
             return f"there is no records repository {self.local.path.absolute()}"
         if any(map(refs.fullmatch, self._list_refs(()))):
@@ -85,10 +77,7 @@ class RecordsRepository(Value):
     def change(
         self, commits: Sequence[FileCommit], expected: Mapping[str, str], by: CommitIdentity
     ) -> Mapping[str, str]:
-        """Write all commits in one atomic push; return the new heads by ref.
-
-        Raises Conflict if a branch is not at its expected head, Unavailable or Denied.
-        """
+        """Write all commits in one atomic push; return the new heads. Raises Conflict, too."""
         if self.local is not None and self._is_missing():
             self.local.create(self.local.path)
         change = RepositoryChange(

@@ -22,8 +22,7 @@ from fanout.ports import ObjectReader
 def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRevision]:
     """Yield the changes of the status up to a commit of the records branch, oldest first.
 
-    Only files that differ between two commits are read, and of those only the lines that differ.
-    Files and lines that cannot be read are left out.
+    Only files and lines that differ between two commits are read. Unreadable ones are left out.
     """
     previous_tree: str | None = None
     files: Mapping[str, TreeEntry] = {}

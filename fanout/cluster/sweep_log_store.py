@@ -31,18 +31,14 @@ class SweepLogStore:
         self._identity = identity
 
     def read(self) -> Mapping[str, LoggedSweep]:
-        """Return the entries by PromotionPolicy.
-
-        Raises InvalidInput if unreadable, Unavailable,
-        Denied.
-        """
+        """Return the entries by PromotionPolicy. Raises InvalidInput, Unavailable, Denied."""
         return self._read()[1]
 
     def write(self, changes: Mapping[str, LoggedSweep | None], at: datetime) -> None:
-        """Write the changed entries; None removes one. Nothing is written if nothing changes.
+        """Write the changed entries, if any; None removes one. An unreadable file is replaced.
 
-        An unreadable file is replaced. Raises Conflict if the branch moves under each attempt
-        for half a minute, Unavailable or Denied.
+        Raises Conflict if the branch moves under each attempt for half a minute, Unavailable or
+        Denied.
         """
 
         def put() -> None:

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.file_cluster import FileCluster, read_directory
+from fanout.cluster.file_cluster import FileCluster
 
 REPOSITORY = """
 apiVersion: fanout.dev/v1alpha1
@@ -76,7 +76,7 @@ def test_declared_and_cluster_objects_of_all_files(tmp_path):
             ),
         },
     )
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert lines(declared, tmp_path) == []
     assert names(declared.repositories) == ["edge", "edge-us"]
     assert names(declared.policies) == ["monitoring"]
@@ -97,7 +97,7 @@ def test_an_object_without_a_namespace_is_in_the_given_one(tmp_path):
             "c.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: two, namespace: null}}",
         },
     )
-    declared = read_directory([tmp_path], namespace="team")
+    declared = FileCluster([tmp_path], namespace="team").read()
     assert declared.repositories[0].metadata.namespace == "team"
     assert list(declared.objects.of_kind("", "Secret")) == [("team", "one"), ("team", "two")]
 
@@ -121,7 +121,7 @@ def test_a_cluster_scoped_object_is_in_no_namespace(tmp_path):
             "d.yaml": REGIONS.replace("SCOPE", "Cluster"),
         },
     )
-    objects = read_directory([tmp_path], namespace="team").objects
+    objects = FileCluster([tmp_path], namespace="team").read().objects
     assert list(objects.of_kind("", "Node")) == [("", "one"), ("", "two")]
     [region] = objects.of_kind("infra.example.com", "Region").values()
     assert region["metadata"] == {"name": "eu"}
@@ -148,7 +148,7 @@ def test_a_repeated_cluster_scoped_object_may_be_missed_in_any_namespace(tmp_pat
         tmp_path,
         {"a.yaml": REGION, "b.yaml": REGION, "c.yaml": REGIONS.replace("SCOPE", "Cluster")},
     )
-    declared = read_directory([tmp_path], namespace="team")
+    declared = FileCluster([tmp_path], namespace="team").read()
     [failure] = declared.unusable
     assert (failure.kind, failure.namespace) == (("infra.example.com", "Region"), "")
 
@@ -162,7 +162,7 @@ def test_objects_that_share_their_metadata_by_an_alias_stay_apart(tmp_path):
         - {apiVersion: v1, kind: ConfigMap, metadata: *same}
         """
     write(tmp_path, {"a.yaml": text})
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert lines(declared, tmp_path) == []
     assert len(declared.objects) == 2
 
@@ -185,7 +185,7 @@ def test_the_items_of_a_list_are_objects_of_their_own_with_their_lines(tmp_path)
         - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
         """
     write(tmp_path, {"a.yaml": text})
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     (line,) = lines(declared, tmp_path)
     assert line.startswith("a.yaml:13: Repository/broken: spec.colour: ")
     assert names(declared.repositories) == ["edge"]
@@ -202,7 +202,7 @@ def test_every_fault_of_every_document_in_one_run(tmp_path):
             "c.yaml": "apiVersion: v1\nkind: ConfigMap\n",
         },
     )
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     found = lines(declared, tmp_path)
     places = [line.split(": ")[:3] for line in found]
     assert ["a.yaml:6", "UpstreamPolicy/one", "spec.upstream.revision.latest"] in places
@@ -227,7 +227,7 @@ def test_the_faults_of_one_object_do_not_stop_the_others(tmp_path):
             )
         },
     )
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert names(declared.policies) == ["good"]
     assert names(declared.repositories) == ["edge"]
     assert len(declared.objects) == 1
@@ -291,7 +291,7 @@ FAULTS = [
 @pytest.mark.parametrize(("sentence", "files", "line"), FAULTS, ids=map(itemgetter(0), FAULTS))
 def test_fault(sentence, files, line, tmp_path):
     write(tmp_path, files)
-    assert lines(read_directory([tmp_path]), tmp_path) == [line]
+    assert lines(FileCluster([tmp_path]).read(), tmp_path) == [line]
 
 
 UNREAD = [
@@ -317,7 +317,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(
 ):
     begin = b"# fanout.dev/\n" if ours else b""
     write(tmp_path, {"a.yaml": data + begin, "b.yaml": repository("edge")})
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert said in "\n".join(lines(declared, tmp_path))
     assert [it.source for it in declared.unread] == [str(tmp_path / "a.yaml")]
     assert names(declared.repositories) == ["edge"]
@@ -333,7 +333,7 @@ def test_empty_documents_and_a_byte_order_mark_are_no_fault(tmp_path):
             "bom.yaml": b"\xef\xbb\xbf" + config_map("one").lstrip().encode(),
         },
     )
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert lines(declared, tmp_path) == []
     assert len(declared.objects) == 1
 
@@ -348,7 +348,7 @@ def test_of_two_objects_of_one_name_none_is_used(tmp_path):
             "d.yaml": repository("edge").replace("url", "uri"),
         },
     )
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert list(declared.objects.of_kind("", "ConfigMap")) == [("platform", "two")]
     assert names(declared.repositories) == ["other"]
     assert [key.name for key in declared.left_out] == ["edge"]
@@ -363,7 +363,7 @@ def test_two_objects_of_one_name_are_told_with_both_places(tmp_path):
             "c.yaml": repository("edge") + "---" + repository("edge"),
         },
     )
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     said = (
         "is already declared in namespace {} at {}/{}; none of them is used; rename or remove one"
         " of them"
@@ -382,12 +382,12 @@ def test_two_objects_of_one_name_are_told_with_both_places(tmp_path):
 def test_an_object_that_hides_our_group_behind_an_escape_is_ours(tmp_path):
     text = repository("edge").replace("fanout.dev/v1alpha1", '"fanout\\x2edev/v1alpha1"')
     write(tmp_path, {"a.yaml": text})
-    assert names(read_directory([tmp_path]).repositories) == ["edge"]
+    assert names(FileCluster([tmp_path]).read().repositories) == ["edge"]
 
 
 def test_faults_between_objects_have_their_places_and_do_not_stop_the_object(tmp_path):
     write(tmp_path, {"a.yaml": policy("monitoring")})
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert lines(declared, tmp_path)[0].startswith(
         "a.yaml:6: UpstreamPolicy/monitoring: spec.upstream.repository: there is no Repository edge"
     )
@@ -396,7 +396,7 @@ def test_faults_between_objects_have_their_places_and_do_not_stop_the_object(tmp
 
 def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
     write(tmp_path, {"a.yaml": repository("edge") + "---" + policy("monitoring")})
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     (item,) = declared.policies
     where = declared.where(item, "spec.stages[0].verification")
     assert str(where) == (
@@ -408,6 +408,6 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path):
-    declared = read_directory([tmp_path / "nowhere"])
+    declared = FileCluster([tmp_path / "nowhere"]).read()
     assert lines(declared, tmp_path) == ["nowhere: does not exist; correct the path of -f"]
     assert [it.source for it in declared.unread] == [str(tmp_path / "nowhere")]

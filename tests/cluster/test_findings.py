@@ -1,6 +1,6 @@
 """Equal errors are one line and a number, however many there are."""
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 from fanout.declared.finding import Finding, group_findings
 from fanout.errors import ErrorLocation
 
@@ -45,7 +45,7 @@ def test_an_object_twice_at_lines_that_nobody_can_name(tmp_path, monkeypatch):
         raise ValueError("positions")
 
     monkeypatch.setattr("fanout.cluster.file_cluster.find_positions", refuse)
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     [fault] = declared.faults
     assert str(fault).startswith(f"{tmp_path}/a.yaml: ConfigMap/x: metadata.name: is declared more")
     assert len(declared.unusable) == 1

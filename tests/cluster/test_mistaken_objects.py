@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 from fanout.declared.declared_objects import DeclaredObjects
 
 
 def read(root: Path, text: str) -> tuple[DeclaredObjects, list[str]]:
     """What one file declares, and what is told of it."""
     (root / "a.yaml").write_text(text, encoding="utf-8")
-    declared = read_directory([root])
+    declared = FileCluster([root]).read()
     return declared, [str(fault).removeprefix(f"{root}/a.yaml:") for fault in declared.faults]
 
 

@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 
 SOUND = """\
 apiVersion: fanout.dev/v1alpha1
@@ -137,7 +137,7 @@ BAD = [
 def told(tmp_path, text):
     path = tmp_path / "story.yaml"
     path.write_text(text, encoding="utf-8")
-    return [str(it).removeprefix(f"{path}:") for it in read_directory([path]).faults]
+    return [str(it).removeprefix(f"{path}:") for it in FileCluster([path]).read().faults]
 
 
 def test_a_sound_scenario_has_no_faults(tmp_path):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fanout.cluster.declaration_merge import MergedObjects, merge_declared
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_documents import discover_manifests
 from fanout.cluster.record_files import (
@@ -64,7 +64,7 @@ def test_an_object_that_is_declared_several_times(tmp_path, counts, source, prob
     for name, count in counts.items():
         text = "---\n".join([OBJECT.format("ConfigMap")] * count)
         (tmp_path / f"{name}.yaml").write_text(text)
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert [it.source for it in declared.unusable] == [source]
     assert [it.problem for it in declared.faults] == [it.format(tmp_path) for it in problems]
 

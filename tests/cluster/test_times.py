@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 
 HEAD = """\
 apiVersion: fanout.dev/v1alpha1
@@ -71,7 +71,7 @@ def test_windows(tmp_path: Path, _, window: str, told: list[str]):
     """All faults at once, with file and line; an object with one is not used."""
     file = tmp_path / "a.yaml"
     file.write_text(f"{HEAD}  - {window}\n")
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     place = f"{file}:8: PromotionPolicy/p: spec.windows[1]."
     assert [str(fault) for fault in declared.faults if fault.severity == "error"] == [
         f"{place}{line}" for line in told
@@ -89,7 +89,7 @@ def test_as_many_windows_are_read_as_the_api_server_accepts(
         for n in range(count - 1)  # there is one already
     )
     (tmp_path / "a.yaml").write_text(HEAD + windows)
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert bool(declared.promotions) is is_read
     errors = [it.where.field for it in declared.faults if it.severity == "error"]
     assert errors == ([] if is_read else ["spec.windows"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -52,7 +52,7 @@ class Files:
         return self
 
     def read(self):
-        return read_directory([self.directory])
+        return FileCluster([self.directory]).read()
 
 
 @pytest.fixture

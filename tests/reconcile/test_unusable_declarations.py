@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster
 from fanout.controller.sweep_schedule import build_timetable
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, resolve_policies
@@ -123,7 +123,7 @@ def test_what_cannot_be_used_holds_what_it_could_concern(
         policy = POLICY.format(namespace=namespace, name=name, target=target)
         (tmp_path / f"{namespace}-{name}.yaml").write_text(policy)
     (tmp_path / "x.yaml").write_text(text)
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert len(declared.policies) == len(POLICIES)
     assert {
         f"{it.metadata.namespace}/{it.metadata.name}"
@@ -155,7 +155,7 @@ def test_a_dependency_is_unmatched_only_if_its_policy_can_have_no_such_target(tm
     policy = POLICY.format(namespace="a", name="clusters", target=CLUSTERS)
     for name, content in (("policy", policy), ("variant", DEPENDENT), ("x", text)):
         (tmp_path / f"{name}.yaml").write_text(content)
-    declared = read_directory([tmp_path])
+    declared = FileCluster([tmp_path]).read()
     assert len(declared.variants) == 1
     is_told = bool(list(find_unmatched_dependencies(declared)))
     assert is_told == ("a/clusters" not in held_removals)
@@ -180,7 +180,7 @@ def test_a_broken_repository_is_told_to_those_alone_who_might_use_it(
     for name, content in (("variant", DEPENDENT), ("edge", repository)):
         (tmp_path / f"{name}.yaml").write_text(content.replace("blueprints", "edge"))
     with ProcessSandbox(WorkerLimits(), Counters()) as sandbox:
-        [resolved_policy] = resolve_policies(read_directory([tmp_path]), sandbox)
+        [resolved_policy] = resolve_policies(FileCluster([tmp_path]).read(), sandbox)
     told = str(resolved_policy.error)
     assert ("Repository edge has errors" in told) == is_told
     assert ("there is no Repository edge that namespace a may use" in told) != is_told
