@@ -281,8 +281,7 @@ class Forge(Protocol):
         """Divide the requests that the host still takes in this hour among policies.
 
         `demand`: number of requests to open by policy, for one pass; no policy gets less than
-        another unless it wants less. It replaces the previous demand; an empty one divides
-        nothing.
+        another unless it wants less. It replaces the previous demand; an empty one divides nothing.
         """
 
     def login(self) -> str:
@@ -338,9 +337,6 @@ class Forge(Protocol):
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
     ) -> Collection[str]:
         """Ask people, or `team/NAME`, for a review; return those who cannot be asked."""
-
-    def delete_branch(self, repository: RepositoryName, branch: str) -> bool:
-        """Delete a branch; return whether there was one."""
 
 
 class ForgeDirectory(Protocol):

@@ -76,10 +76,7 @@ class AddressCheckingBackend(httpcore2.AsyncNetworkBackend):
 
 
 class AddressCheckingTransport(httpx2.AsyncBaseTransport):
-    """Connection pool on `AddressCheckingBackend`, without proxies.
-
-    A proxy would resolve names itself, so that no address would be checked.
-    """
+    """Connection pool on `AddressCheckingBackend`; a proxy would resolve names itself."""
 
     def __init__(self, verify: ssl.SSLContext) -> None:
         self._pool = httpcore2.AsyncConnectionPool(
@@ -141,6 +138,7 @@ async def _resolve_allowed(host: str, port: int, seconds: float | None) -> list[
     return allowed
 
 
+_Answer = ProbeResponse | ProbeFailure
 HTTP_OK = 200
 # Status codes without a statement about the service: it failed, or refused the request.
 INCONCLUSIVE_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
@@ -153,11 +151,8 @@ class MalformedResponse(Exception):
     """A response has another format than expected; the text is the reason."""
 
 
-def parse_service_response(status: int, content: bytes) -> ProbeResponse | ProbeFailure:
-    """Parse the response of an HTTP service into `response`.
-
-    It has the status, and the body if it is JSON.
-    """
+def parse_service_response(status: int, content: bytes) -> _Answer:
+    """Parse the response of an HTTP service: its status, and its body if it is JSON."""
     if status in INCONCLUSIVE_STATUSES or status >= FIRST_SERVER_ERROR:
         return ProbeFailure(f"HTTP status {status}, so the check has no result")
     try:
@@ -166,7 +161,7 @@ def parse_service_response(status: int, content: bytes) -> ProbeResponse | Probe
         return ProbeResponse({"status": status}, str(error))
 
 
-def parse_prometheus_response(status: int, content: bytes) -> ProbeResponse | ProbeFailure:
+def parse_prometheus_response(status: int, content: bytes) -> _Answer:
     """Parse the response of Prometheus into a number or a list of {metric, value}.
 
     (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries)
@@ -212,8 +207,7 @@ def _parse_sample(item: object) -> Mapping[str, Any]:
         case {"metric": dict() as metric, "value": [_, value]}:
             labels = ", ".join(f"{name}={label}" for name, label in sorted(metric.items()))
             series = _shorten("{" + labels + "}")
-            number = _parse_number(value, f"the series {series}")
-            return {"metric": metric, "value": number}
+            return {"metric": metric, "value": _parse_number(value, f"the series {series}")}
         case {"metric": dict(), "histogram": _}:
             raise MalformedResponse("a series is a native histogram; ask for a quantile of it")
     raise MalformedResponse("the response is not from Prometheus")
@@ -233,32 +227,27 @@ def _parse_number(text: object, subject: str) -> float:
 
 def _parse_json(content: bytes) -> Any:
     """Parse JSON into plain data. Raises MalformedResponse."""
+
+    def reject(constant: str) -> NoReturn:
+        raise ValueError(constant)
+
     try:
-        value = json.loads(content.decode(), parse_constant=_reject_constant)
+        value = json.loads(content.decode(), parse_constant=reject)
     except (ValueError, RecursionError) as error:
         raise MalformedResponse("its body is not JSON") from error
-    if _measure_depth(value) > _MAX_DEPTH:
-        raise MalformedResponse("its body is nested too deeply")
-    return value
-
-
-def _reject_constant(text: str) -> NoReturn:
-    raise ValueError(text)
-
-
-def _measure_depth(value: object) -> int:
-    """Measure the nesting depth of a value, up to just above the limit."""
     # Level by level instead of recursively: a server could exhaust the stack.
-    layer, depth = [value], 0
-    while layer and depth <= _MAX_DEPTH:
+    layer = [value]
+    for _ in range(_MAX_DEPTH):
         inner: list[object] = []
         for item in layer:
             if isinstance(item, dict):
                 inner += item.values()
             elif isinstance(item, list):
                 inner += item
-        layer, depth = inner, depth + 1
-    return depth
+        if not inner:
+            return value
+        layer = inner
+    raise MalformedResponse("its body is nested too deeply")
 
 
 def _shorten(value: object) -> str:
@@ -285,7 +274,6 @@ _QUERY_PATH = "/api/v1/query"
 _LATE_SECONDS = 300.0  # for which an answer is kept that came after its batch
 _BRIEF = 0.2  # seconds of patience for a while after a batch has waited in vain
 _IMPATIENCE = 10.0  # times as long as it waited
-_Answers = dict[ProbeQuery, "ProbeResponse | ProbeFailure"]
 
 
 class HttpProbes:
@@ -317,16 +305,13 @@ class HttpProbes:
         self._patience = patience
         self._changed = Condition()  # guards what follows
         self._in_flight: set[ProbeQuery] = set()
-        self._late_answers: dict[ProbeQuery, tuple[float, ProbeResponse | ProbeFailure]] = {}
+        self._late_answers: dict[ProbeQuery, tuple[float, _Answer]] = {}
         # Origins that did not answer in time, and are not waited for.
         self._hanging: set[str] = set()
         self._impatient_until = 0.0  # by the monotonic clock
 
-    def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
-        """Send all probes and return a response, or the reason for none, for each.
-
-        Equal probes are sent once.
-        """
+    def ask(self, requests: Sequence[ProbeQuery]) -> list[_Answer]:
+        """Send all probes, equal ones once; return a response, or the reason for none, for each."""
         distinct = list(dict.fromkeys(requests))
         if not distinct:
             return []
@@ -344,24 +329,26 @@ class HttpProbes:
     def _send(
         self,
         probes: Sequence[ProbeQuery],
-        on_answer: Callable[[ProbeQuery, ProbeResponse | ProbeFailure], None] | None = None,
-    ) -> Mapping[ProbeQuery, ProbeResponse | ProbeFailure]:
+        on_answer: Callable[[ProbeQuery, _Answer], None] | None = None,
+    ) -> Mapping[ProbeQuery, _Answer]:
         batch = _Batch(self._secrets, self._allowed_origins, self._limits, on_answer)
         return asyncio.run(batch.send_all(probes))
 
-    def _send_beside(
-        self, probes: Sequence[ProbeQuery]
-    ) -> Mapping[ProbeQuery, ProbeResponse | ProbeFailure]:
+    def _send_beside(self, probes: Sequence[ProbeQuery]) -> Mapping[ProbeQuery, _Answer]:
         """Send probes in a thread, and return what was answered before patience ended."""
-        answers: _Answers = {}
+        answers: dict[ProbeQuery, _Answer] = {}
         now = monotonic()
+
+        def take_late_answers() -> None:
+            for probe in probes:
+                if probe in self._late_answers:
+                    answers[probe] = self._late_answers.pop(probe)[1]
+
         with self._changed:
             self._late_answers = {
                 probe: it for probe, it in self._late_answers.items() if now - it[0] < _LATE_SECONDS
             }
-            for probe in probes:
-                if probe in self._late_answers:
-                    answers[probe] = self._late_answers.pop(probe)[1]
+            take_late_answers()
             # One that is under way is not sent a second time.
             new = [it for it in probes if it not in answers and it not in self._in_flight]
             self._in_flight.update(new)
@@ -384,9 +371,7 @@ class HttpProbes:
                 self._impatient_until = monotonic() + _IMPATIENCE * (monotonic() - now)
                 late = self._in_flight.intersection(probes)
                 self._hanging |= {origin_of_url(it.url) for it in late}
-            for probe in probes:
-                if probe in self._late_answers:
-                    answers[probe] = self._late_answers.pop(probe)[1]
+            take_late_answers()
         for probe in probes:
             if probe not in answers:
                 where = _without_query(probe.url)
@@ -394,7 +379,7 @@ class HttpProbes:
         return answers
 
     def _run_beside(self, probes: Sequence[ProbeQuery]) -> None:
-        def keep(probe: ProbeQuery, answer: ProbeResponse | ProbeFailure) -> None:
+        def keep(probe: ProbeQuery, answer: _Answer) -> None:
             with self._changed:
                 self._late_answers[probe] = monotonic(), answer
                 self._in_flight.discard(probe)
@@ -423,15 +408,13 @@ class _Batch:
     secrets: Callable[[str], Credentials]
     allowed_origins: Mapping[str, Collection[str]]
     limits: ProbeLimits
-    on_answer: Callable[[ProbeQuery, ProbeResponse | ProbeFailure], None] | None = None
+    on_answer: Callable[[ProbeQuery, _Answer], None] | None = None
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)  # by secret
     # error by origin that is not tried again
     unreachable: dict[str, str] = field(default_factory=dict)
     deadline: float = 0.0
 
-    async def send_all(
-        self, probes: Sequence[ProbeQuery]
-    ) -> Mapping[ProbeQuery, ProbeResponse | ProbeFailure]:
+    async def send_all(self, probes: Sequence[ProbeQuery]) -> Mapping[ProbeQuery, _Answer]:
         self.deadline = asyncio.get_running_loop().time() + self.limits.batch_seconds
         semaphore = asyncio.Semaphore(self.limits.concurrency)
         try:
@@ -441,17 +424,13 @@ class _Batch:
                 await client.aclose()
         return dict(zip(probes, answers, strict=True))
 
-    async def _answer(
-        self, probe: ProbeQuery, semaphore: asyncio.Semaphore
-    ) -> ProbeResponse | ProbeFailure:
+    async def _answer(self, probe: ProbeQuery, semaphore: asyncio.Semaphore) -> _Answer:
         answer = await self._send_one(probe, semaphore)
         if self.on_answer is not None:
             self.on_answer(probe, answer)
         return answer
 
-    async def _send_one(
-        self, probe: ProbeQuery, semaphore: asyncio.Semaphore
-    ) -> ProbeResponse | ProbeFailure:
+    async def _send_one(self, probe: ProbeQuery, semaphore: asyncio.Semaphore) -> _Answer:
         async with semaphore:
             where = _without_query(probe.url)
             try:
@@ -509,7 +488,19 @@ class _Batch:
 
     async def _fetch(self, probe: ProbeQuery, secret: Credentials | None) -> tuple[int, bytes]:
         client = self._client_for(probe.secret, secret)
-        request = _build_request(client, probe, secret)
+        headers = {"Accept": "application/json", **dict(probe.headers)}
+        if secret is not None:
+            headers["Authorization"] = authorization_header(secret)
+        if probe.query:
+            url, data = probe.url.rstrip("/") + _QUERY_PATH, {"query": probe.query}
+            request = client.build_request("POST", url, data=data, headers=headers)
+        else:
+            content = probe.body.encode() if probe.body else None
+            if content is not None:
+                headers.setdefault("Content-Type", "application/json")
+            request = client.build_request(
+                probe.method, probe.url, content=content, headers=headers
+            )
         for _ in range(self.limits.redirects + 1):
             response = await client.send(request, stream=True)
             try:
@@ -542,21 +533,6 @@ class _Batch:
                 headers={"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"},
             )
         return self.clients[name]
-
-
-def _build_request(
-    client: httpx2.AsyncClient, probe: ProbeQuery, secret: Credentials | None
-) -> httpx2.Request:
-    headers = {"Accept": "application/json", **dict(probe.headers)}
-    if secret is not None:
-        headers["Authorization"] = authorization_header(secret)
-    if probe.query:
-        url = probe.url.rstrip("/") + _QUERY_PATH
-        return client.build_request("POST", url, data={"query": probe.query}, headers=headers)
-    content = probe.body.encode() if probe.body else None
-    if content is not None:
-        headers.setdefault("Content-Type", "application/json")
-    return client.build_request(probe.method, probe.url, content=content, headers=headers)
 
 
 def _without_query(url: str) -> str:

@@ -27,10 +27,7 @@ class CallQueue:
 
     @asynccontextmanager
     async def turn(self, kind: CallKind, policy: str) -> AsyncIterator[None]:
-        """Wait until a call may be made, and hold its place during the block.
-
-        Raises CallDeferred if it would wait for longer than the limits allow.
-        """
+        """Wait until a call may be made, and hold its place meanwhile. Raises CallDeferred."""
         call = self._governor.enqueue(kind, policy)
         future = self._turns[call.ticket] = asyncio.get_running_loop().create_future()
         try:

@@ -19,10 +19,7 @@ from fanout.values import replace
 
 
 class ForgeHosts:
-    """Forges by repository URL; each host's client is made when it is first asked for.
-
-    Thread-safe.
-    """
+    """Forges by repository URL, made when they are first asked for. Thread-safe."""
 
     def __init__(
         self,
@@ -45,10 +42,7 @@ class ForgeHosts:
         self._lock = Lock()
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
-        """Return the forge of a repository, and its name there.
-
-        Raises InvalidInput if its host is not listed, Denied if the secret is unusable.
-        """
+        """Return the forge of a repository, and its name there. Raises InvalidInput, Denied."""
         name, repository = locate_repository(url)
         host = self._hosts.get(name)
         if host is None:
@@ -84,10 +78,7 @@ class ForgeHosts:
         return None if host is None else HostLimits(name, limits_of_host(host))
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
-        """Return how many more calls each host takes now, by host and limit.
-
-        Hosts that were not called yet are left out. Raises Unavailable while they are closed.
-        """
+        """Return how many more calls each host that was called takes now, by host and limit."""
         with self._lock:
             clients = dict(self._clients)
         return {

@@ -103,10 +103,7 @@ class HostTimeout(HostFailure):
 
 
 class ForgeHttp:
-    """Client of one host. Thread-safe: the calls of all threads share its governor.
-
-    Its thread and connections are made with the first call; `close` ends them.
-    """
+    """Client of one host; `close` ends its thread and connections. Thread-safe."""
 
     def __init__(
         self,
@@ -115,10 +112,7 @@ class ForgeHttp:
         http_limits: HttpLimits | None = None,
         events: EventCounters | None = None,
     ) -> None:
-        """Create a client, which counts its calls in `events`.
-
-        Raises Denied if no header can carry the secret, InvalidInput if the authority is no PEM.
-        """
+        """Create a client, which counts its calls in `events`. Raises Denied, InvalidInput."""
         self.access = access
         self._limits = http_limits or HttpLimits()
         self._governor = Governor(call_limits or CallLimits())

@@ -117,8 +117,9 @@ class GiteaForge:
             return request
         # Gitea answers the present head of the branch. Its head when it was merged or closed is
         # kept under a ref.
-        ref = ("git", "refs", "pull", str(number), "head")
-        [head, *_] = (*self._all((*_path(repository), *ref), _read_ref, is_optional=True), "")
+        ref = (*_path(repository), "git", "refs", "pull", str(number), "head")
+        heads = self._all(ref, lambda it: _child_text(it, "object", "sha"), is_optional=True)
+        [head, *_] = (*heads, "")
         return replace(request, head_commit=head) if head else request
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
@@ -141,9 +142,17 @@ class GiteaForge:
             ("created", "true"),
             ("since", since.isoformat()),
         )
+
+        def read(answer: AnswerObject) -> RequestMatch:
+            repository = answer.child("repository")
+            if repository is None:
+                raise MalformedAnswer("repository is missing")
+            number, updated = answer.number("number"), answer.instant("updated_at")
+            return RequestMatch(_read_name(repository), number, updated)
+
         matches: dict[RequestMatch, None] = {}
         instant: datetime | None = None
-        for page in self._pages(("repos", "issues", "search"), query, _read_match):
+        for page in self._pages(("repos", "issues", "search"), query, read):
             matches |= dict.fromkeys(page.values)
             instant = instant or page.instant
         return SearchedRequests(tuple(matches), instant)
@@ -161,8 +170,14 @@ class GiteaForge:
 
     def changed_paths(self, repository: RepositoryName, number: int) -> ChangedPaths:
         """Return the paths of all files that differ between the head and the merge base."""
-        path = (*_path(repository), "pulls", str(number), "files")
-        files = self._all(path, _read_changed_file)
+
+        def read(answer: AnswerObject) -> tuple[str, set[str]]:
+            # Some time passes between a push and the change of what this answer is of; only its
+            # addresses name the commit.
+            commit = answer.text("contents_url").rpartition("?ref=")[2]
+            return commit, {answer.text("filename"), answer.text("previous_filename", "")} - {""}
+
+        files = self._all((*_path(repository), "pulls", str(number), "files"), read)
         commits = {commit for commit, _ in files}
         # Somebody may push while the pages are read.
         commit = commits.pop() if len(commits) == 1 else ""
@@ -222,10 +237,7 @@ class GiteaForge:
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
     ) -> None:
-        """Change title, draft flag, text or target branch of a pull request.
-
-        Raises Conflict if somebody changed the text since it was observed.
-        """
+        """Change title, draft flag, text or target branch of a pull request."""
         body: dict[str, Any] = {}
         if edit.title is not None or edit.is_draft is not None:
             title = request.title if edit.title is None else edit.title
@@ -318,14 +330,6 @@ class GiteaForge:
         quoted = self._http.quote(words) or f"status {response.status}"
         raise Waiting(f"{where} cannot be merged now: {quoted}", reason="ForgeRefuses")
 
-    def delete_branch(self, repository: RepositoryName, branch: str) -> bool:
-        """Delete a branch; return whether there was one."""
-        path = (*_path(repository), "branches", branch)
-        if self._write("DELETE", path, expected=(404,)).status != 404:
-            return True
-        self.repository(repository)  # raises Denied if the repository is hidden
-        return False
-
     # ---- calls ---------------------------------------------------------------------------------
 
     def _edit(self, repository: RepositoryName, number: int, body: Mapping[str, Any]) -> None:
@@ -385,10 +389,7 @@ class GiteaForge:
         *query: tuple[str, str],
         is_optional: bool = False,
     ) -> list[Result]:
-        """Return all items of a list, page by page. Raises Unavailable for too many pages.
-
-        `is_optional`: a list that does not exist is an empty one.
-        """
+        """Return all items of a list; `is_optional`: one that does not exist is empty."""
         pages = self._pages(path, query, read, is_optional=is_optional)
         return [value for page in pages for value in page.values]
 
@@ -469,9 +470,14 @@ def _message(response: ForgeResponse) -> str:
     return message if isinstance(message, str) else ""
 
 
+def _child_text(answer: AnswerObject, child: str, name: str) -> str:
+    """Return a string of an object in the answer; "" without the object."""
+    value = answer.child(child)
+    return "" if value is None else value.text(name)
+
+
 def _login(answer: AnswerObject, name: str) -> str:
-    user = answer.child(name)
-    return "" if user is None else user.text("login")
+    return _child_text(answer, name, "login")
 
 
 def _read_name(answer: AnswerObject) -> RepositoryName:
@@ -534,26 +540,6 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
     )
 
 
-def _read_match(answer: AnswerObject) -> RequestMatch:
-    repository = answer.child("repository")
-    if repository is None:
-        raise MalformedAnswer("repository is missing")
-    return RequestMatch(
-        _read_name(repository), answer.number("number"), answer.instant("updated_at")
-    )
-
-
-def _read_changed_file(answer: AnswerObject) -> tuple[str, frozenset[str]]:
-    """Return the commit that the answer is of, and the names of the file.
-
-    Some time passes between a push and the change of what this answer is of; only its addresses
-    name the commit.
-    """
-    commit = answer.text("contents_url").rpartition("?ref=")[2]
-    names = {answer.text("filename"), answer.text("previous_filename", "")}
-    return commit, frozenset(names - {""})
-
-
 def _read_review(answer: AnswerObject) -> ObservedReview | None:
     verdict = _VERDICTS.get(answer.text("state"))
     if verdict is None:
@@ -595,11 +581,6 @@ def _read_branch(answer: AnswerObject) -> BranchFacts:
         may_push=answer.flag("user_can_push"),
         may_merge=answer.flag("user_can_merge"),
     )
-
-
-def _read_ref(answer: AnswerObject) -> str:
-    target = answer.child("object")
-    return "" if target is None else target.text("sha")
 
 
 def _read_label(answer: AnswerObject) -> tuple[str, int]:

@@ -199,10 +199,10 @@ class CircuitBreaker:
     def __init__(
         self, failures: int = 3, seconds: float = 30.0, longest_seconds: float = 300.0
     ) -> None:
-        """Create a closed breaker.
+        """Create a closed breaker, which opens for `seconds` after `failures` in a row.
 
-        It opens for `seconds` after `failures` in a row. After a call without an answer it opens
-        at once, and for twice as long with each in a row, up to `longest_seconds`.
+        After a call without an answer it opens at once, and for twice as long with each in a row,
+        up to `longest_seconds`.
         """
         self._limit = failures
         self._seconds = seconds

@@ -163,7 +163,6 @@ def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
         lambda: stranger.branch(place.name, "main"),
         lambda: stranger.open_requests(place.name),
         lambda: stranger.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
-        lambda: stranger.delete_branch(place.name, HEAD),
     ):
         with pytest.raises(Denied, match=str(place.name)) as failure:
             call()
@@ -480,13 +479,6 @@ def test_a_check_without_contexts_requires_every_status(place):
 
 def test_a_branch_that_there_is_not(place):
     assert place.forge.branch(place.name, "drafts/default/nothing") is None
-
-
-def test_a_branch_is_deleted_once(place):
-    place.commit(HEAD, "a.yaml", "a: 1\n")
-    assert place.forge.delete_branch(place.name, HEAD)
-    assert place.forge.branch(place.name, HEAD) is None
-    assert not place.forge.delete_branch(place.name, HEAD)
 
 
 # ---- merging -----------------------------------------------------------------------------------
