@@ -41,8 +41,7 @@ class ApiSecrets:
     def get(self, namespace: str, name: str) -> Credentials:
         """Return a Secret, or the administrator's own if the namespace is "".
 
-        Raises Denied if it is missing, unusable or must not be read; the message never shows
-        content. Raises Unavailable if the API server gives no usable response.
+        Raises Denied as `fanout.ports.Secrets` specifies, Unavailable without a usable response.
         """
         if not namespace:
             return self._administrator_secrets.get(namespace, name)
@@ -82,8 +81,10 @@ class ApiCluster:
         self._namespace = namespace
         self._on_change: Callable[[], None] = lambda: None
         self._on_record: Callable[[], None] = lambda: None
-        self._source = WatchedObjects(connection, self._notify_of_change)
-        self._records = PendingRecordWatch(connection, self._notify_of_record)
+        # Lambdas, because `notify` sets the functions later.
+        on_change, on_record = lambda: self._on_change(), lambda: self._on_record()  # noqa: PLW0108
+        self._source = WatchedObjects(connection, on_change)
+        self._records = PendingRecordWatch(connection, on_record)
         self.inventory = ApiInventory(self._source)
         self.finalizers = RemovalFinalizers(connection)
         self.pending_records = ApiPendingRecords(connection)
@@ -109,12 +110,6 @@ class ApiCluster:
         """Call these functions on other threads, as `WatchedCluster` specifies."""
         self._on_change, self._on_record = on_change, on_record
         self._connection.on_return(on_return)
-
-    def _notify_of_change(self) -> None:
-        self._on_change()
-
-    def _notify_of_record(self) -> None:
-        self._on_record()
 
     def open_secrets(self, administrator_secrets: Secrets, redactor: Redactor) -> ApiSecrets:
         """Return the Secrets of namespaces, with those of the administrator."""

@@ -123,11 +123,7 @@ class ApiConnection:
         self._listeners: list[Callable[[], object]] = []  # to the end of an outage
 
     def get(self, path: str, accept: str = JSON_TYPE) -> Any:
-        """Return the JSON value at a path of the API, which may have a query.
-
-        Raises Denied without permission, NotServed if there is no such resource or object, and
-        Unavailable if the server gives no usable response.
-        """
+        """Return the JSON value at a path of the API. Raises Denied, NotServed and Unavailable."""
         # A list of 10,000 objects is a tenth of its size when compressed.
         return self._send("GET", path, None, {"Accept": accept, "Accept-Encoding": "gzip"})
 
@@ -143,8 +139,7 @@ class ApiConnection:
     def watch(self, path: str) -> Iterator[Iterator[Any]]:
         """Open a watch; the value iterates over its events until the server ends it.
 
-        Raises what `get` raises, also while the events are read; WatchExpired if the server has
-        forgotten the changes since the resource version.
+        Raises what `get` raises, also while events are read; WatchExpired for a forgotten version.
         """
         response = self._open("GET", path, None, {"Accept": _WATCHED_TYPE})
         try:
@@ -242,11 +237,9 @@ class ApiConnection:
 
 
 def open_connection(kubeconfig: Path | None = None, context: str = "") -> ApiConnection:
-    """Open a connection as a kubeconfig file describes it.
+    """Open a connection as a kubeconfig file describes it. Raises InvalidInput.
 
-    `kubeconfig`: default: as kubectl finds it, from KUBECONFIG or ~/.kube/config. `context`:
-    default: the current one of the file. Raises InvalidInput if the file or the context is
-    missing or unusable.
+    `kubeconfig`: default: as kubectl finds it. `context`: default: the current one of the file.
     """
     configuration = _build_configuration()
     with _translate_kubeconfig_errors(context):
@@ -255,10 +248,7 @@ def open_connection(kubeconfig: Path | None = None, context: str = "") -> ApiCon
 
 
 def read_context_namespace(kubeconfig: Path | None = None, context: str = "") -> str:
-    """Return the namespace of a context, "" if it names none.
-
-    Arguments and errors are those of `open_connection`.
-    """
+    """Return the namespace of a context, "" if it names none. Raises InvalidInput."""
     with _translate_kubeconfig_errors(context):
         loader = _load_context(kubeconfig, context)
         return str(loader.current_context["context"].get("namespace") or "")
@@ -289,10 +279,7 @@ def _translate_kubeconfig_errors(context: str) -> Iterator[None]:
 
 
 def open_pod_connection() -> ApiConnection:
-    """Open a connection with the service account of the pod that the process runs in.
-
-    Raises InvalidInput outside a pod.
-    """
+    """Open a connection with the service account of the own pod. Raises InvalidInput without."""
     configuration = _build_configuration()
     try:
         load: Any = kubernetes.config.load_incluster_config

@@ -24,7 +24,7 @@ from fanout.declared.required_kinds import (
     merge_references,
 )
 from fanout.declared.schedule_errors import find_schedule_errors
-from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, Unavailable
+from fanout.errors import Bug, Denied, ErrorLocation, Unavailable
 from fanout.kube.api_connection import LISTED_AGAIN_REMEDY, NOT_SERVED_REMEDY, NotServed
 from fanout.kube.object_listing import ListedKind, ListedObjects, without_request
 from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
@@ -120,10 +120,7 @@ def find_unread_kinds(
 def find_unread_injections(
     declaration: UpstreamPolicy | PackageVariant, unread: Mapping[VersionedKind, UnreadableKind]
 ) -> Iterator[tuple[VersionedKind, FieldError]]:
-    """Yield the errors of injectors that name no kind.
-
-    `unread`: the kinds that the packages of the declaration inject and that cannot be read.
-    """
+    """Yield the errors of injectors that name no kind, of which packages inject `unread` kinds."""
     if declaration.is_being_deleted:
         return
     for path, _ in find_open_injectors(declaration):
@@ -192,10 +189,7 @@ class ApiInventory:
     """
 
     def __init__(self, source: ListedObjects | WatchedObjects, namespace: str = "") -> None:
-        """Read nothing yet.
-
-        `namespace`: the one that is read alone of each kind that must not be listed in all.
-        """
+        """Read nothing yet; kinds that must not be listed everywhere are read in `namespace`."""
         self._source = source
         self._namespace = namespace
         # By packages, for injectors that name no kind.
@@ -210,8 +204,8 @@ class ApiInventory:
     def read(self) -> DeclaredObjects:
         """Return what is declared; the same value if nothing changed.
 
-        Raises InvalidInput if fanout's kinds are not installed, Unavailable if the API server
-        cannot be reached. A kind that must not be listed is in `unread`.
+        Raises InvalidInput if fanout's kinds are not installed, and Unavailable. A kind that must
+        not be listed is in `unread`.
         """
         version = self._source.version()
         if self._declared is None or version != self._version:
@@ -223,8 +217,7 @@ class ApiInventory:
     def require(self, injected: Mapping[ObjectKey, Collection[GroupKind]]) -> bool:
         """Return whether some of the kinds, which packages inject, have yet to be read.
 
-        The next reading has them, or lacks the policies and variants that need them. None is
-        needed where every injector names its kind.
+        The next reading has them, or lacks the policies and variants that need them.
         """
         declared, new = self.read(), set[VersionedKind]()
         declarations: list[UpstreamPolicy | PackageVariant] = [
@@ -247,7 +240,15 @@ class ApiInventory:
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading, self._served = _Reading(), served
         for model in _OWN_KINDS:
-            self._read_own_kind(model, served, reading)
+            # What fanout wrote into a status is no input of fanout.
+            listed_kind = ListedKind(served.require_own(model.__name__))
+            for data in self._list(listed_kind, reading).values():
+                key, position = ObjectKey.of(data), ApiPosition(data)
+                validated = self._validate(key, data)
+                if validated.item is not None and not validated.errors:
+                    reading.own_objects[key] = validated.item, position
+                else:
+                    _add_broken(key, position, validated.errors, reading)
         named = merge_references(
             it for key in reading.own_objects for it in self._validated[key].references
         )
@@ -261,10 +262,10 @@ class ApiInventory:
         ]
         with_status: dict[VersionedKind, bool] = {}
         for item in (*named, *injected):
-            for key in list_versions(item, served):
-                with_status[key] = with_status.get(key, False) or item.reads_status
-        for key in sorted(with_status):
-            self._read_kind(key, with_status[key], served, reading)
+            for version in list_versions(item, served):
+                with_status[version] = with_status.get(version, False) or item.reads_status
+        for version in sorted(with_status):
+            self._read_kind(version, with_status[version], served, reading)
         self._refuse_unread_kinds(served, reading)
         self._read_kinds = frozenset(with_status) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
@@ -293,8 +294,8 @@ class ApiInventory:
     def _refuse_unread_kinds(self, served: ServedKinds, reading: _Reading) -> None:
         """Take out the objects that need a kind which cannot be read.
 
-        To them it would look as if all objects of the kind had been deleted: injected values
-        would be those of the package again.
+        To them all objects of the kind would look deleted, and injected values be those of the
+        package.
         """
         named: set[VersionedKind] = set()
         unread_kinds = reading.unread_kinds.keys()
@@ -314,19 +315,6 @@ class ApiInventory:
             if kind not in named:
                 where = ErrorLocation(_source_of(kind[:2]))
                 reading.findings.append(Finding(where, it.problem, it.remedy))
-
-    def _read_own_kind(
-        self, model: type[KRMObject], served: ServedKinds, reading: _Reading
-    ) -> None:
-        # What fanout wrote into a status is no input of fanout.
-        listed_kind = ListedKind(served.require_own(model.__name__))
-        for data in self._list(listed_kind, reading).values():
-            key, position = ObjectKey.of(data), ApiPosition(data)
-            validated = self._validate(key, data)
-            if validated.item is not None and not validated.errors:
-                reading.own_objects[key] = validated.item, position
-            else:
-                _add_broken(key, position, validated.errors, reading)
 
     def _read_kind(
         self, key: VersionedKind, with_status: bool, served: ServedKinds, reading: _Reading
@@ -359,14 +347,13 @@ class ApiInventory:
                     reading.unread.append(DeclarationFailure(subject, kind, self._namespace))
                 return self._list(replace(listed_kind, namespace=self._namespace), reading)
             key = resource_type.group, resource_type.kind, resource_type.version
-            reading.unread_kinds[key] = _describe_failure(error)
+            is_refused = isinstance(error, (Denied, NotServed, Bug))
+            remedy = error.remedy if is_refused else LISTED_AGAIN_REMEDY
+            reading.unread_kinds[key] = UnreadableKind(error.problem, remedy)
             return {}
 
     def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
-        """Validate an object, or return the result of before.
-
-        An object that says the same is the same one: memos compare by identity.
-        """
+        """Validate an object, or return the same result as before: memos compare by identity."""
         previous = self._validated.get(key)
         if previous is not None and previous.data is data:
             return previous
@@ -388,11 +375,6 @@ def _add_broken(
 ) -> None:
     reading.findings += (build_finding(key.identity, position, error) for error in errors)
     reading.broken.append((key, position))
-
-
-def _describe_failure(error: FanoutError) -> UnreadableKind:
-    is_refused = isinstance(error, (Denied, NotServed, Bug))
-    return UnreadableKind(error.problem, error.remedy if is_refused else LISTED_AGAIN_REMEDY)
 
 
 def _source_of(kind: GroupKind) -> str:

@@ -42,12 +42,12 @@ class RemovalFinalizers:
         self._added: frozenset[str] = frozenset()  # uids of objects that were given it
 
     def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
-        """Add the finalizer where it is missing; return the objects that have it.
-
-        An object that cannot get it is left out, with an error, so that nothing is written for it.
-        Raises Unavailable if the API server cannot be reached.
-        """
-        missing = [it for it in _list_present(declared) if not self._has_finalizer(it)]
+        """Add the finalizer where it is missing; return the objects that have it."""
+        missing = [
+            it
+            for it in _list_present(declared)
+            if FINALIZER not in it.metadata.finalizers and it.metadata.uid not in self._added
+        ]
         with ThreadPoolExecutor(CONNECTIONS) as threads:
             outcomes = list(zip(missing, threads.map(self._add, missing), strict=True))
         errors = {key_of(it): error for it, error in outcomes if error is not None}
@@ -58,10 +58,7 @@ class RemovalFinalizers:
         return _leave_out(declared, errors) if errors else declared
 
     def remove(self, declarations: Collection[Declaration]) -> None:
-        """Remove the finalizer of deleted objects, which then cease to exist.
-
-        A failure is logged. The next pass over the object finds it again.
-        """
+        """Remove the finalizer of deleted objects; the next pass repeats what failed."""
         with ThreadPoolExecutor(CONNECTIONS) as threads:
             for declaration, error in zip(
                 declarations, threads.map(self._remove, declarations), strict=True
@@ -77,46 +74,40 @@ class RemovalFinalizers:
                         problem=str(error),
                     )
 
-    def _has_finalizer(self, declaration: Declaration) -> bool:
-        meta = declaration.metadata
-        return FINALIZER in meta.finalizers or meta.uid in self._added
-
     def _add(self, declaration: Declaration) -> FanoutError | None:
         """Add the finalizer. Return why it cannot be added; raises Unavailable."""
+
+        def add() -> None:
+            meta = self._read_meta(declaration)
+            if meta is None or meta.get("deletionTimestamp"):
+                problem = "it was deleted meanwhile"
+                raise InvalidInput(problem, reason="NotFound", remedy=RETRY_REMEDY)
+            finalizers = meta.get("finalizers", [])
+            if FINALIZER not in finalizers:
+                self._write(declaration, meta, [*finalizers, FINALIZER])
+
         try:
-            retry_conflicts(lambda: self._try_to_add(declaration))
+            retry_conflicts(add)
         except (Denied, InvalidInput, Conflict) as error:
             return error
         return None
 
-    def _try_to_add(self, declaration: Declaration) -> None:
-        meta = self._read_meta(declaration)
-        if meta is None or meta.get("deletionTimestamp"):
-            problem = "it was deleted meanwhile"
-            raise InvalidInput(problem, reason="NotFound", remedy=RETRY_REMEDY)
-        finalizers = meta.get("finalizers", [])
-        if FINALIZER not in finalizers:
-            self._write(declaration, meta, [*finalizers, FINALIZER])
-
     def _remove(self, declaration: Declaration) -> FanoutError | None:
-        """Remove the finalizer. Return why it is still there."""
+
+        def remove() -> None:
+            meta = self._read_meta(declaration)
+            if meta is not None and FINALIZER in meta.get("finalizers", ()):
+                others = [it for it in meta["finalizers"] if it != FINALIZER]
+                self._write(declaration, meta, others)
+
         try:
-            retry_conflicts(lambda: self._try_to_remove(declaration))
+            retry_conflicts(remove)
         except FanoutError as error:
             return error
         return None
 
-    def _try_to_remove(self, declaration: Declaration) -> None:
-        meta = self._read_meta(declaration)
-        if meta is not None and FINALIZER in meta.get("finalizers", ()):
-            others = [it for it in meta["finalizers"] if it != FINALIZER]
-            self._write(declaration, meta, others)
-
     def _read_meta(self, declaration: Declaration) -> Mapping[str, Any] | None:
-        """Return the metadata that the API server has; None if the object does not exist.
-
-        One that was made again under the same name is another object.
-        """
+        """Return the present metadata; None if the object is gone, or another one has its name."""
         try:
             meta: Mapping[str, Any] = self._connection.get(_path_of(declaration))["metadata"]
         except NotServed:
@@ -147,10 +138,7 @@ def _path_of(declaration: Declaration) -> str:
 def _leave_out(
     declared: DeclaredObjects, errors: Mapping[ObjectKey, FanoutError]
 ) -> DeclaredObjects:
-    """Return the declared objects with the objects of the errors moved to those left out.
-
-    Each error becomes a finding, at the finalizers of its object.
-    """
+    """Leave out the objects of the errors, each with a finding at its finalizers."""
     findings = (
         Finding(
             declared.where(it, "metadata.finalizers"),

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from threading import Event, Thread
-from typing import Any
 
 import structlog
 
@@ -29,8 +28,6 @@ _log = structlog.get_logger()
 
 
 class _Lease(Value):
-    """Lease of one installation."""
-
     location: str  # `namespace/name`
     holder: str
     acquired_at: datetime
@@ -76,21 +73,22 @@ class InstallationLease:
 
         It stays behind for LEASE_TIME: the next process of the installation is to find it.
         """
+
+        def run() -> None:
+            while not self._stopped.wait(RENEWAL_PAUSE):
+                had_obstacle = self._other is not None
+                self.renew()
+                if had_obstacle and self._other is None:
+                    notify()
+
         self.renew()
-        thread = Thread(target=self._run, args=(notify,), name="lease", daemon=True)
+        thread = Thread(target=run, name="lease", daemon=True)
         thread.start()
         try:
             yield
         finally:
             self._stopped.set()
             thread.join(_GRACE)
-
-    def _run(self, notify: Callable[[], None]) -> None:
-        while not self._stopped.wait(RENEWAL_PAUSE):
-            had_obstacle = self._other is not None
-            self.renew()
-            if had_obstacle and self._other is None:
-                notify()
 
     def renew(self) -> None:
         """Renew the lease, and look for other installations. A failure is logged once."""
@@ -106,7 +104,19 @@ class InstallationLease:
         is_held = own is not None and own.is_held(now)
         # Before the write: who may only list leases stays behind all others.
         self._note_first(leases, now)
-        self._write(own.acquired_at if own is not None and is_held else now, now)
+        body = {
+            "apiVersion": _API_VERSION,
+            "kind": "Lease",
+            "metadata": {"name": self._name, "labels": {LABEL: "installation"}},
+            "spec": {
+                "holderIdentity": self._holder,
+                "leaseDurationSeconds": int(LEASE_TIME.total_seconds()),
+                "acquireTime": _format(own.acquired_at if own is not None and is_held else now),
+                "renewTime": _format(now),
+            },
+        }
+        query = f"?fieldManager={FIELD_MANAGER}&force=true"
+        self._connection.send("PATCH", f"{self._path}{query}", body, APPLY_TYPE)
         if not is_held:
             # Another installation may have begun in the same moment.
             self._note_first(self._list(), now)
@@ -121,35 +131,17 @@ class InstallationLease:
         self._other = other
 
     def _list(self) -> dict[str, _Lease]:
-        """Return the leases of all installations in the cluster by location."""
         document = self._connection.get(f"/apis/{_API_VERSION}/leases?labelSelector={LABEL}")
-        leases = map(_read_lease, document.get("items") or ())
+        leases = (
+            _Lease(
+                f"{item['metadata']['namespace']}/{item['metadata']['name']}",
+                item["spec"]["holderIdentity"],
+                datetime.fromisoformat(item["spec"]["acquireTime"]),
+                datetime.fromisoformat(item["spec"]["renewTime"]),
+            )
+            for item in document.get("items") or ()
+        )
         return {it.location: it for it in leases}
-
-    def _write(self, acquired_at: datetime, now: datetime) -> None:
-        body: dict[str, Any] = {
-            "apiVersion": _API_VERSION,
-            "kind": "Lease",
-            "metadata": {"name": self._name, "labels": {LABEL: "installation"}},
-            "spec": {
-                "holderIdentity": self._holder,
-                "leaseDurationSeconds": int(LEASE_TIME.total_seconds()),
-                "acquireTime": _format(acquired_at),
-                "renewTime": _format(now),
-            },
-        }
-        query = f"?fieldManager={FIELD_MANAGER}&force=true"
-        self._connection.send("PATCH", f"{self._path}{query}", body, APPLY_TYPE)
-
-
-def _read_lease(item: Any) -> _Lease:
-    meta, spec = item["metadata"], item["spec"]
-    return _Lease(
-        f"{meta['namespace']}/{meta['name']}",
-        spec["holderIdentity"],
-        datetime.fromisoformat(spec["acquireTime"]),
-        datetime.fromisoformat(spec["renewTime"]),
-    )
 
 
 def _format(at: datetime) -> str:

@@ -52,10 +52,10 @@ class ListedObjects:
         return discover_kinds(self._connection)
 
     def objects(self, kind: ListedKind) -> ObjectsByName:
-        """List a kind consistently: the answer is not older than the request.
+        """List a kind, not older than the request, in order of namespace and name.
 
-        In order of namespace and name. Raises Denied or NotServed if the kind cannot be listed,
-        Unavailable without a usable response.
+        Raises Denied or NotServed if the kind cannot be listed, Unavailable without a usable
+        response.
         """
         # Without `resourceVersion` a restriction that the API server has acknowledged is in it.
         items = self._connection.get(kind.path).get("items") or ()

@@ -36,10 +36,9 @@ _log = structlog.get_logger()
 
 
 class ObjectWatch(Generic[Value]):
-    """Values of the objects of one kind, by namespace and name.
+    """Values of the objects of one kind, by namespace and name. Thread-safe.
 
-    `convert` makes the value of an object as the API server sent it; None leaves the object
-    out. An event that does not change the value changes nothing. Thread-safe.
+    `convert` makes the value of an object as the API server sent it; None leaves the object out.
     """
 
     def __init__(
@@ -49,11 +48,7 @@ class ObjectWatch(Generic[Value]):
         convert: Callable[[Any], Value | None],
         notify: Callable[[], None],
     ) -> None:
-        """Watch nothing yet.
-
-        `path`: of the list of a kind. `notify` is called on the thread of the watch after a
-        change.
-        """
+        """Watch nothing yet; `notify` is called on the thread of the watch after a change."""
         self._connection = connection
         self._path = path
         self._convert = convert
@@ -75,10 +70,9 @@ class ObjectWatch(Generic[Value]):
         self._listed = Event()  # after the first attempt
 
     def start(self) -> None:
-        """List the objects, and start the thread that watches them.
+        """List the objects, and start the thread that watches them. Raises Unavailable.
 
-        A kind that cannot be listed is tried again by the thread. Raises Unavailable if the
-        API server gives no usable response.
+        A kind that cannot be listed is tried again by the thread.
         """
         with suppress(Denied, NotServed):  # as the failure
             self.refresh()
@@ -115,8 +109,8 @@ class ObjectWatch(Generic[Value]):
     def values(self) -> Mapping[tuple[str, str], Value]:
         """Return the values in order of namespace and name; the same mapping if none changed.
 
-        Raises Denied or NotServed if the kind could not be listed or watched, Unavailable if it
-        has never been listed.
+        Raises Denied or NotServed if the kind cannot be listed or watched, Unavailable before a
+        list.
         """
         with self._lock:
             # What can be listed and not watched would be outdated unnoticed.
@@ -128,10 +122,7 @@ class ObjectWatch(Generic[Value]):
             return self._snapshot
 
     def refresh(self) -> None:
-        """List the objects now: the values are not older than the begin of the call.
-
-        Raises Denied, NotServed or Unavailable.
-        """
+        """List the objects as they are now or later. Raises Denied, NotServed or Unavailable."""
         try:
             self._list()
         finally:
@@ -147,7 +138,12 @@ class ObjectWatch(Generic[Value]):
         except FanoutError as error:
             # Else the values of the last response still count, if there was one.
             if isinstance(error, (Denied, NotServed)) or type(self._failure) is Unavailable:
-                self._note_failed_list(error)
+                with self._lock:
+                    is_new = str(self._failure) != str(error)
+                    self._failure, self._must_list = error, True
+                    self._changes += is_new
+                if is_new:
+                    self._notify()
             raise
         # Resource versions of a kind are comparable numbers since Kubernetes 1.35.
         version = int(document["metadata"]["resourceVersion"])
@@ -174,14 +170,6 @@ class ObjectWatch(Generic[Value]):
                 return
             self._mark_changed()
         self._notify()
-
-    def _note_failed_list(self, error: FanoutError) -> None:
-        with self._lock:
-            is_new = str(self._failure) != str(error)
-            self._failure, self._must_list = error, True
-            self._changes += is_new
-        if is_new:
-            self._notify()
 
     def apply_response(self, item: Any) -> Value | None:
         """Take in an object as the response to a write has it, and return its value.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
@@ -63,14 +64,20 @@ class ApiPendingRecords:
         """Return the objects that match a field selector, in the order of their creation."""
         query = urlencode({"fieldSelector": selector})
         items = [
-            (_order(item), _read_object(kind.__name__, item))
+            (kind.__name__, item)
             for kind in RECORD_MODELS
             for item in self._connection.get(f"{object_path(kind.__name__)}?{query}").get("items")
             or ()
             # Somebody has taken it back, and a finalizer of others is all that keeps it.
             if "deletionTimestamp" not in item["metadata"]
         ]
-        return tuple(item for _, item in sorted(items, key=lambda pair: pair[0]))
+
+        def order(pair: tuple[str, Any]) -> tuple[str, int, str]:
+            meta = pair[1]["metadata"]
+            # The instant has whole seconds; resource versions grow, and these are seldom written.
+            return meta["creationTimestamp"], int(meta["resourceVersion"]), meta["uid"]
+
+        return tuple(_read_object(kind, item) for kind, item in sorted(items, key=order))
 
     def write_states(
         self, states: Sequence[tuple[RecordObject, RecordState]]
@@ -85,14 +92,13 @@ class ApiPendingRecords:
 
     def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
         """Delete objects. One that is gone, or was created anew, is left alone."""
-        return _run_all({item.identity: partial(self._delete_one, item) for item in items})
 
-    def _delete_one(self, item: RecordObject) -> None:
-        path = f"{object_path(item.kind, item.namespace)}/{item.name}"
-        try:
-            self._connection.send("DELETE", path, {"preconditions": {"uid": item.uid}})
-        except (NotServed, Conflict):
-            return
+        def delete(item: RecordObject) -> None:
+            path = f"{object_path(item.kind, item.namespace)}/{item.name}"
+            with suppress(NotServed, Conflict):
+                self._connection.send("DELETE", path, {"preconditions": {"uid": item.uid}})
+
+        return _run_all({item.identity: partial(delete, item) for item in items})
 
 
 def _run_all(calls: Mapping[str, Callable[[], None]]) -> Mapping[str, FanoutError]:
@@ -107,8 +113,13 @@ class PendingRecordWatch:
 
     def __init__(self, connection: ApiConnection, notify: Callable[[], None]) -> None:
         """Watch nothing yet. `notify` is called on another thread."""
+
+        def pending_uid(item: Any) -> str | None:
+            # None leaves out an object that is taken in.
+            return None if item.get("status", {}).get("record") else item["metadata"]["uid"]
+
         self._watches = [
-            ObjectWatch(connection, object_path(kind.__name__), _find_pending, notify)
+            ObjectWatch(connection, object_path(kind.__name__), pending_uid, notify)
             for kind in RECORD_MODELS
         ]
 
@@ -123,11 +134,6 @@ class PendingRecordWatch:
             watch.stop()
 
 
-def _find_pending(item: Any) -> str | None:
-    """Return the uid of an object that is not taken in; None if it is."""
-    return None if item.get("status", {}).get("record") else item["metadata"]["uid"]
-
-
 def object_name(item: RecordObject) -> ObjectName:
     """Return kind, namespace and name of an object."""
     return ObjectName(item.kind, item.namespace, item.name)
@@ -138,8 +144,7 @@ def write_record_status(
 ) -> Any:
     """Replace the status of the object with this uid, and return the object.
 
-    None if it is gone or was created anew: the new object is another record. Raises what
-    `ApiConnection.send` raises.
+    None if it is gone or was created anew: the new object is another record.
     """
     path = f"{object_path(name.kind, name.namespace)}/{name.name}"
     # An apply does not compare the uid: the status of a custom object is written without its
@@ -173,13 +178,6 @@ def object_path(kind: str, namespace: str = "") -> str:
     """Return the path of all objects of a kind of records, in one namespace or in all."""
     inside = f"/namespaces/{namespace}" if namespace else ""
     return f"/apis/{API_VERSION}{inside}/{_PLURALS[kind]}"
-
-
-def _order(item: Any) -> tuple[str, int, str]:
-    """Return what objects are ordered by: as they were created, also within a second."""
-    metadata = item["metadata"]
-    # The instant has whole seconds; resource versions grow, and who waits is seldom written.
-    return metadata["creationTimestamp"], int(metadata["resourceVersion"]), metadata["uid"]
 
 
 def _read_object(kind: str, item: Any) -> RecordObject:
@@ -245,10 +243,7 @@ class RecordCreation:
         return read_own_user(self._connection)
 
     def create(self, record: Mapping[str, Any]) -> str:
-        """Create the object, and return its name.
-
-        Raises Denied with the right that is missing, and Stopped if the controller would refuse it.
-        """
+        """Create the object, and return its name. Raises Denied, and Stopped if it were refused."""
         kind, spec = record["kind"], record["spec"]
         metadata = record["metadata"]
         namespace = metadata["namespace"]
@@ -272,10 +267,7 @@ class RecordCreation:
         return name
 
     def _refuse_unproven(self, spec: Mapping[str, Any], namespace: str) -> None:
-        """Raise Stopped if the controller reports that nothing proves who creates records.
-
-        It refuses for ever what is created meanwhile.
-        """
+        """Raise Stopped if the controller would refuse what is created now, for ever."""
         policy = spec.get("policy", "")
         model = UpstreamPolicy if policy else PackageVariant
         name = policy or spec["variants"][0]
@@ -291,12 +283,7 @@ class RecordCreation:
 
     def find_uid(self, kind: str, namespace: str, name: str) -> str:
         """Return the uid of the object of a record; "" if there is none. Raises Denied."""
-        try:
-            item = self._connection.get(f"{object_path(kind, namespace)}/{quote(name, safe='')}")
-        except NotServed:
-            return ""
-        uid: str = item["metadata"]["uid"]
-        return uid
+        return _read_uid(self._connection, f"{object_path(kind, namespace)}/{quote(name, safe='')}")
 
     def read_states(self) -> Mapping[str, RecordState]:
         """Return the state of each object that was created here, by kind and name."""

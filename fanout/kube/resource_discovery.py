@@ -65,10 +65,7 @@ class ServedKinds:
         resource_types: Iterable[ResourceType],
         definition_times: Mapping[tuple[str, str], datetime] | None = None,
     ) -> None:
-        """Index the types; of each kind the version that the server prefers comes first.
-
-        `definition_times`: when the definitions of custom kinds were created, as far as known.
-        """
+        """Index the types; of each kind the version that the server prefers comes first."""
         self.definition_times = definition_times or {}
         self._versions: dict[tuple[str, str], dict[str, ResourceType]] = {}
         for item in resource_types:

@@ -5,7 +5,7 @@ API server has: an unchanged apply costs the server as much as a changed one.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b, sha256
 from threading import Lock
@@ -141,10 +141,7 @@ class ApiStatusWriter:
         self._completed: dict[ObjectName, tuple[bytes, bytes]] = {}
 
     def start(self, notify: Callable[[], None]) -> None:
-        """List and watch the objects; `notify` is called after any of them has changed.
-
-        Raises InvalidInput if fanout's kinds are not installed, Unavailable and Denied.
-        """
+        """List and watch the objects. Raises InvalidInput without kinds, Unavailable, Denied."""
         served = discover_kinds(self._connection)
         for kind in (*_KINDS, *RECORD_KINDS):
             resource_type = served.require_own(kind)
@@ -175,10 +172,7 @@ class ApiStatusWriter:
         }
 
     def find_changed(self) -> Collection[ObjectName]:
-        """Return the objects that are not any more as they were written.
-
-        Among them are records that were taken in, and of which nothing was written yet.
-        """
+        """Return the objects that are not any more as they were written, and new records."""
         digests = self._read_digests()
         with self._lock:
             confirmed = list(self._confirmed.items())
@@ -230,11 +224,30 @@ class ApiStatusWriter:
 
     def remove(self, names: Iterable[ObjectName]) -> WriterResult:
         """Delete PackageVariants of policies."""
-        return self._run_all(names, self._remove_one, lambda it: it)
+
+        def remove_one(name: ObjectName) -> int:
+            try:
+                self._connection.send("DELETE", self._path_of(name))
+            except NotServed:  # it is gone already
+                return 0
+            finally:
+                self._forget(name)
+            return 1
+
+        return self._run_all(names, remove_one, lambda it: it)
 
     def record(self, events: Iterable[PolicyEvent]) -> WriterResult:
         """Create events."""
-        return self._run_all(events, self._record_one, lambda it: it.subject)
+
+        def record_one(event: PolicyEvent) -> int:
+            path = _EVENTS_PATH.format(event.subject.namespace)
+            try:
+                self._connection.send("POST", path, self._build_event(event))
+            except Conflict:  # the same event of the same pass
+                return 0
+            return 1
+
+        return self._run_all(events, record_one, lambda it: it.subject)
 
     def _run_all(
         self,
@@ -243,18 +256,21 @@ class ApiStatusWriter:
         name_of: Callable[[Any], ObjectName],
     ) -> WriterResult:
         """Call `write_one` with each item over all connections; it returns a number of writes."""
-        pending = _SharedIterator(items)
+        pending, lock = iter(items), Lock()
         failures: dict[ObjectName, FanoutError] = {}
 
         def work() -> int:
             number = 0
-            for item in pending:
+            while True:
+                with lock:
+                    item = next(pending, None)
+                if item is None:
+                    return number
                 try:
                     with BARRIER:
                         number += write_one(item)
                 except FanoutError as error:
                     failures[name_of(item)] = error
-            return number
 
         with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="status") as pool:
             workers = [pool.submit(work) for _ in range(CONNECTIONS)]
@@ -318,9 +334,14 @@ class ApiStatusWriter:
         """Write a whole status if it differs; return the number of writes."""
         status, number = without_empty(status), 0
         digest = digest_value(status)
-        if present.status != digest:
-            if item.uid:
-                return self._write_record(item, status)
+        if present.status != digest and item.uid:
+            self._await_turn()
+            response = write_record_status(self._connection, item.name, item.uid, status)
+            if response is None:
+                return 0
+            watch, number = self._watches[item.name.kind], 1
+            present = watch.apply_response(response) or digest_record(response)
+        elif present.status != digest:
             present = self._apply(item.name, {"status": status}, "/status")
             number += 1
             if present.status != digest:
@@ -330,51 +351,22 @@ class ApiStatusWriter:
             self._confirmed[item.name] = present.content, present.status
         return number
 
-    def _write_record(self, item: WrittenObject, status: Mapping[str, Any]) -> int:
-        """Write the status of a record's object; return the number of writes."""
-        self._await_turn()
-        response = write_record_status(self._connection, item.name, item.uid, status)
-        if response is None:
-            return 0
-        present = self._watches[item.name.kind].apply_response(response) or digest_record(response)
-        with self._lock:
-            self._confirmed[item.name] = present.content, present.status
-        return 1
-
     def _apply(self, name: ObjectName, body: dict[str, Any], part: str = "") -> ObjectDigest:
-        query = f"?fieldManager={FIELD_MANAGER}&force=true"
         meta = {**body.get("metadata", {}), "name": name.name, "namespace": name.namespace}
         document = {"apiVersion": API_VERSION, "kind": name.kind, **body, "metadata": meta}
-        path = self._path_of(name) + part + query
-        self._await_turn()
-        return self._note(name, self._connection.send("PATCH", path, document, APPLY_TYPE))
+        query = f"?fieldManager={FIELD_MANAGER}&force=true"
+        return self._patch(name, part + query, document, APPLY_TYPE)
 
     def _replace(self, name: ObjectName, part: str, fields: Mapping[str, Any]) -> ObjectDigest:
         """Replace fields whoever owns them, and return what is there then."""
         body = [{"op": "add", "path": path, "value": it} for path, it in fields.items()]
-        path = f"{self._path_of(name)}{part}?fieldManager={FIELD_MANAGER}"
+        return self._patch(name, f"{part}?fieldManager={FIELD_MANAGER}", body, PATCH_TYPE)
+
+    def _patch(self, name: ObjectName, suffix: str, body: Any, content_type: str) -> ObjectDigest:
         self._await_turn()
-        return self._note(name, self._connection.send("PATCH", path, body, PATCH_TYPE))
-
-    def _note(self, name: ObjectName, item: Any) -> ObjectDigest:
+        path = self._path_of(name) + suffix
+        item = self._connection.send("PATCH", path, body, content_type)
         return self._watches[name.kind].apply_response(item) or digest_object(item)
-
-    def _remove_one(self, name: ObjectName) -> int:
-        try:
-            self._connection.send("DELETE", self._path_of(name))
-        except NotServed:  # it is gone already
-            return 0
-        finally:
-            self._forget(name)
-        return 1
-
-    def _record_one(self, event: PolicyEvent) -> int:
-        path = _EVENTS_PATH.format(event.subject.namespace)
-        try:
-            self._connection.send("POST", path, self._build_event(event))
-        except Conflict:  # the same event of the same pass
-            return 0
-        return 1
 
     def _build_event(self, event: PolicyEvent) -> dict[str, Any]:
         subject, at = event.subject, format_instant(event.at)
@@ -402,18 +394,3 @@ class ApiStatusWriter:
 
     def _path_of(self, name: ObjectName) -> str:
         return self._types[name.kind].path_of(name.namespace, name.name)
-
-
-class _SharedIterator:
-    """Iterator from which several threads take, one at a time."""
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = iter(items)
-        self._lock = Lock()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        with self._lock:
-            return next(self._items)

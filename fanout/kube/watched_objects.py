@@ -63,10 +63,7 @@ class WatchedObjects:
         self._custom_kinds: frozenset[tuple[str, str]] = frozenset()  # that were ever defined
 
     def start(self) -> None:
-        """Begin to watch the definitions of kinds.
-
-        Raises Denied if they must not be listed, and Unavailable without a usable response.
-        """
+        """Begin to watch the definitions of kinds. Raises Denied, and Unavailable."""
         self._definitions.start()
         self._definitions.values()
 
@@ -82,8 +79,13 @@ class WatchedObjects:
         Whoever reads again when it changes asks often. So this is where missing kinds are looked
         for, at most once in `DISCOVERY_PAUSE` seconds.
         """
-        if self._missing and monotonic() - self._discovered_at >= DISCOVERY_PAUSE:
-            self._discover_again()
+        previous, now = self._discovered, monotonic()
+        if self._missing and previous is not None and now - self._discovered_at >= DISCOVERY_PAUSE:
+            # A failure is none of who reads: what was served may be read all the same.
+            self._discovered_at = now
+            with suppress(FanoutError):
+                self._discovered = previous.with_later(discover_kinds(self._connection))
+                self._discovery_changes += self._discovered is not previous
         # Counted with the values: a count of its own would be late, and a value unnoticed.
         watches: list[ObjectWatch[Any]] = [self._definitions, *self._watches.values()]
         counts = (it.count_changes() for it in watches)
@@ -109,22 +111,11 @@ class WatchedObjects:
         """Look for these kinds again from time to time, and for no others."""
         self._missing = frozenset(kinds)
 
-    def _discover_again(self) -> None:
-        previous = self._discovered
-        if previous is None:
-            return
-        # A failure is none of who reads: what was served may be read all the same.
-        self._discovered_at = monotonic()
-        with suppress(FanoutError):
-            self._discovered = previous.with_later(discover_kinds(self._connection))
-            self._discovery_changes += self._discovered is not previous
-
     def objects(self, kind: ListedKind) -> ObjectsByName:
         """Return the objects of a kind, which is listed the first time and watched from then on.
 
         They are in order of namespace and name; an unchanged kind is the same mapping. Raises
-        Denied or NotServed if the kind cannot be listed, Bug if an object cannot be read,
-        Unavailable without a usable response in time.
+        Denied, NotServed, Unavailable, and Bug if an object cannot be read.
         """
         watch = self._watches.get(kind)
         if watch is None:
@@ -151,8 +142,7 @@ class WatchedObjects:
     def refresh(self) -> None:
         """List fanout's own kinds anew, and the definitions if one has come or gone.
 
-        What the API server acknowledged before the call is in what is read afterwards. Raises
-        Denied, NotServed or Unavailable.
+        What is read afterwards is not older than the call. Raises Denied, NotServed or Unavailable.
         """
         own = [watch for it, watch in self._watches.items() if it.resource_type.group == GROUP]
         calls = [self._refresh_definitions, *(watch.refresh for watch in own)]
