@@ -67,16 +67,12 @@ class Inventory(Protocol):
     """Source of the declared objects (packages: cluster, from files; kube, from an API server)."""
 
     def read(self) -> DeclaredObjects:
-        """Return what is declared now; the same value if nothing changed.
-
-        Errors are part of the value. Which objects changed shows in a comparison of two values.
-        """
+        """Return what is declared now, errors included; the same value if nothing changed."""
 
     def require(self, injected: Mapping[ObjectKey, Collection[tuple[str, str]]]) -> bool:
         """Return whether the next reading differs by kinds that packages inject.
 
-        `injected`: group and kind of what the packages of a policy or variant inject, known only
-        once they are read.
+        `injected`: group and kind of what the packages of each policy or variant inject.
         """
 
 
@@ -84,10 +80,7 @@ class Inventory(Protocol):
 
 
 class ObjectReader(Protocol):
-    """Reader of the objects of one mirror.
-
-    Methods raise Unavailable for ids that are missing.
-    """
+    """Reader of the objects of one mirror. Methods raise Unavailable for ids that are missing."""
 
     @property
     def limits(self) -> SizeLimits:
@@ -114,28 +107,24 @@ class ObjectReader(Protocol):
         """Return the paths of files that are otherwise, or absent, in each of the references.
 
         References are commits; a file that the commit lacks is compared if the first one has it.
-        `omitted` are directories that are not read. At most `limit` paths are returned. Raises
-        InvalidInput.
+        `omitted` are directories that are not read. At most `limit` paths are returned.
         """
 
     def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, TreeEntry]:
         """Return all files below a tree, by path.
 
-        Raises InvalidInput for a submodule, and for a tree that exceeds `limits` (default: the
-        limits of packages) as soon as the excess is seen.
+        Raises InvalidInput for a submodule, and as soon as the tree is seen to exceed `limits`
+        (default: the limits of packages).
         """
 
     def directory(self, tree: str, limits: SizeLimits) -> Mapping[str, TreeEntry]:
-        """Return the files and directories directly in a tree, by name.
+        """Return what is directly in a tree, by name; raises InvalidInput as `entries` does.
 
-        Directories have the mode `DIRECTORY_MODE`. Raises InvalidInput as `entries` does.
+        Directories have the mode `DIRECTORY_MODE`.
         """
 
     def entry(self, tree: str, name: str) -> TreeEntry | None:
-        """Return the file of this name directly in a tree, or None.
-
-        Subdirectories are not read.
-        """
+        """Return the file of this name directly in a tree, or None."""
 
     def files(
         self, tree: str, contents_by_id: Mapping[str, bytes] | None = None
@@ -149,8 +138,8 @@ class ObjectReader(Protocol):
     def blob(self, oid: str, max_bytes: int | None = None) -> bytes:
         """Return the content of a file.
 
-        Raises InvalidInput, without reading it, if it has more than `max_bytes` (default: the
-        limit for one file of a package).
+        Raises InvalidInput, without reading it, if it has more than `max_bytes` (default: the limit
+        for one file of a package).
         """
 
 
@@ -159,10 +148,7 @@ TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 
 
 class Credentials(Value):
-    """Content of a `secretRef`.
-
-    Its repr shows nothing of it. Keys and certificates are PEM.
-    """
+    """Content of a `secretRef`, of which its repr shows nothing. Keys and certificates are PEM."""
 
     username: str = ""  # some hosts expect the token here
     password: str = ""
@@ -194,8 +180,8 @@ class Secrets(Protocol):
     def get(self, namespace: str, name: str) -> Credentials:
         """Return a secret; the administrator's own have the namespace "".
 
-        In file mode one directory serves all namespaces. Raises Denied if the secret is missing
-        or unusable; the message shows nothing of its content.
+        In file mode one directory serves all namespaces. Raises Denied if the secret is missing or
+        unusable; the message shows nothing of its content.
         """
 
 
@@ -205,25 +191,21 @@ class GitStore(Protocol):
     def list_refs(
         self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
-        """List the refs of repositories, with at most one fetch each; return listings by
-        the key of their remotes.
+        """List the refs of repositories, with at most one fetch each; return listings by remote.
 
         A listing that is at most `max_age` seconds old is returned again, with what was pushed
         since; after a push that failed the repository is listed.
 
-        The failure of one repository is its own value in the result and does not affect the
-        others. One that does not answer in time is not waited for: the attempt goes on, and a
-        later call returns its result.
+        The failure of one repository is its own value in the result and does not affect the others.
+        One that does not answer in time is not waited for: the attempt goes on, and a later call
+        returns its result.
         """
 
     def read_default_branch(self, remote: Remote) -> str:
         """Return the short name of the branch that HEAD of the remote names; "" if unknown."""
 
     def report_answers(self, report: Callable[[str], object]) -> None:
-        """Call `report` with the URL of each repository that answers after it was given up.
-
-        In another thread than that of the caller.
-        """
+        """Call `report`, in any thread, with the URL of each repository that answers late."""
 
     def list_late(self) -> frozenset[str]:
         """Return the keys of the remotes that were given up and are still being worked on."""
@@ -303,10 +285,7 @@ class Forge(Protocol):
         """
 
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
-        """Open a pull request.
-
-        Raises Conflict if there is an open one from this branch to the same one.
-        """
+        """Open a pull request. Raises Conflict if one is open from this branch to the same one."""
 
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
@@ -328,10 +307,7 @@ class Forge(Protocol):
     def add_labels(
         self, repository: RepositoryName, request: ObservedRequest, labels: Collection[str]
     ) -> None:
-        """Add labels to a pull request, which keeps its others.
-
-        A label that the repository does not have is created.
-        """
+        """Add labels to a pull request, which keeps its others. Missing labels are created."""
 
     def request_reviews(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
@@ -352,10 +328,7 @@ class ForgeDirectory(Protocol):
         """Return the limits of a repository's host; None if the host is not listed."""
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
-        """Return how many more calls each host takes now, by host and limit.
-
-        The limits are `calls` (a minute) and `creations` (an hour).
-        """
+        """Return how many `calls` (a minute) and `creations` (an hour) each host takes now."""
 
 
 @runtime_checkable
@@ -470,10 +443,7 @@ class Sandbox(Protocol):
         rows: Sequence[Mapping[str, Any]],
         budget: EvaluationBudget | None = None,
     ) -> list[list[Any]]:
-        """Render each Jinja template over each row of variables, as `evaluate` does.
-
-        Return `texts[template][row]`.
-        """
+        """Render each Jinja template over each row of variables; return `texts[template][row]`."""
 
 
 class FunctionRunner(Protocol):
@@ -490,10 +460,7 @@ class FunctionRunner(Protocol):
     def run_scripts(
         self, scripts: Sequence[ScriptRun], budget: EvaluationBudget | None = None
     ) -> list[ScriptOutput | ProgramError]:
-        """Run each script on its ResourceList, within limits, as far as the budget allows.
-
-        Return outputs or errors in order.
-        """
+        """Run each script on its ResourceList, within limits and budget, as `run` does."""
 
 
 # ---- Checks ------------------------------------------------------------------------------------
@@ -503,10 +470,7 @@ class ProbeClient(Protocol):
     """Client of HTTP services and Prometheus servers (package: probes)."""
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
-        """Send each request.
-
-        Return responses or failures in order. Nothing that a server does is raised.
-        """
+        """Send each request; return responses or failures in order. No server makes it raise."""
 
 
 # ---- Notifications -----------------------------------------------------------------------------
@@ -562,10 +526,7 @@ class RecordStore(Protocol):
         """Return whether these heads equal the ones that this process listed last."""
 
     def heads(self) -> Mapping[RecordsKey, str]:
-        """List the head commit of each policy's records without reading them.
-
-        Raises Unavailable.
-        """
+        """List the head of each policy's records without reading them. Raises Unavailable."""
 
     def empty_problem(self) -> str:
         """Return a sentence that describes the store if it is empty, else ""."""
@@ -577,22 +538,18 @@ class RecordStore(Protocol):
         author: CommitIdentity,
         now: datetime,
     ) -> tuple[str, ...]:
-        """Add records (KRM objects as plain data) and return their names.
-
-        Lost races are retried.
-        """
+        """Add records (KRM objects as plain data), also after lost races; return their names."""
 
     def append_once(
         self, key: RecordsKey, records: Sequence[SubmittedRecord], now: datetime
     ) -> Sequence[RecordEntry]:
         """Add those records whose uid is not on record, each under its author's name, in order.
 
-        Return the entries of all of them, also of those that are on record. Nothing or all of
-        it is written. Lost races are retried.
+        Return the entries of all of them. Nothing or all of it is written. Lost races are retried.
         """
 
     def hold_status(self, problems: Mapping[RecordsKey, str]) -> None:
-        """Refuse to change the status of these policies, with these sentences, and of no others.
+        """Refuse to change the status of these policies alone, with these sentences.
 
         Their records wait, and may forbid what the status would allow.
         """
@@ -603,7 +560,7 @@ class RecordStore(Protocol):
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime
     ) -> Mapping[RecordsKey, str]:
-        """Replace status documents by compare and swap, all or nothing; return the new heads.
+        """Replace status documents, all or nothing; return the new heads.
 
         Raises Conflict if the records of a policy moved meanwhile.
         """
@@ -613,9 +570,10 @@ class PendingRecords(Protocol):
     """Records that people create as objects (package: kube)."""
 
     def read(self) -> RecordListing:
-        """List the objects that are not on record yet, not older than the request.
+        """List the objects that are not on record yet. Raises Denied, Unavailable.
 
-        Whether admission proves their authors is checked after that. Raises Denied, Unavailable.
+        The list is not older than the request. Whether admission proves their authors is checked
+        after.
         """
 
     def read_recorded(self) -> Sequence[RecordObject]:
@@ -624,16 +582,10 @@ class PendingRecords(Protocol):
     def write_states(
         self, states: Sequence[tuple[RecordObject, RecordState]]
     ) -> Mapping[str, FanoutError]:
-        """Write the status of exactly these objects; without effect on those that are gone.
-
-        Returns errors by the identity of the object.
-        """
+        """Write the status of exactly these objects, unless they are gone; return errors."""
 
     def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
-        """Delete exactly these objects; without effect on those that are gone.
-
-        Returns errors by the identity of the object.
-        """
+        """Delete exactly these objects, unless they are gone; return errors by their identity."""
 
 
 class RecordCreator(Protocol):

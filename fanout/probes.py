@@ -352,17 +352,16 @@ class HttpProbes:
             # One that is under way is not sent a second time.
             new = [it for it in probes if it not in answers and it not in self._in_flight]
             self._in_flight.update(new)
+
         if new:
             # A daemon: a process that ends must not wait for a service.
             Thread(target=self._run_beside, args=(new,), name="probes", daemon=True).start()
         patience = self._patience if now >= self._impatient_until else _BRIEF
         with self._changed:
             is_answered = self._changed.wait_for(
-                lambda: (
-                    not any(
-                        it in self._in_flight and origin_of_url(it.url) not in self._hanging
-                        for it in probes
-                    )
+                lambda: all(
+                    it not in self._in_flight or origin_of_url(it.url) in self._hanging
+                    for it in probes
                 ),
                 timeout=patience,
             )
@@ -417,50 +416,50 @@ class _Batch:
     async def send_all(self, probes: Sequence[ProbeQuery]) -> Mapping[ProbeQuery, _Answer]:
         self.deadline = asyncio.get_running_loop().time() + self.limits.batch_seconds
         semaphore = asyncio.Semaphore(self.limits.concurrency)
+
+        async def answer(probe: ProbeQuery) -> _Answer:
+            async with semaphore:
+                result = await self._send_one(probe)
+            if self.on_answer is not None:
+                self.on_answer(probe, result)
+            return result
+
         try:
-            answers = await asyncio.gather(*(self._answer(probe, semaphore) for probe in probes))
+            answers = await asyncio.gather(*map(answer, probes))
         finally:
             for client in self.clients.values():
                 await client.aclose()
         return dict(zip(probes, answers, strict=True))
 
-    async def _answer(self, probe: ProbeQuery, semaphore: asyncio.Semaphore) -> _Answer:
-        answer = await self._send_one(probe, semaphore)
-        if self.on_answer is not None:
-            self.on_answer(probe, answer)
-        return answer
-
-    async def _send_one(self, probe: ProbeQuery, semaphore: asyncio.Semaphore) -> _Answer:
-        async with semaphore:
-            where = _without_query(probe.url)
-            try:
-                secret = None
-                if probe.secret:
-                    origin = origin_of_url(probe.url)
-                    if origin not in self.allowed_origins.get(probe.secret, ()):
-                        raise _NoResponse(
-                            f"checks may not send the secret {probe.secret} there; an administrator"
-                            f" lists it with {origin} under checkSecrets of the FanoutConfiguration"
-                        )
-                    secret = self.secrets(probe.secret)
-                status, content = await self._fetch_in_time(probe, secret)
-            except _Unreachable as error:
-                self.unreachable[origin_of_url(probe.url)] = str(error)
-                return ProbeFailure(f"{where}: {error}")
-            except (_NoResponse, FanoutError) as error:
-                return ProbeFailure(f"{where}: {error}")
-            # An expression of the check could copy the secret into a status, which everybody can
-            # read.
-            if secret is not None:
-                pair = f"{secret.username}:{secret.password}".encode()
-                if secret.password.encode() in content or b64encode(pair) in content:
-                    problem = "the response contains the secret of the request"
-                    return ProbeFailure(f"{where}: {problem}")
-            parse = parse_prometheus_response if probe.query else parse_service_response
-            response = parse(status, content)
-            if isinstance(response, ProbeFailure):
-                return ProbeFailure(f"{where}: {response.message}")
-            return response
+    async def _send_one(self, probe: ProbeQuery) -> _Answer:
+        where = _without_query(probe.url)
+        try:
+            secret = None
+            if probe.secret:
+                origin = origin_of_url(probe.url)
+                if origin not in self.allowed_origins.get(probe.secret, ()):
+                    raise _NoResponse(
+                        f"checks may not send the secret {probe.secret} there; an administrator"
+                        f" lists it with {origin} under checkSecrets of the FanoutConfiguration"
+                    )
+                secret = self.secrets(probe.secret)
+            status, content = await self._fetch_in_time(probe, secret)
+        except _Unreachable as error:
+            self.unreachable[origin_of_url(probe.url)] = str(error)
+            return ProbeFailure(f"{where}: {error}")
+        except (_NoResponse, FanoutError) as error:
+            return ProbeFailure(f"{where}: {error}")
+        # An expression of the check could copy the secret into a status, which everybody can read.
+        if secret is not None:
+            pair = f"{secret.username}:{secret.password}".encode()
+            if secret.password.encode() in content or b64encode(pair) in content:
+                problem = "the response contains the secret of the request"
+                return ProbeFailure(f"{where}: {problem}")
+        parse = parse_prometheus_response if probe.query else parse_service_response
+        response = parse(status, content)
+        if isinstance(response, ProbeFailure):
+            return ProbeFailure(f"{where}: {response.message}")
+        return response
 
     async def _fetch_in_time(
         self, probe: ProbeQuery, secret: Credentials | None

@@ -136,7 +136,13 @@ class FileCluster:
                 with BARRIER:
                     files[path] = self._read_file(path, status, texts)
             except FanoutError as error:
-                files[path] = self._unreadable_file(path, error.problem, error.remedy)
+                # Not skipped, as the file may declare anything. The same failure is the same value,
+                # so that it does not count as a change.
+                content = _unread_content(path, error.problem, error.remedy)
+                previous = self._files.get(path)
+                if previous is None or previous.content != content:
+                    previous = _ReadFile(None, b"", content)
+                files[path] = previous
         self._declared = self._merge_files(files, findings)
         self._files, self._findings = files, tuple(findings)
         return self._declared
@@ -257,17 +263,6 @@ class FileCluster:
         if cache is not None and content.is_plain:
             cache.store(key, content.plain_objects)
         return _ReadFile(stamp, digest, content)
-
-    def _unreadable_file(self, path: Path, problem: str, remedy: str) -> _ReadFile:
-        """Represent a file that could not be read: it may declare anything.
-
-        The same failure is the same value, so that it does not count as a change.
-        """
-        content = _unread_content(path, problem, remedy)
-        previous = self._files.get(path)
-        if previous is not None and previous.content == content:
-            return previous
-        return _ReadFile(None, b"", content)
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[SourcePosition]]:
         """Return the positions of the objects in a file; none if it changed or has an error."""

@@ -283,7 +283,6 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
                 problem = f"{parsed.kind} is a record and cannot be declared in a file"
                 remedy = f"use {RECORDING_COMMANDS[parsed.kind]}"
                 faults = (FieldError(("kind",), problem, remedy),)
-            findings += (build_finding(_display_name(item), position, fault) for fault in faults)
             if parsed is not None and not faults:
                 own_objects.append((parsed, position))
             elif not any(_object_faults(data)):
@@ -292,14 +291,13 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
                 nameless.append(_describe_nameless(item, position, namespace))
         elif faults := tuple(_object_faults(item)):
             nameless.append(_describe_nameless(item, position, namespace))
-            findings += (build_finding(_display_name(item), position, fault) for fault in faults)
         else:
             faults = (
                 *_text_faults(item),
                 *_boolean_key_faults(item["metadata"], position, ("metadata",)),
             )
-            findings += (build_finding(_display_name(item), position, fault) for fault in faults)
             plain_objects.append(_in_namespace(item, namespace))
+        findings += (build_finding(_display_name(item), position, fault) for fault in faults)
     return ManifestContent(
         tuple(own_objects),
         *_index_objects(plain_objects),

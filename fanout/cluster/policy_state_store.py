@@ -419,13 +419,7 @@ class PolicyStateStore:
 
     def find_hold(self, key: RecordsKey) -> InvalidInput | None:
         """Return why the status of a policy must not change, or None."""
-        if key not in self._held:
-            return None
-        return InvalidInput(
-            self._held[key],
-            reason="RecordsUnreadable",
-            where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
-        )
+        return _unreadable_error(key, self._held[key]) if key in self._held else None
 
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime
@@ -461,11 +455,9 @@ class PolicyStateStore:
             with self._repository.reader() as reader:
                 shards = read_shards(reader, change.expected, last_shards, unreadable)
             if unreadable:
-                raise InvalidInput(
-                    f"cannot read the status on branch {self._branch_ref(key)}: {unreadable[0]}",
-                    reason="RecordsUnreadable",
-                    where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
-                )
+                branch = self._branch_ref(key)
+                problem = f"cannot read the status on branch {branch}: {unreadable[0]}"
+                raise _unreadable_error(key, problem)
         changed_lines: dict[str, dict[str, Mapping[str, Any]]] = {}
         for name, value in change.lines.items():
             path = shard_path(name)
@@ -521,6 +513,11 @@ class PolicyStateStore:
             }
         )
         return written
+
+
+def _unreadable_error(key: RecordsKey, problem: str) -> InvalidInput:
+    where = ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else "")
+    return InvalidInput(problem, reason="RecordsUnreadable", where=where)
 
 
 def _check_record(record: Mapping[str, Any], key: RecordsKey) -> None:

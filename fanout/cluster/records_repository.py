@@ -77,7 +77,10 @@ class RecordsRepository(Value):
     def change(
         self, commits: Sequence[FileCommit], expected: Mapping[str, str], by: CommitIdentity
     ) -> Mapping[str, str]:
-        """Write all commits in one atomic push; return the new heads. Raises Conflict, too."""
+        """Write all commits in one atomic push; return the new heads by ref.
+
+        Raises Conflict if a branch is not at its expected head, Unavailable or Denied.
+        """
         if self.local is not None and self._is_missing():
             self.local.create(self.local.path)
         change = RepositoryChange(

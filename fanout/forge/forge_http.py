@@ -289,7 +289,19 @@ class ForgeHttp:
             data, instant = self._parse(call, status, content), parse_http_date(headers.get("date"))
             return ForgeResponse(status, data, has_next_page, instant)
         if 300 <= status < 400:
-            raise self._redirect(call, headers)
+            # Neither the call nor the token is sent there: a person decides whether it is the same.
+            try:
+                base = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
+                parts = urlsplit(urljoin(base, headers.get("location", "")))
+                port = f":{parts.port}" if parts.port else ""
+                address = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+            except ValueError:
+                address = "an address that cannot be read"
+            raise Unavailable(
+                f"{self.access.host} has moved {call.resource} to {self.quote(address)}",
+                reason="ForgeUnavailable",
+                remedy="correct the URL of the Repository",
+            )
         raise self._refusal(call, status, content)
 
     def _parse(self, call: ForgeCall, status: int, content: bytes) -> Any:
@@ -338,33 +350,14 @@ class ForgeHttp:
             f"{host} refuses {call.resource} ({status}){suffix}", reason="ForgeRefuses"
         )
 
-    def _redirect(self, call: ForgeCall, headers: httpx2.Headers) -> Unavailable:
-        # Neither the call nor the token is sent there: a person decides whether it is the same.
-        try:
-            base = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
-            parts = urlsplit(urljoin(base, headers.get("location", "")))
-            port = f":{parts.port}" if parts.port else ""
-            address = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
-        except ValueError:
-            address = "an address that cannot be read"
-        return Unavailable(
-            f"{self.access.host} has moved {call.resource} to {self.quote(address)}",
-            reason="ForgeUnavailable",
-            remedy="correct the URL of the Repository",
-        )
+    def _failure(
+        self, call: ForgeCall, problem: str, error_type: type[HostFailure] = HostFailure
+    ) -> HostFailure:
+        subject = f"{self.access.host} gave no usable answer to {call.resource}"
+        return error_type(f"{subject}: {problem}", reason="ForgeUnavailable")
 
-    def _silence(self, call: ForgeCall, missing: str, seconds: float) -> HostTimeout:
-        return HostTimeout(
-            f"{self.access.host} gave no usable answer to {call.resource}: {missing} within"
-            f" {seconds:g} s",
-            reason="ForgeUnavailable",
-        )
-
-    def _failure(self, call: ForgeCall, problem: str) -> HostFailure:
-        return HostFailure(
-            f"{self.access.host} gave no usable answer to {call.resource}: {problem}",
-            reason="ForgeUnavailable",
-        )
+    def _silence(self, call: ForgeCall, missing: str, seconds: float) -> HostFailure:
+        return self._failure(call, f"{missing} within {seconds:g} s", HostTimeout)
 
 
 class _Connection:

@@ -79,7 +79,7 @@ class MirrorReader:
     def peel(self, oid: str) -> str:
         """Return the id of the commit behind an annotated tag. A tag may also name another type."""
         while self._header(oid)[0] == _TAG:
-            content = self._object(oid, _MAX_COMMIT_SIZE)[1]
+            content = self._read(oid, _TAG, _MAX_COMMIT_SIZE)
             oid = content.split(b"\n", 1)[0].removeprefix(b"object ").decode()
         return oid
 
@@ -263,24 +263,18 @@ class MirrorReader:
     def _read(
         self, oid: str, kind: int, size_limit: int | None = None, *, referenced: bool = False
     ) -> bytes:
-        actual_kind, data = self._object(oid, size_limit, referenced=referenced)
+        """Return the content. Without `size_limit` the caller has checked the size."""
+        if size_limit is not None:
+            size = self._header(oid, referenced=referenced)[1]
+            if size > size_limit:
+                raise _TooLargeError(oid, size, size_limit)
+        try:
+            actual_kind, data = self._odb.read(oid)
+        except (KeyError, ValueError) as error:
+            raise self._unreadable_error(oid, error, referenced=referenced) from error
         if actual_kind != kind:
             raise _wrong_kind(oid, actual_kind, kind)
         return data
-
-    def _object(
-        self, oid: str, size_limit: int | None, *, referenced: bool = False
-    ) -> tuple[int, bytes]:
-        """Return type and content. Without `size_limit` the caller has checked the size."""
-        if (
-            size_limit is not None
-            and (size := self._header(oid, referenced=referenced)[1]) > size_limit
-        ):
-            raise _TooLargeError(oid, size, size_limit)
-        try:
-            return self._odb.read(oid)
-        except (KeyError, ValueError) as error:
-            raise self._unreadable_error(oid, error, referenced=referenced) from error
 
     def _header(self, oid: str, *, referenced: bool = False) -> tuple[int, int]:
         """Return type and size."""

@@ -7,6 +7,7 @@ or environment: the same change yields the same ids on every machine.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -103,19 +104,18 @@ AddDirectory = Callable[[str, list[bytes]], bytes]
 """Writer of a directory, given its path and rows; returns its id."""
 
 
-class _LayoutDirectory(Value):
-    path: str
-    row_prefixes: tuple[tuple[bytes, int], ...]  # a row without its id, and the index of that id
-
-
 class PackageLayout:
-    """The directories of all packages that have the same paths with the same modes."""
+    """The directories of all packages that have the same paths with the same modes.
 
-    def __init__(self, files: Sequence[tuple[str, str]]) -> None:
-        """Compute the layout of `files`, pairs of path and mode. Raises InvalidInput, and Bug."""
+    The variants of a package differ in their contents alone, so sorting and encoding of the
+    directory rows need not be repeated per variant.
+    """
+
+    def __init__(self, paths: Sequence[str], modes: Sequence[str]) -> None:
+        """Compute the layout of files. Raises InvalidInput, and Bug for a file and directory."""
         # key to sort by, row, id
         rows_by_directory: dict[str, list[tuple[bytes, bytes, int]]] = {"": []}
-        for number, (path, mode) in enumerate(files):
+        for number, (path, mode) in enumerate(zip(paths, modes, strict=True)):
             parent, _, name = check_path(path).rpartition("/")
             directory_path = parent
             while directory_path not in rows_by_directory:
@@ -125,7 +125,8 @@ class PackageLayout:
                 (name.encode(), b"%s %s\0" % (mode.encode(), name.encode()), number)
             )
         # Deepest first, so that each directory has its id before its parent needs it.
-        self._directories: list[_LayoutDirectory] = []
+        # Of each row all but the id, and the index of that id.
+        self._directories: list[tuple[str, tuple[tuple[bytes, int], ...]]] = []
         # Depth alone does not put the root last: its direct children have no slash either.
         for path in sorted(
             rows_by_directory, key=lambda it: (bool(it), it.count("/")), reverse=True
@@ -136,11 +137,9 @@ class PackageLayout:
                 raise Bug(f"a path in {path!r} is a file and a directory", reason="TreeMismatch")
             if path:
                 parent, _, directory_name = path.rpartition("/")
-                raw, number = directory_name.encode(), len(files) + len(self._directories)
+                raw, number = directory_name.encode(), len(paths) + len(self._directories)
                 rows_by_directory[parent].append((raw + b"/", b"40000 %s\0" % raw, number))
-            self._directories.append(
-                _LayoutDirectory(path, tuple((row, number) for _, row, number in rows))
-            )
+            self._directories.append((path, tuple((row, number) for _, row, number in rows)))
 
     def write(self, entries: Mapping[str, TreeEntry], add: AddDirectory) -> bytes:
         """Pass each directory of a package to `add`, deepest first; return the id of the root.
@@ -148,28 +147,20 @@ class PackageLayout:
         `entries` are the files of the package in the order of the layout's paths.
         """
         ids = [bytes.fromhex(oid) for _, oid in entries.values()]
-        for directory in self._directories:
-            rows = [row + ids[number] for row, number in directory.row_prefixes]
-            ids.append(add(directory.path, rows))
+        for path, row_prefixes in self._directories:
+            ids.append(add(path, [row + ids[number] for row, number in row_prefixes]))
         return ids[-1]
 
 
 class PackageLayouts:
-    """Memo of the layouts of one change, by paths and modes.
-
-    The variants of a package have the same paths and modes and differ in their contents, so
-    sorting and encoding of the directory rows need not be repeated per variant.
-    """
+    """Memo of the layouts of one change, by paths and modes."""
 
     def __init__(self) -> None:
-        self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], PackageLayout] = {}
+        self._layout = cache(PackageLayout)
 
     def layout_of(self, entries: Mapping[str, TreeEntry]) -> PackageLayout:
         """Return the layout of a package. Raises InvalidInput and Bug as `PackageLayout` does."""
-        paths, modes = tuple(entries), tuple([mode for mode, _ in entries.values()])
-        if (paths, modes) not in self._layouts:
-            self._layouts[paths, modes] = PackageLayout([*zip(paths, modes, strict=True)])
-        return self._layouts[paths, modes]
+        return self._layout(tuple(entries), tuple([mode for mode, _ in entries.values()]))
 
 
 def tree_reader(

@@ -9,7 +9,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -70,7 +70,14 @@ def remove_stale_keys(directory: Path) -> None:
     """Remove the private directories of processes that were killed; those in use stay."""
     with _exclusive(directory):
         for private in directory.glob(f"{_PREFIX}*"):
-            if not _is_locked(private / _LOCK_NAME):
+            try:
+                file = os.open(private / _LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
+            except OSError:
+                shutil.rmtree(private, ignore_errors=True)
+                continue
+            with ExitStack() as stack, suppress(BlockingIOError):
+                stack.callback(os.close, file)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(private, ignore_errors=True)
 
 
@@ -96,21 +103,6 @@ def _exclusive(directory: Path) -> Iterator[None]:
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(file)
-
-
-def _is_locked(lock: Path) -> bool:
-    try:
-        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
     finally:
         os.close(file)
 

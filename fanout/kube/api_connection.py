@@ -279,7 +279,10 @@ def _translate_kubeconfig_errors(context: str) -> Iterator[None]:
 
 
 def open_pod_connection() -> ApiConnection:
-    """Open a connection with the service account of the own pod. Raises InvalidInput without."""
+    """Open a connection with the service account of the pod that the process runs in.
+
+    Raises InvalidInput outside a pod.
+    """
     configuration = _build_configuration()
     try:
         load: Any = kubernetes.config.load_incluster_config

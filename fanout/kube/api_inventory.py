@@ -265,7 +265,16 @@ class ApiInventory:
             for version in list_versions(item, served):
                 with_status[version] = with_status.get(version, False) or item.reads_status
         for version in sorted(with_status):
-            self._read_kind(version, with_status[version], served, reading)
+            resource_type = served.find(*version)
+            if is_secret(*version[:2]):
+                problem = "fanout reads no Secrets as targets, sources or checks"
+                remedy = "name another kind in the policy"
+                reading.unread_kinds[version] = UnreadableKind(problem, remedy)
+            elif resource_type is None:
+                reading.unread_kinds[version] = find_unserved_version(version, served)
+            else:
+                listed_kind = ListedKind(resource_type, with_status[version])
+                reading.objects[version] = self._list(listed_kind, reading)
         self._refuse_unread_kinds(served, reading)
         self._read_kinds = frozenset(with_status) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
@@ -315,18 +324,6 @@ class ApiInventory:
             if kind not in named:
                 where = ErrorLocation(_source_of(kind[:2]))
                 reading.findings.append(Finding(where, it.problem, it.remedy))
-
-    def _read_kind(
-        self, key: VersionedKind, with_status: bool, served: ServedKinds, reading: _Reading
-    ) -> None:
-        resource_type = served.find(*key)
-        if is_secret(*key[:2]):
-            problem = "fanout reads no Secrets as targets, sources or checks"
-            reading.unread_kinds[key] = UnreadableKind(problem, "name another kind in the policy")
-        elif resource_type is None:
-            reading.unread_kinds[key] = find_unserved_version(key, served)
-        else:
-            reading.objects[key] = self._list(ListedKind(resource_type, with_status), reading)
 
     def _list(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""

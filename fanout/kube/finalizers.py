@@ -15,7 +15,6 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube.api_connection import (
     CONNECTIONS,
@@ -55,7 +54,25 @@ class RemovalFinalizers:
         # What the watch has yet to bring; a uid is never used again.
         present = {it.metadata.uid for it in _list_present(declared)}
         self._added = frozenset(uid for uid in (self._added & present) | added if uid)
-        return _leave_out(declared, errors) if errors else declared
+        if not errors:
+            return declared
+        problem = f"the finalizer {FINALIZER} cannot be added, so nothing is written"
+        findings = (
+            Finding(
+                declared.where(it, "metadata.finalizers"),
+                f"{problem}: {error.problem}",
+                error.remedy,
+            )
+            for it in _list_present(declared)
+            if (error := errors.get(key_of(it))) is not None
+        )
+        return replace(
+            declared,
+            policies=tuple(it for it in declared.policies if key_of(it) not in errors),
+            variants=tuple(it for it in declared.variants if key_of(it) not in errors),
+            left_out=tuple(sorted((*declared.left_out, *errors))),
+            faults=(*declared.faults, *findings),
+        )
 
     def remove(self, declarations: Collection[Declaration]) -> None:
         """Remove the finalizer of deleted objects; the next pass repeats what failed."""
@@ -133,25 +150,3 @@ def _list_present(declared: DeclaredObjects) -> Iterator[Declaration]:
 def _path_of(declaration: Declaration) -> str:
     meta = declaration.metadata
     return f"/apis/{API_VERSION}/namespaces/{meta.namespace}/{declaration.PLURAL}/{meta.name}"
-
-
-def _leave_out(
-    declared: DeclaredObjects, errors: Mapping[ObjectKey, FanoutError]
-) -> DeclaredObjects:
-    """Leave out the objects of the errors, each with a finding at its finalizers."""
-    findings = (
-        Finding(
-            declared.where(it, "metadata.finalizers"),
-            f"the finalizer {FINALIZER} cannot be added, so nothing is written: {error.problem}",
-            error.remedy,
-        )
-        for it in _list_present(declared)
-        if (error := errors.get(key_of(it))) is not None
-    )
-    return replace(
-        declared,
-        policies=tuple(it for it in declared.policies if key_of(it) not in errors),
-        variants=tuple(it for it in declared.variants if key_of(it) not in errors),
-        left_out=tuple(sorted((*declared.left_out, *errors))),
-        faults=(*declared.faults, *findings),
-    )

@@ -243,7 +243,10 @@ class RecordCreation:
         return read_own_user(self._connection)
 
     def create(self, record: Mapping[str, Any]) -> str:
-        """Create the object, and return its name. Raises Denied, and Stopped if it were refused."""
+        """Create the object, and return its name.
+
+        Raises Denied with the right that is missing, and Stopped if the controller would refuse it.
+        """
         kind, spec = record["kind"], record["spec"]
         metadata = record["metadata"]
         namespace = metadata["namespace"]

@@ -1,9 +1,8 @@
 """Discovery: which kinds an API server serves, at which paths, and in which scope."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from fanout.api.object_meta import GROUP
 from fanout.errors import Denied, InvalidInput
@@ -143,40 +142,31 @@ def describe_unserved_kind(kind: str, group: str) -> str:
 
 def discover_kinds(connection: ApiConnection) -> ServedKinds:
     """Ask the API server for all kinds that it can list. Raises Denied and Unavailable."""
-    documents = [connection.get(path, accept=_ACCEPT) for path in ("/api", "/apis")]
-    resource_types = [item for document in documents for item in _read_groups(document)]
-    return ServedKinds(resource_types, _read_definition_times(connection, resource_types))
-
-
-def _read_definition_times(
-    connection: ApiConnection, resource_types: Iterable[ResourceType]
-) -> dict[tuple[str, str], datetime]:
-    """Return when definitions were created; empty for who must not list them."""
+    resource_types = [
+        ResourceType(
+            group=group["metadata"].get("name", ""),
+            version=version["version"],
+            kind=resource["responseKind"]["kind"],
+            plural=resource["resource"],
+            is_namespaced=resource["scope"] == "Namespaced",
+        )
+        for path in ("/api", "/apis")
+        for group in connection.get(path, accept=_ACCEPT).get("items", ())
+        for version in group.get("versions", ())
+        for resource in version.get("resources", ())
+        if "list" in resource.get("verbs", ())
+    ]
     try:
         document = connection.get(DEFINITION_TYPE.path, METADATA_ACCEPT)
-    except (Denied, NotServed):
-        return {}
+    except (Denied, NotServed):  # definitions must not be listed
+        return ServedKinds(resource_types)
     created = {
         item["metadata"]["name"]: datetime.fromisoformat(item["metadata"]["creationTimestamp"])
         for item in document.get("items") or ()
     }
     names = {(it.group, it.kind): f"{it.plural}.{it.group}" for it in resource_types}
-    return {kind: created[name] for kind, name in names.items() if name in created}
-
-
-def _read_groups(document: Any) -> Iterator[ResourceType]:
-    for group in document.get("items", ()):
-        name = group["metadata"].get("name", "")
-        for version in group.get("versions", ()):
-            for resource in version.get("resources", ()):
-                if "list" in resource.get("verbs", ()):
-                    yield ResourceType(
-                        group=name,
-                        version=version["version"],
-                        kind=resource["responseKind"]["kind"],
-                        plural=resource["resource"],
-                        is_namespaced=resource["scope"] == "Namespaced",
-                    )
+    times = {kind: created[name] for kind, name in names.items() if name in created}
+    return ServedKinds(resource_types, times)
 
 
 def version_rank(version: str) -> tuple[int, int, int]:

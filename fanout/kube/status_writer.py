@@ -141,7 +141,10 @@ class ApiStatusWriter:
         self._completed: dict[ObjectName, tuple[bytes, bytes]] = {}
 
     def start(self, notify: Callable[[], None]) -> None:
-        """List and watch the objects. Raises InvalidInput without kinds, Unavailable, Denied."""
+        """List and watch the objects; `notify` is called after any of them has changed.
+
+        Raises InvalidInput if fanout's kinds are not installed, Unavailable and Denied.
+        """
         served = discover_kinds(self._connection)
         for kind in (*_KINDS, *RECORD_KINDS):
             resource_type = served.require_own(kind)
