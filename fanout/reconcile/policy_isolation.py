@@ -6,6 +6,7 @@ policy is stopped, nothing of it is pushed. Its drafts and publications stay, an
 visible in reports.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -17,7 +18,6 @@ from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.telemetry.error_isolation import run_without_faulty
@@ -29,7 +29,7 @@ def stop_policy(result: PolicyResult, error: FanoutError) -> PolicyResult:
 
     Verdicts are those on record.
     """
-    hold = Hold(str(error.reason), str(error))
+    hold, history = Hold(str(error.reason), str(error)), result.status.history
     variants = {
         variant.spec.name: VariantResult(
             name=variant.spec.name,
@@ -39,33 +39,26 @@ def stop_policy(result: PolicyResult, error: FanoutError) -> PolicyResult:
         )
         for variant in result.variants
     }
-    decision = PolicyEvaluation(
-        {it.name: _stop_stage(it.name, variants, result.status, hold) for it in result.rules},
-        variants,
-        result.status.history,
-        holds=(hold,),
-    )
+    members = Counter(variant.stage for variant in variants.values())
+    stages = {
+        rule.name: StageResult(
+            name=rule.name,
+            candidate="",
+            state=StageState.PENDING,
+            verdict=Verdict.PENDING,
+            verdicts={
+                revision: Verdict.PASSED
+                for (stage, revision), stage_history in sorted(history.items())
+                if stage == rule.name and stage_history.passed is not None
+            },
+            gate=Verdict.PENDING,
+            holds=(hold,),
+            counts={VariantState.HELD.value: members[rule.name]} if members[rule.name] else {},
+        )
+        for rule in result.rules
+    }
+    decision = PolicyEvaluation(stages, variants, history, holds=(hold,))
     return replace(result, error=error, decision=decision)
-
-
-def _stop_stage(
-    name: str, variants: dict[str, VariantResult], status: RecordedStatus, hold: Hold
-) -> StageResult:
-    members = sum(variant.stage == name for variant in variants.values())
-    return StageResult(
-        name=name,
-        candidate="",
-        state=StageState.PENDING,
-        verdict=Verdict.PENDING,
-        verdicts={
-            revision: Verdict.PASSED
-            for (stage, revision), stage_history in sorted(status.history.items())
-            if stage == name and stage_history.passed is not None
-        },
-        gate=Verdict.PENDING,
-        holds=(hold,),
-        counts={VariantState.HELD.value: members} if members else {},
-    )
 
 
 PolicyErrors = Mapping[tuple[str, str], FanoutError]
@@ -95,9 +88,20 @@ def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) ->
     plans = tuple(it for it in pass_plan.plans if (it.namespace, it.name) not in policy_errors)
     assert pass_plan.writing is not None, "a pass that has plans is worded"
     repository_changes, further_errors = compute_changes(plans, pass_plan.writing)
+    results = [
+        it
+        if (error := policy_errors.get(it.resolved_policy.subject)) is None
+        else replace(
+            stop_policy(it, error),
+            publishing=frozenset(),
+            remaining_leftovers={},
+            removals=RemovalEvaluation(),
+        )
+        for it in pass_plan.policies
+    ]
     remaining_plan = replace(
         pass_plan,
-        policies=tuple(_stop_result(it, policy_errors) for it in pass_plan.policies),
+        policies=tuple(results),
         plans=plans,
         plan=join_plans(
             plans, (action for it in pass_plan.other_statuses for action in it.actions)
@@ -117,15 +121,3 @@ def with_policy_errors(pass_plan: PassPlan, policy_errors: PolicyErrors) -> Pass
         for it in pass_plan.policies
     )
     return replace(pass_plan, policies=tuple(policies), snapshot=None)
-
-
-def _stop_result(result: PolicyResult, policy_errors: PolicyErrors) -> PolicyResult:
-    error = policy_errors.get(result.resolved_policy.subject)
-    if error is None:
-        return result
-    return replace(
-        stop_policy(result, error),
-        publishing=frozenset(),
-        remaining_leftovers={},
-        removals=RemovalEvaluation(),
-    )

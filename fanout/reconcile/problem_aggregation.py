@@ -5,7 +5,7 @@ fail all targets. Such a line states the number and names the first few.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.durations import format_instant
 from fanout.api.text_fields import list_first, pluralize
@@ -91,24 +91,25 @@ def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
 
     A failed push is one, for all drafts it contained.
     """
-    by_problem: dict[str, list[ActionResult]] = {}
-    for outcome in outcomes:
-        by_problem.setdefault(outcome.problem, []).append(outcome)
-    for problem, failed in by_problem.items():
+    for problem, failed in _group_by_problem(outcomes).items():
         yield f"{list_first([it.action.sentence() for it in failed], 1)}: {problem}"
 
 
 def format_deferred_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
     """Yield a sentence for each limit or refusal: how many actions wait, and until when."""
-    by_problem: dict[str, list[ActionResult]] = {}
-    for outcome in outcomes:
-        by_problem.setdefault(outcome.problem, []).append(outcome)
-    for problem, waiting in by_problem.items():
+    for problem, waiting in _group_by_problem(outcomes).items():
         instant = min((it.until for it in waiting if it.until is not None), default=None)
         until = f" until {format_instant(instant)}" if instant is not None else ""
         number = pluralize(len(waiting), "action")
         verb = "waits" if len(waiting) == 1 else "wait"
         yield f"{number} {verb}{until}: {problem}"
+
+
+def _group_by_problem(outcomes: Iterable[ActionResult]) -> Mapping[str, Sequence[ActionResult]]:
+    by_problem: dict[str, list[ActionResult]] = {}
+    for outcome in outcomes:
+        by_problem.setdefault(outcome.problem, []).append(outcome)
+    return by_problem
 
 
 def count_failures(problems: Iterable[PassProblem]) -> str:

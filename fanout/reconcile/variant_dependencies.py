@@ -4,7 +4,7 @@ A pass evaluates dependencies before their dependents, also when it covers only 
 dependents, so candidate and readiness of a dependency are available (design §2).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
@@ -128,12 +128,13 @@ class VariantDependencies:
         policy_by_key = {resolved_policy.key: resolved_policy for resolved_policy in hand_written}
         # Dictionaries instead of sets: the sorter's order must not depend on hash seeds.
         dependencies_by_key = {
-            key: dict.fromkeys(self._dependency_keys(resolved_policy))
+            key: {
+                policy.key: None
+                for it in _declared_dependencies(resolved_policy)
+                if (policy := self._find_policy(resolved_policy.namespace, it)) is not None
+                and policy.key in policy_by_key
+            }
             for key, resolved_policy in policy_by_key.items()
-        }
-        dependencies_by_key = {
-            key: {it: None for it in of if it in policy_by_key}
-            for key, of in dependencies_by_key.items()
         }
         while True:
             sorter = TopologicalSorter(dependencies_by_key)
@@ -146,12 +147,6 @@ class VariantDependencies:
                     self._cycle_by_key.setdefault(key, names)
                 # Any edge of the cycle will do: all its members are held for the cycle anyway.
                 del dependencies_by_key[cycle[1]][cycle[0]]
-
-    def _dependency_keys(self, resolved_policy: ResolvedPolicy) -> Iterator[PolicyKey]:
-        for dependency in _declared_dependencies(resolved_policy):
-            dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
-            if dependency_policy is not None and dependency_policy.upstream_policy is None:
-                yield dependency_policy.key
 
     def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
         if dependency.policy is not None:
@@ -177,26 +172,23 @@ class VariantDependencies:
         if cycle and name in cycle:
             sentence = f"variants form a cycle: {' → '.join(cycle)}"
             return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
-        return _check_readiness(name, results.get(dependency_policy.key))
-
-
-def _check_readiness(name: str, policy_result: PolicyResult | None) -> Hold | None:
-    """Return why the variant is not ready at its candidate, by its own first hold, or None."""
-    decision = policy_result.decision if policy_result is not None else None
-    variant_decision = decision.variants.get(name) if decision is not None else None
-    if decision is None or variant_decision is None:
-        sentence = f"waits for variant {name}, which was not evaluated"
-        return Hold(Reason.DEPENDENCY_PENDING, sentence)
-    if variant_decision.state is VariantState.READY:
-        return None
-    sentence = f"waits for variant {name}, which is {variant_decision.state}"
-    if variant_decision.candidate:
-        sentence += f" at {variant_decision.candidate}"
-    hold = next(iter(variant_decision.holds), None)
-    if hold is not None and hold.message:
-        sentence += f": {hold.message}"
-    actor = hold.who if hold is not None else ""
-    return Hold(Reason.DEPENDENCY_PENDING, sentence, actor, until=decision.next)
+        policy_result = results.get(dependency_policy.key)
+        decision = policy_result.decision if policy_result is not None else None
+        variant_decision = decision.variants.get(name) if decision is not None else None
+        if decision is None or variant_decision is None:
+            sentence = f"waits for variant {name}, which was not evaluated"
+            return Hold(Reason.DEPENDENCY_PENDING, sentence)
+        if variant_decision.state is VariantState.READY:
+            return None
+        sentence = f"waits for variant {name}, which is {variant_decision.state}"
+        if variant_decision.candidate:
+            sentence += f" at {variant_decision.candidate}"
+        # It is not ready at its candidate for its own first hold.
+        hold = next(iter(variant_decision.holds), None)
+        if hold is not None and hold.message:
+            sentence += f": {hold.message}"
+        actor = hold.who if hold is not None else ""
+        return Hold(Reason.DEPENDENCY_PENDING, sentence, actor, until=decision.next)
 
 
 def _describe_missing(

@@ -5,7 +5,7 @@ granted path is recorded first: a pass may have ended between a push and its rec
 a person may have merged a draft there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -39,7 +39,7 @@ from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
+from fanout.reconcile.observation.mirror_access import open_one_at_a_time
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,
     find_emptied_repositories,
@@ -58,7 +58,7 @@ from fanout.reconcile.records.rewound_records import (
     compare_with_publication,
     mark_missing_records,
 )
-from fanout.reconcile.rollback.publication_history import PublicationMemo
+from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.reconcile.selection.policy_settings import (
     adopts_existing,
@@ -112,10 +112,9 @@ class VariantObserver:
     _departing_drafts: dict[_DraftPlace, OpenDraft] = field(default_factory=dict)
     _specs: dict[str, VariantSpec] = field(default_factory=dict)
     _wanted_places: dict[str, PackagePlace] = field(default_factory=dict)
-    _publication_memo: PublicationMemo = field(default_factory=PublicationMemo)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
-    _open_reader: OpenReader = field(init=False)  # while the variants are observed
+    _histories: HistoryReader = field(init=False)  # while the variants are observed
 
     def __post_init__(self) -> None:
         declaration = self.resolved_policy.declaration
@@ -144,13 +143,26 @@ class VariantObserver:
             self._wanted_places[spec.name] = repository_place, spec.path
         self._find_misplaced_drafts()
         self.variant_memo.retain(self._wanted_places)
-        variant_by_name = self._find_memoized(variants)
+        variant_by_name: dict[str, ObservedVariant] = {}
+        # `onConflict` can change while spec, status line and repository state stay the same.
+        choices, lines = self._shared_context.choices, self.status.variants
+        for spec in variants:
+            memoized = self.variant_memo.find_observed(
+                spec, self._get_state(spec), lines.get(spec.name)
+            )
+            if (
+                memoized is not None
+                and memoized.choices is choices
+                and self._is_memoizable(spec.name)
+            ):
+                variant_by_name[spec.name] = memoized
         # Ordered by repository, because only one mirror reader is open at a time.
         changed = sorted(
             (spec for spec in variants if spec.name not in variant_by_name),
             key=lambda spec: self._wanted_places[spec.name],
         )
-        with open_one_at_a_time(self.git) as self._open_reader:
+        with open_one_at_a_time(self.git) as open_reader:
+            self._histories = HistoryReader(open_reader)
             variant_by_name.update((spec.name, self._observe_or_hold(spec)) for spec in changed)
         return tuple([variant_by_name[spec.name] for spec in variants])
 
@@ -195,23 +207,6 @@ class VariantObserver:
             self._shared_context.draft_per,
         )
 
-    def _find_memoized(self, variants: Iterable[VariantSpec]) -> dict[str, ObservedVariant]:
-        """Return the variants of which nothing differs from an earlier pass, by name."""
-        # `onConflict` can change while spec, status line and repository state stay the same.
-        choices, lines = self._shared_context.choices, self.status.variants
-        memoized_variants: dict[str, ObservedVariant] = {}
-        for spec in variants:
-            memoized = self.variant_memo.find_observed(
-                spec, self._get_state(spec), lines.get(spec.name)
-            )
-            if (
-                memoized is not None
-                and memoized.choices is choices
-                and self._is_memoizable(spec.name)
-            ):
-                memoized_variants[spec.name] = memoized
-        return memoized_variants
-
     def _get_state(self, spec: VariantSpec) -> RepositoryState:
         return self.path_ownership.repository_states[
             repository_key(self.resolved_policy.repositories[spec.name])
@@ -226,9 +221,18 @@ class VariantObserver:
         status_line = self.status.variants.get(spec.name)
         try:
             with BARRIER:
-                variant = self._add_history(
-                    self._observe_with_recovery(spec, repository_state, status_line)
-                )
+                variant = self._observe_where_published(spec, repository_state, status_line)
+                if is_unrecorded_publication(variant):
+                    # It was pushed, and its pass ended before recording it.
+                    variant = recover_publication(variant, self._histories, self.now)
+                    open_reader, line = self._histories.open_reader, variant.status_line
+                    variant = mark_missing_records(variant, self.record_baseline, open_reader)
+                    earlier_renderings = find_interrupted_publication(
+                        spec, repository_state, line, self.install, open_reader
+                    )
+                    if earlier_renderings is not None:
+                        variant = replace(variant, unfinished_push=earlier_renderings)
+                variant = self._add_history(variant)
                 if self._is_memoizable(spec.name):
                     return self.variant_memo.store_observed(status_line, variant)
                 return variant
@@ -252,27 +256,6 @@ class VariantObserver:
             or name in self.status.removed
         )
 
-    def _observe_with_recovery(
-        self,
-        spec: VariantSpec,
-        repository_state: RepositoryState,
-        status_line: VariantLine | None,
-    ) -> ObservedVariant:
-        """Observe the variant; recover a publication that was pushed and not recorded."""
-        variant = self._observe_where_published(spec, repository_state, status_line)
-        if not is_unrecorded_publication(variant):
-            return variant
-        variant = recover_publication(variant, self._open_reader, self._publication_memo, self.now)
-        variant = mark_missing_records(variant, self.record_baseline, self._open_reader)
-        earlier_renderings = find_interrupted_publication(
-            spec, repository_state, variant.status_line, self.install, self._open_reader
-        )
-        return (
-            variant
-            if earlier_renderings is None
-            else replace(variant, unfinished_push=earlier_renderings)
-        )
-
     def _observe_where_published(
         self,
         spec: VariantSpec,
@@ -291,13 +274,20 @@ class VariantObserver:
                 repository_state,
                 None if repository_state.failure is None else status_line,
             )
-        # A repository under a new URL still has the recorded publication at its tag. Treating this
-        # as a move would wait for the old address forever.
+        published = status_line.published
         if (
             status_line.repository not in self.path_ownership.repository_by_place
-            and _has_same_history(status_line, repository_state, spec.path)
+            and published is not None
+            and published.merge
+            and status_line.path == spec.path
         ):
-            status_line = _move_status_line(status_line, repository_state.identity)
+            # A repository under a new URL still has the recorded publication at its tag. Treating
+            # this as a move would wait for the old address forever.
+            commit = repository_state.refs.get(f"refs/tags/{published.tag}")
+            if not published.tag:
+                commit = repository_state.find_publication_commit(spec.path)
+            if commit == published.merge:
+                status_line = _move_status_line(status_line, repository_state.identity)
         # The granted path first: a grant is newer than the recorded publication, so a push that was
         # not recorded most likely went there.
         for place in (status_line.granted_place, status_line.place):
@@ -366,19 +356,33 @@ class VariantObserver:
         `status_line`: what is recorded of it, which may be about another path.
         """
         wanted_place = repository_state.identity, spec.path
-        leftovers = (
-            tuple(self._find_leftovers(spec.name, status_line)) if status_line is not None else ()
+        published = status_line.published if status_line is not None else None
+        leftovers = tuple(
+            AbandonedLocation(
+                line,
+                ObservedPath(located.state, located.repository, line.path),
+                self.path_ownership.other_owner(spec.name, line.place) is not None,
+            )
+            for line in (status_line.left if status_line is not None else ())
+            if (located := self.path_ownership.repository_by_place.get(line.repository)) is not None
+            and located.state.failure is None
         )
-        move = _NO_MOVE
-        if (
-            status_line is not None
-            and status_line.published is not None
-            and status_line.place != wanted_place
-        ):
+        move, path_hold = _NO_MOVE, None
+        if status_line is not None and published is not None and status_line.place != wanted_place:
+            # Without a look at the package's publisher: a move adopts no existing package.
             move = self._plan_move(spec, repository_state, status_line, leftovers)
-        path_hold = self._find_path_hold(spec, repository_state, status_line)
+        else:
+            path_hold = find_publisher_hold(
+                self.git,
+                self.install,
+                self.resolved_policy,
+                spec,
+                repository_state,
+                published,
+                self.path_ownership.index.all_policies,
+            )
         earlier_renderings = find_interrupted_publication(
-            spec, repository_state, status_line, self.install, self._open_reader
+            spec, repository_state, status_line, self.install, self._histories.open_reader
         )
         is_plain = (
             move is _NO_MOVE and not leftovers and path_hold is None and earlier_renderings is None
@@ -386,7 +390,12 @@ class VariantObserver:
         if is_plain and self._is_memoizable(spec.name):
             return self._observe_in(self._shared_context, spec, repository_state, status_line)
         draft_place = repository_state.identity, self._locate_draft(spec, repository_state).key
-        replaces, waiting_hold = self._check_draft_branch(spec, draft_place)
+        # An orphaned variant's draft is replaced, or waited for if people edited it.
+        other_draft, waiting_hold = self._departing_drafts.get(draft_place), None
+        if other_draft is not None and other_draft.trailers.variant == spec.name:
+            other_draft = None
+        if other_draft is not None and other_draft.has_edits:
+            waiting_hold = draft_branch_hold(other_draft)
         hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (
             occupant is not None
@@ -410,7 +419,7 @@ class VariantObserver:
             ),
             abandoned=leftovers,
             exchange_partners=move.partners,
-            replaces_draft=replaces,
+            replaces_draft=other_draft is not None and not other_draft.has_edits,
             unpublished_tree=move.unpublished_tree,
             move_hold=hold,
             wait_hold=waiting_hold,
@@ -429,48 +438,10 @@ class VariantObserver:
         """Observe the variant; a merge that left out what was released publishes no release."""
         variant = observe_variant(spec, repository_state, status_line, context)
         head = context.merged_heads.get((repository_state.identity, variant.draft_ref), "")
-        if not has_other_content(variant, head, self._open_reader, self._publication_memo):
+        if not has_other_content(variant, head, self._histories):
             return variant
         context = replace(context, merges_other_content=True)
         return observe_variant(spec, repository_state, status_line, context)
-
-    def _check_draft_branch(
-        self, spec: VariantSpec, draft_place: _DraftPlace
-    ) -> tuple[bool, Hold | None]:
-        """Return whether the draft replaces an orphaned variant's draft, and the hold to wait."""
-        other_draft = self._departing_drafts.get(draft_place)
-        if other_draft is None or other_draft.trailers.variant == spec.name:
-            return False, None
-        return (False, draft_branch_hold(other_draft)) if other_draft.has_edits else (True, None)
-
-    def _find_path_hold(
-        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
-    ) -> Hold | None:
-        """Return the hold if the package was published for another policy, else None."""
-        published_line = status_line.published if status_line is not None else None
-        if status_line is not None and published_line is not None:
-            is_at_path = status_line.place == (repository_state.identity, spec.path)
-            if not is_at_path:
-                return None  # a move does not adopt an existing package
-        return find_publisher_hold(
-            self.git,
-            self.install,
-            self.resolved_policy,
-            spec,
-            repository_state,
-            published_line,
-            self.path_ownership.index.all_policies,
-        )
-
-    def _find_leftovers(self, name: str, status_line: VariantLine) -> Iterator[AbandonedLocation]:
-        for left_line in status_line.left:
-            located = self.path_ownership.repository_by_place.get(left_line.repository)
-            if located is not None and located.state.failure is None:
-                yield AbandonedLocation(
-                    left_line,
-                    ObservedPath(located.state, located.repository, left_line.path),
-                    self.path_ownership.other_owner(name, left_line.place) is not None,
-                )
 
     def _plan_move(
         self,
@@ -528,55 +499,30 @@ class VariantObserver:
     def _add_history(self, variant: ObservedVariant) -> ObservedVariant:
         """Add what commits tell of the variant: downstream edits, replaced drafts, its origin."""
         if variant.published is not None and not variant.is_unrecorded:
-            variant = compare_with_publication(
-                variant, self.record_baseline, self._open_reader, self._publication_memo
-            )
-            variant = self.edit_detector.add_edits(
-                variant, self._open_reader, self._publication_memo
-            )
+            variant = compare_with_publication(variant, self.record_baseline, self._histories)
+            variant = self.edit_detector.add_edits(variant, self._histories)
             published, state = variant.published, variant.package_location.repository_state
             if variant.is_removed_by_hand and state.head and published and published.merge:
-                reader = self._open_reader(state.remote)
+                reader = self._histories.open_reader(state.remote)
                 # The publication of the removed package may not be in the branch any more.
                 is_lost = not reader.contains(state.head, published.merge)
                 variant = replace(variant, has_lost_history=is_lost)
-        variant = recover_replaced_draft(
-            variant, self._open_reader, self._publication_memo, self.now
-        )
-        if variant.is_unrecorded:
-            return self._with_tag(variant)
-        is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
-        return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
-
-    def _with_tag(self, variant: ObservedVariant) -> ObservedVariant:
-        """Add the tag or statement of a publication whose pass ended before recording it."""
-        number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
-        if not number:
+        variant = recover_replaced_draft(variant, self._histories, self.now)
+        if not variant.is_unrecorded:
+            is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
+            return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
+        published, state, path = variant.published, variant.repository_state, variant.spec.path
+        number = state.publication_numbers.get(path, 0)
+        if not number or published is None:
             return variant
-        tag = tag_ref(variant.spec.path, number)
-        reader = self._open_reader(variant.repository_state.remote)
-        commit = variant.repository_state.find_publication_commit(variant.spec.path)
-        paths_at_tag = reader.has(commit) and reader.paths(commit, [variant.spec.path])
-        if (
-            not paths_at_tag
-            or paths_at_tag[variant.spec.path].tree != variant.path_state.tree
-            or variant.published is None
-        ):
+        # Its pass ended before it recorded the tag or the statement.
+        reader = self._histories.open_reader(state.remote)
+        commit, tree = state.find_publication_commit(path), variant.path_state.tree
+        if not reader.has(commit) or reader.paths(commit, [path])[path].tree != tree:
             return variant
         # The same push may have advanced the branch.
-        return replace(variant, tag=tag, published=replace(variant.published, merge=commit))
-
-
-def _has_same_history(
-    status_line: VariantLine, repository_state: RepositoryState, path: str
-) -> bool:
-    """Return True if this is the recorded repository at another URL or branch."""
-    published = status_line.published
-    if published is None or not published.merge or status_line.path != path:
-        return False
-    if published.tag:
-        return repository_state.refs.get(f"refs/tags/{published.tag}") == published.merge
-    return repository_state.find_publication_commit(path) == published.merge
+        tag = tag_ref(path, number)
+        return replace(variant, tag=tag, published=replace(published, merge=commit))
 
 
 def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:

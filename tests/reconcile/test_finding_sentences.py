@@ -100,7 +100,9 @@ def test_a_repository_that_is_archived():
         forge=server,
         name=name,
     )
-    reader = ForgeReader(git=NO_GIT, install="default", memo=HostMemo(), instant=NOW)
+    reader = ForgeReader(
+        git=NO_GIT, install="default", memo=HostMemo(), instant=NOW, repository=hosted
+    )
     with pytest.raises(Unavailable) as error:
-        reader.read_state(hosted)
+        reader.read_state()
     assert error.value.problem == f"repository org/edge is archived on {HOST}"

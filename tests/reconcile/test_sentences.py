@@ -74,7 +74,7 @@ from fanout.reconcile.records.rewound_records import (
     refuse_rewound_branch,
 )
 from fanout.reconcile.records.undeclared_policies import find_undeclared
-from fanout.reconcile.rollback.publication_history import PublicationMemo
+from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.reconcile.variant_observer import VariantObserver
@@ -278,7 +278,8 @@ REVERTED = [
 def test_a_publication_that_was_taken_back(state, kptfiles, description):
     mirror = mirror_of(kptfiles, states={"c1": PathState("t2")})
     detector = DownstreamEditDetector(PackageContentCache())
-    variant = detector.add_edits(observed(state, tree="t2"), lambda _: mirror, PublicationMemo())
+    histories = HistoryReader(lambda _: mirror)
+    variant = detector.add_edits(observed(state, tree="t2"), histories)
     assert variant.revert_hold is not None
     assert variant.revert_hold.message.startswith(
         f"edge:sites/ams {description}, and v1 was published: it was reverted; "

@@ -23,8 +23,7 @@ def find_origin(
 ) -> ObservedVariant:
     """Return the variant with the origin of the package at its path, or with an obstacle."""
     maintainers = format_maintainers(variant.spec.repository)
-    assert resolved_policy.upstream is not None, "a policy without its upstream has no variants"
-    remote = build_remote(resolved_policy.upstream)
+    remote = build_remote(resolved_policy.declared_upstream)
     path = get_upstream_path(resolved_policy)
     try:
         assert variant.path_state.tree is not None, "there is a package"

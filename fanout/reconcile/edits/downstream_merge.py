@@ -1,7 +1,5 @@
 """Merge of downstream edits into new renderings."""
 
-from contextlib import ExitStack
-
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.merge.package_update import check_file_modes
 from fanout.package.package_limits import add_package, file_sizes
@@ -12,11 +10,15 @@ from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.ports import GitStore, ObjectReader
+from fanout.ports import GitStore
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.observation.mirror_access import (
+    OpenReader,
+    PackageContentCache,
+    open_one_at_a_time,
+)
 from fanout.telemetry.metrics import Counters
-from fanout.values import Value, field, replace
+from fanout.values import Value, replace
 from fanout.variants.render_model import RenderLimits
 
 
@@ -36,8 +38,8 @@ class DraftMerger(Value):
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
         self.counters.add("merges")
-        with ExitStack() as stack:  # of the readers
-            edits = _MergeInputs(variant.observed, self, stack).collect_edits()
+        with open_one_at_a_time(self.git) as open_reader:
+            edits = _MergeInputs(variant.observed, self, open_reader).collect_edits()
         package, rendering = variant.selected.package, variant.rendering
         assert rendering is not None, "what is merged is rendered"
         assert package is not None, "and comes from somewhere"
@@ -57,18 +59,15 @@ class DraftMerger(Value):
         """
         if variant.draft is None or variant.draft.tree is None:
             return None
-        with ExitStack() as stack:
-            return _MergeInputs(variant, self, stack).draft_change(
+        with open_one_at_a_time(self.git) as open_reader:
+            return _MergeInputs(variant, self, open_reader).draft_change(
                 variant.repository_state, variant.spec.path, variant.draft, variant.draft.tree
             )
 
     def read_adoption_change(
         self, variant: ObservedVariant, local: PackageFiles
     ) -> FilesChange | None:
-        """Return people's change to an adopted package since it was cloned.
-
-        None without its origin.
-        """
+        """Return people's change to an adopted package since it was cloned; None without origin."""
         if variant.origin is None:
             return None
         with self.git.reader(variant.origin.upstream) as reader:
@@ -83,8 +82,7 @@ class _MergeInputs(Value):
 
     variant: ObservedVariant
     merger: DraftMerger
-    stack: ExitStack  # closes the readers
-    readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by remote
+    open_reader: OpenReader
 
     def collect_edits(self) -> list[FilesChange]:
         """Return people's changes to the published package, and then to its drafts."""
@@ -151,24 +149,16 @@ class _MergeInputs(Value):
             chosen_winners(parse_disputes(trailers.conflicts)),
         ).files
 
-    def _open_reader(self, repository_state: RepositoryState) -> ObjectReader:
-        key = repository_state.remote.key
-        if key not in self.readers:
-            self.readers[key] = self.stack.enter_context(
-                self.merger.git.reader(repository_state.remote)
-            )
-        return self.readers[key]
-
     def _has_tree(self, repository_state: RepositoryState, tree: str) -> bool:
         cached = self.merger.content_cache.get_cached(self.variant.spec.namespace, tree)
-        return cached is not None or self._open_reader(repository_state).has(tree)
+        return cached is not None or self.open_reader(repository_state.remote).has(tree)
 
     def _read_files(self, repository_state: RepositoryState, tree: str) -> PackageFiles:
         content_cache, namespace = self.merger.content_cache, self.variant.spec.namespace
         files = content_cache.get_cached(namespace, tree)
         try:
             if files is None:
-                reader = self._open_reader(repository_state)
+                reader = self.open_reader(repository_state.remote)
                 files = content_cache.read_files(reader, namespace, tree)
             # Here, where it is known which repository has the files.
             check_file_modes(files)

@@ -20,8 +20,12 @@ from fanout.plan.rollback.earlier_publication import (
     locked_revision,
 )
 from fanout.ports import ObjectReader
-from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
-from fanout.reconcile.rollback.publication_history import PublicationMemo, list_renderings
+from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.rollback.publication_history import (
+    HistoryReader,
+    PublicationMemo,
+    list_renderings,
+)
 from fanout.selection.ref_names import tag_ref
 from fanout.values import Value, replace
 
@@ -36,15 +40,10 @@ class DownstreamEditDetector:
     content_cache: PackageContentCache
     _memo: dict[tuple[str, str], tuple[_MemoKey, _EditResult]] = field(default_factory=dict)
 
-    def add_edits(
-        self,
-        variant: ObservedVariant,
-        open_reader: OpenReader,
-        publication_memo: PublicationMemo,
-    ) -> ObservedVariant:
+    def add_edits(self, variant: ObservedVariant, histories: HistoryReader) -> ObservedVariant:
         """Return the variant with the downstream edits of its published package.
 
-        Raises what `open_reader` raises.
+        Raises what opening the mirror raises.
         """
         published_line, home = variant.published, variant.package_location
         tree = home.path_state.tree
@@ -56,14 +55,12 @@ class DownstreamEditDetector:
             or tree in (None, published_line.tree)
         ):
             return variant
-        location, key = (
-            (home.repository_state.identity, home.path),
-            (tree, published_line.tree, home.repository_state.vendor_head),
-        )
+        location = home.repository_state.identity, home.path
+        key = tree, published_line.tree, home.repository_state.vendor_head
         memoized = self._memo.get(location)
         if memoized is None or memoized[0] != key:
-            reader = open_reader(home.repository_state.remote)
-            inspection = _EditInspection(variant, reader, self.content_cache, publication_memo)
+            reader = histories.open_reader(home.repository_state.remote)
+            inspection = _EditInspection(variant, reader, self.content_cache, histories.memo)
             edit_result = inspection.find_revert(), inspection.find_faults()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]

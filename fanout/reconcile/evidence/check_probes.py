@@ -67,7 +67,8 @@ class CheckProber:
 
         def obtain(requests: Sequence[ExpressionRequest | ProbeQuery]) -> None:
             expressions = [it for it in requests if isinstance(it, ExpressionRequest)]
-            self._evaluate(values, budget, expressions)
+            if expressions:
+                self._evaluate(values, budget, expressions)
             probes = [it for it in requests if isinstance(it, ProbeQuery)]
             if probes:
                 # Each pass starts at another offset: if time is too short for all, every check gets
@@ -104,8 +105,6 @@ class CheckProber:
         Rows that are identical in the variables of the expression are evaluated once: the
         answer of one service to all variants may be large.
         """
-        if not requests:
-            return
         texts = list(dict.fromkeys(request.text for request in requests))
         names = self.sandbox.free_variables(texts, [])[0]
         for text, names_of_text in zip(texts, names, strict=True):

@@ -1,6 +1,6 @@
 """Matching of evidence at commits to published and drafted packages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fanout.errors import FanoutError
@@ -8,7 +8,7 @@ from fanout.gates.gate_facts import CheckReading
 from fanout.plan.gates.variant_facts import NO_EVIDENCE, ObservedEvidence
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.ports import GitStore, ObjectReader
+from fanout.ports import GitStore
 
 _COMMIT_ID_LENGTH = 40  # digits of a commit's id
 
@@ -49,39 +49,26 @@ def match_evidence(
     for repository_state, locations in _group_by_repository(variants):
         if not commits and not any(claims.get(it.variant) for it in locations):
             continue
+        head = repository_state.head
         with git.reader(repository_state.remote) as reader:
             for commit in sorted(commits.union(*(claims.get(it.variant, ()) for it in locations))):
-                for location in _match_locations(
-                    commit,
-                    [
-                        it
-                        for it in locations
-                        if commit in commits or commit in claims.get(it.variant, ())
-                    ],
-                    repository_state.head,
-                    reader,
-                ):
-                    evidence[location.variant] = evidence.get(
-                        location.variant, NO_EVIDENCE
-                    ).with_commit(commit, drafted=location.drafted)
+                candidates = locations
+                if commit not in commits:
+                    candidates = [it for it in locations if commit in claims.get(it.variant, ())]
+                try:
+                    states = reader.paths(commit, {it.path for it in candidates})
+                    on_branch = bool(head) and reader.contains(head, commit)
+                except FanoutError:
+                    # It is in no mirror, or no commit: whoever named it may have made it up. No
+                    # error of the policy: anybody who may report evidence writes records.
+                    continue
+                for name, path, tree, drafted in candidates:
+                    # Anybody can push a commit with the right tree to some other branch, so for a
+                    # published package only commits of the published branch count.
+                    if states[path].tree == tree and (drafted or on_branch):
+                        known = evidence.get(name, NO_EVIDENCE)
+                        evidence[name] = known.with_commit(commit, drafted=drafted)
     return evidence
-
-
-def _match_locations(
-    commit: str, locations: Sequence[_PackageLocation], head: str, reader: ObjectReader
-) -> Iterator[_PackageLocation]:
-    """Yield the locations whose tree at the commit matches; none if it is no commit."""
-    try:
-        states = reader.paths(commit, {location.path for location in locations})
-        on_branch = bool(head) and reader.contains(head, commit)
-    # No error of the policy: records are written by anybody who may report evidence.
-    except FanoutError:  # it is in no mirror, or no commit: whoever named it may have made it up
-        return
-    for location in locations:
-        # Anybody can push a commit with the right tree to some other branch, so for a published
-        # package only commits of the published branch count.
-        if states[location.path].tree == location.tree and (location.drafted or on_branch):
-            yield location
 
 
 def _group_by_repository(

@@ -5,7 +5,7 @@ started for a policy, a variant or a publication. Without a repository that cann
 publications are those on record, and what only its commits show is missing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.errors import FanoutError
 from fanout.plan.history.admission import (
@@ -69,7 +69,31 @@ def read_repository_history(
     `recorded`: its publications on record; `reported_commits`: commits that evidence names, by
     stage; `own_identity`: "name <email>" of fanout's commits. Raises Unavailable, InvalidInput.
     """
-    unrecorded = tuple(_find_unrecorded(reader, state, variants, recorded))
+    numbers: dict[str, set[int]] = {}
+    merges_by_path: dict[str, set[str]] = {}
+    for publication in recorded:
+        path = publication.path
+        number = parse_publication_number(publication.line.tag, path)
+        numbers.setdefault(path, set()).add(number)
+        merges_by_path.setdefault(path, set()).add(publication.line.merge)
+    memo = PublicationMemo()
+    unrecorded: list[RecordedPublication] = []
+    for spec in (variant.spec for variant in variants):
+        newest = state.publication_numbers.get(spec.path, 0)
+        missing = set(range(1, newest + 1)) - numbers.get(spec.path, set())
+        history = PublicationHistory(reader, state, spec, memo)
+        unrecorded += [
+            RecordedPublication(
+                variant=spec.name,
+                stage=spec.stage,
+                repository=state.identity,
+                path=spec.path,
+                line=line,
+                is_recovered=True,
+            )
+            for line in map(history.describe_numbered, sorted(missing))
+            if line is not None and line.merge not in merges_by_path.get(spec.path, ())
+        ]
     publications = (*recorded, *unrecorded)
     merges = {it.line.merge for it in publications if it.line.merge}
     commits = {
@@ -86,39 +110,7 @@ def read_repository_history(
             for path, package in reader.paths(oid, sorted(paths[stage])).items():
                 if package.tree is not None:
                     reported.setdefault((stage, path, package.tree), []).append(oid)
-    return RepositoryHistory(commits, unrecorded, reported)
-
-
-def _find_unrecorded(
-    reader: ObjectReader,
-    state: RepositoryState,
-    variants: Iterable[RenderedVariant],
-    recorded: Iterable[RecordedPublication],
-) -> Iterator[RecordedPublication]:
-    """Yield publications that the repository shows and the records do not have."""
-    numbers: dict[str, set[int]] = {}
-    merges: dict[str, set[str]] = {}
-    for publication in recorded:
-        path = publication.path
-        number = parse_publication_number(publication.line.tag, path)
-        numbers.setdefault(path, set()).add(number)
-        merges.setdefault(path, set()).add(publication.line.merge)
-    memo = PublicationMemo()
-    for spec in (variant.spec for variant in variants):
-        newest = state.publication_numbers.get(spec.path, 0)
-        missing = set(range(1, newest + 1)) - numbers.get(spec.path, set())
-        publications = PublicationHistory(reader, state, spec, memo)
-        for number in sorted(missing):
-            line = publications.describe_numbered(number)
-            if line is not None and line.merge not in merges.get(spec.path, ()):
-                yield RecordedPublication(
-                    variant=spec.name,
-                    stage=spec.stage,
-                    repository=state.identity,
-                    path=spec.path,
-                    line=line,
-                    is_recovered=True,
-                )
+    return RepositoryHistory(commits, tuple(unrecorded), reported)
 
 
 _UNREAD = RepositoryHistory()
@@ -146,9 +138,16 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
         history = RecordedHistory(publications, ())
     index = index_records(item.records)
     repositories, failures = _read_repositories(world, item, history.publications, index)
+    recorded: list[RecordedPublication] = []
+    for publication in history.publications:
+        repository = repositories.get(publication.repository, _UNREAD)
+        commit = repository.find_commit(publication) if publication.is_recovered else None
+        line = publication.line
+        if commit is not None:  # it was recorded late, and has the time of its commit
+            line = replace(line, at=min(line.at, commit.at))
+        recorded.append(replace(publication, line=line))
     merged = merge_publications(
-        [_date_recovered(it, repositories) for it in history.publications],
-        [it for repository in repositories.values() for it in repository.unrecorded],
+        recorded, [it for repository in repositories.values() for it in repository.unrecorded]
     )
     entries = []
     for publication in merged:
@@ -200,15 +199,3 @@ def _read_repositories(
         except FanoutError as error:
             failures[state.remote.url] = error
     return histories, failures
-
-
-def _date_recovered(
-    publication: RecordedPublication, repositories: Mapping[str, RepositoryHistory]
-) -> RecordedPublication:
-    """Return a publication that was recorded late with the time of its commit."""
-    repository = repositories.get(publication.repository, _UNREAD)
-    commit = repository.find_commit(publication) if publication.is_recovered else None
-    if commit is None:
-        return publication
-    line = publication.line
-    return replace(publication, line=replace(line, at=min(line.at, commit.at)))

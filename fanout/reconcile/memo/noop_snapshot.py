@@ -63,9 +63,7 @@ class NoopSnapshotStore:
         self._version = f"{version}\0{world.setup}\0{_FORMAT}"
 
     def find_plan(self, mode: PassMode, files_digest: str, now: datetime) -> PassPlan | None:
-        """Return the plan of a pass made now, if nothing changed since the snapshot.
-
-        Else None.
+        """Return the plan of a pass made now if nothing changed since the snapshot, else None.
 
         `files_digest`: digest of all declarations, "" if there is none. Raises Unavailable or
         Denied when the records cannot be listed.
@@ -73,9 +71,12 @@ class NoopSnapshotStore:
         if not files_digest or not _covers_all(mode):
             return None
         snapshot = read_cache_value(self._snapshot_path(mode), self._version, StoredSnapshot)
-        if snapshot is None or snapshot.files_digest != files_digest:
-            return None
-        if snapshot.at > now or (snapshot.until is not None and now >= snapshot.until):
+        if (
+            snapshot is None
+            or snapshot.files_digest != files_digest
+            or snapshot.at > now
+            or (snapshot.until is not None and now >= snapshot.until)
+        ):
             return None
         # Cheapest first: records are one listing, repositories may be hundreds.
         heads = self._world.records.heads()

@@ -46,8 +46,9 @@ class OwnershipMemo:
     def count_claims(
         self, policy_paths: PolicyPaths, writing_accesses: frozenset[RepositoryAccess]
     ) -> PolicyPaths:
-        """Return the paths where the claims of these accesses count: the same object if neither
-        changed.
+        """Return the paths where the claims of these accesses count.
+
+        It is the same object if neither changed.
         """
         if not writing_accesses:
             return policy_paths
@@ -75,23 +76,21 @@ class OwnershipMemo:
 
 def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[ResolvedPolicy]) -> bool:
     """Return whether these are the same policies, and their variants have the same paths."""
-    return len(previous) == len(present) and all(
-        before is after or (before.key == after.key and _has_same_paths(before, after))
-        for before, after in zip(previous, present, strict=True)
-    )
-
-
-def _has_same_paths(previous: ResolvedPolicy, present: ResolvedPolicy) -> bool:
-    """Return whether the variants of a policy that was resolved again have the same paths."""
-    if len(previous.variants) != len(present.variants):
+    if len(previous) != len(present):
         return False
-    # Most variants of a large policy are the same objects, and so are their Repositories.
-    changed = [
-        (before, after)
-        for before, after in zip(previous.variants, present.variants, strict=True)
-        if before is not after
-        or previous.repositories[after.name] is not present.repositories[after.name]
-    ]
-    return list_paths(previous, (it for it, _ in changed)) == list_paths(
-        present, (it for _, it in changed)
-    )
+    for old, new in zip(previous, present, strict=True):
+        if old is new:
+            continue
+        if old.key != new.key or len(old.variants) != len(new.variants):
+            return False
+        # Most variants of a large policy are the same objects, and so are their Repositories.
+        changed = [
+            (before, after)
+            for before, after in zip(old.variants, new.variants, strict=True)
+            if before is not after
+            or old.repositories[after.name] is not new.repositories[after.name]
+        ]
+        old_paths = list_paths(old, (it for it, _ in changed))
+        if old_paths != list_paths(new, (it for _, it in changed)):
+            return False
+    return True

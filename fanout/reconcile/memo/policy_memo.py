@@ -46,27 +46,23 @@ class _MemoEntry(Value, kw_only=True):
             self.result.decision.next if self.result.decision else None,
             self.result.retry_at,
         )
-        return (
-            self.resolved_policy is inputs.resolved_policy
-            and self.settings == _list_settings(inputs, publish=publish)
+        if (
+            self.resolved_policy is not inputs.resolved_policy
+            or self.settings != _list_settings(inputs, publish=publish)
             # A clock that was set back invalidates the memo: instants in the result would lie
             # ahead.
-            and self.evaluated_at <= now
-            and all(it is None or now < it for it in next_checks)
-            and self._has_same_repositories(inputs)
-            and self._has_same_conflicts(inputs)
+            or self.evaluated_at > now
+            or any(it is not None and now >= it for it in next_checks)
+        ):
+            return False
+        listing, index = _find_upstream_listing(inputs), inputs.path_ownership.index
+        is_listed_alike = listing is self.upstream or (
+            isinstance(listing, RefListing) and listing.refs == self.upstream.refs
         )
-
-    def _has_same_repositories(self, inputs: PolicyInputs) -> bool:
-        listing = _find_upstream_listing(inputs)
         # By identity: the observer returns the same state for unchanged refs and requests.
-        return self.states.keys() == {id(it) for it in inputs.path_ownership.own_states} and (
-            listing is self.upstream
-            or (isinstance(listing, RefListing) and listing.refs == self.upstream.refs)
-        )
-
-    def _has_same_conflicts(self, inputs: PolicyInputs) -> bool:
-        index = inputs.path_ownership.index
+        own_states = inputs.path_ownership.own_states
+        if not is_listed_alike or self.states.keys() != {id(it) for it in own_states}:
+            return False
         return index.policy_paths is self.policy_paths or (
             # The sentence of an obstacle may name the paths of any other policy.
             not any(it.observed.obstacle or it.observed.wait_hold for it in self.result.variants)
@@ -135,9 +131,17 @@ class PolicyMemo:
             or result.traces
             or not isinstance(listing, RefListing)
             or any(it.failure or (it.forge and it.forge.failure) for it in states)
-            or not _is_reusable(result)
+            # A failure may be due to lack of time or memory and is retried.
+            or result.error is not None
+            or any(it.render_failure is not None for it in result.variants)
         ):
             return
+        checks = (check for rule in result.rules for check in (*rule.verification, *rule.requires))
+        decisions = result.decision.variants.values() if result.decision is not None else ()
+        if any(
+            isinstance(it, CheckRule) and it.method is not CheckMethod.REPORT for it in checks
+        ) or any(it.reason == Reason.LIMIT_EXCEEDED for each in decisions for it in each.holds):
+            return  # it depends on probes, or lacked time or memory
         assert result.facts is not None, "a policy with a plan was judged"
         index = inputs.path_ownership.index
         self._entries[key] = _MemoEntry(
@@ -168,22 +172,3 @@ def _list_settings(inputs: PolicyInputs, *, publish: bool) -> tuple[object, ...]
 def _find_upstream_listing(inputs: PolicyInputs) -> RefListing | FanoutError | None:
     upstream = inputs.resolved_policy.upstream
     return inputs.listings.get(build_remote(upstream).key) if upstream is not None else None
-
-
-def _is_reusable(result: PolicyResult) -> bool:
-    """Return True if the result depends on neither probes nor failures.
-
-    A failure may be due to lack of time or memory and is retried.
-    """
-    checks = (check for rule in result.rules for check in (*rule.verification, *rule.requires))
-    has_probes = any(
-        isinstance(it, CheckRule) and it.method is not CheckMethod.REPORT for it in checks
-    )
-    has_failures = result.error is not None or any(
-        it.render_failure is not None for it in result.variants
-    )
-    decisions = result.decision.variants.values() if result.decision is not None else ()
-    has_exceeded_limit = any(
-        hold.reason == Reason.LIMIT_EXCEEDED for variant in decisions for hold in variant.holds
-    )
-    return not (has_probes or has_failures or has_exceeded_limit)

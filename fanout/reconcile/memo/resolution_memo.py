@@ -1,6 +1,6 @@
 """Memo of resolved policies between passes, valid where no declared change concerns them."""
 
-from collections.abc import Sequence
+import operator
 
 from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
@@ -15,7 +15,6 @@ from fanout.reconcile.selection.policy_resolution import (
     list_declarations,
     resolve_policies,
 )
-from fanout.selection.cluster_objects import ObjectChange
 from fanout.values import Value
 
 
@@ -55,8 +54,22 @@ class ResolutionMemo:
         # Made when it is first needed: a process of one pass never needs it.
         if changes:
             self._index.update(self._policies)
-        unchanged = self._find_unchanged(declared, changes)
         previous = {it.key: it for it in self._policies}
+        unchanged: frozenset[PolicyKey] = frozenset()
+        if declared.repositories == self._declared.repositories:
+            declarations = {declaration_key(it): it for it in list_declarations(declared)}
+            choosers = {key for change in changes for key in self._index.find_choosers(change)}
+            unchanged = frozenset(
+                key
+                for key, it in previous.items()
+                # By identity: the positions of an object that was read again may be others.
+                if it.declaration is declarations.get(key)
+                and key not in choosers
+                # A failure may be due to lack of time or memory, so what failed is resolved again.
+                and it.error is None
+                and not it.failures
+                and not _is_unfinished(it)
+            )
         self._policies = resolve_policies(
             declared, self._sandbox, self._policies, unchanged, self._budgets
         )
@@ -69,48 +82,20 @@ class ResolutionMemo:
         readers |= {key for change in changes for key in self._index.find_readers(change)}
         if declared.served_scopes != previous_declared.served_scopes:
             readers |= {it.key for it in self._policies}
+        # All but the plain objects is as before.
+        before, after = (
+            (it.repositories, it.promotions, it.unread, it.left_out, it.unusable, it.faults)
+            for it in (previous_declared, declared)
+        )
+        old, new = list_declarations(previous_declared), list_declarations(declared)
+        is_exact = (
+            before == after and len(old) == len(new) and all(map(operator.is_, old, new))
+        ) and have_same_paths(tuple(previous.values()), self._policies)
         return PolicyResolution(
             self._policies,
             frozenset(readers.union(it.key for it in resolved_again)),
-            _differ_in_objects_alone(previous_declared, declared)
-            and have_same_paths(tuple(previous.values()), self._policies),
+            is_exact,
         )
-
-    def _find_unchanged(
-        self, declared: DeclaredObjects, changes: Sequence[ObjectChange]
-    ) -> frozenset[PolicyKey]:
-        """Return the policies that are declared as before and choose none of the changed objects.
-
-        A failure may be due to lack of time or memory, so whatever failed is resolved again.
-        """
-        if declared.repositories != self._declared.repositories:
-            return frozenset()
-        declarations = {declaration_key(it): it for it in list_declarations(declared)}
-        choosers = {key for change in changes for key in self._index.find_choosers(change)}
-        # By identity: the positions of an object that was read again may be others.
-        return frozenset(
-            it.key
-            for it in self._policies
-            if it.declaration is declarations.get(it.key)
-            and it.key not in choosers
-            and it.error is None
-            and not it.failures
-            and not _is_unfinished(it)
-        )
-
-
-def _differ_in_objects_alone(previous: DeclaredObjects, present: DeclaredObjects) -> bool:
-    """Return whether all but the plain objects is as before."""
-    before, after = (
-        (it.repositories, it.promotions, it.unread, it.left_out, it.unusable, it.faults)
-        for it in (previous, present)
-    )
-    declarations = zip(list_declarations(previous), list_declarations(present), strict=False)
-    return (
-        before == after
-        and len(list_declarations(previous)) == len(list_declarations(present))
-        and all(old is new for old, new in declarations)
-    )
 
 
 def _is_unfinished(resolved_policy: ResolvedPolicy) -> bool:

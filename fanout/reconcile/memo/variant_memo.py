@@ -57,14 +57,22 @@ class VariantMemo:
     def store_observed(
         self, status_line: VariantLine | None, variant: ObservedVariant
     ) -> ObservedVariant:
-        """Store the variant if it depends on its spec, status line and repository state only.
+        """Return the variant, stored if spec, status line and repository state alone determine it.
 
-        Return it.
+        A status line that mentions another path than the wanted one shows what else it depends on.
         """
+        place = variant.repository_state.identity, variant.spec.path
         if (
             self.keeps_variants
             and _is_plain(variant)
-            and (status_line is None or _is_at_path(status_line, variant))
+            and (
+                status_line is None
+                or (
+                    status_line.place == place
+                    and status_line.granted_place in (None, place)
+                    and not status_line.left
+                )
+            )
         ):
             self._observed[variant.spec.name] = status_line, variant
         else:
@@ -141,13 +149,3 @@ def _is_plain(variant: ObservedVariant) -> bool:
         variant.unfinished_push,
     )
     return not any(special)
-
-
-def _is_at_path(status_line: VariantLine, variant: ObservedVariant) -> bool:
-    """Return True if the status line mentions no path but the wanted one."""
-    wanted_location = variant.repository_state.identity, variant.spec.path
-    return (
-        status_line.place == wanted_location
-        and status_line.granted_place in (None, wanted_location)
-        and not status_line.left
-    )

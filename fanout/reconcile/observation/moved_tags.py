@@ -12,7 +12,11 @@ from fanout.package.revision import select_tag
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.reconcile.observation.repository_access import build_remote
-from fanout.reconcile.observation.upstream_packages import get_upstream_path, list_tags
+from fanout.reconcile.observation.upstream_packages import (
+    get_upstream_path,
+    get_upstream_tag,
+    list_tags,
+)
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace
 
@@ -96,15 +100,14 @@ def mark_lost_tags(
     """
     if resolved_policy.is_being_deleted:
         return variants
-    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
-    listing = listings[build_remote(resolved_policy.upstream).key]
+    listing = listings[build_remote(resolved_policy.declared_upstream).key]
     if isinstance(listing, FanoutError):
         return variants
     tags = list_tags(listing.refs)
     path = get_upstream_path(resolved_policy)
     revisions = {it.published.revision: it.published.commit for it in variants if it.published}
     lost_tags = {
-        revision: f"{path}/{revision}".lstrip("/")
+        revision: get_upstream_tag(resolved_policy, revision)
         for revision, commit in revisions.items()
         if revision != commit and not select_tag(tags, path, revision)
     }

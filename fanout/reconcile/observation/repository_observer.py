@@ -5,10 +5,9 @@ a repository without changes costs its listing and nothing more.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import partial
 
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.package_limits import SizeLimits
@@ -24,32 +23,27 @@ from fanout.plan.observation.repository_state import (
     SetState,
     parse_trace,
 )
-from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.listing_requests import list_read_refs
 from fanout.reconcile.observation.mirror_access import read_with_recovery
-from fanout.reconcile.observation.other_installations import (
-    DraftedPaths,
-    find_other_installations,
-    read_drafted_paths,
-)
 from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
-from fanout.reconcile.observation.set_reader import read_set
+from fanout.reconcile.observation.set_reader import is_statement_for, read_packages, read_set
 from fanout.selection.ref_names import (
     draft_path,
     drafts_prefix,
+    is_stage_draft,
     record_traces_ref,
     vendor_ref,
 )
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import replace
 
-_Draft = TypeVar("_Draft")
 _BranchKey = tuple[str, str, str]
+_DraftedPaths = Mapping[tuple[str, str], frozenset[str]]
+"""Paths of stage drafts of other installations, by ref and commit."""
+_RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]{0,17})")
 _TRACE_LIMITS = SizeLimits(files=100_000, depth=1, file_size=4096)
-_MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
-_MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
 
 
 @dataclass(slots=True)
@@ -65,22 +59,7 @@ class _RepositoryMemo:
     state: RepositoryState | None = None
     # by ref, commit and head of the target branch
     branches: dict[_BranchKey, SetState | OtherBranch] = field(default_factory=dict)
-    other_paths: DraftedPaths = field(default_factory=dict)
-
-    def reuse_state(
-        self, remote: Remote, refs: Mapping[str, str], paths: list[str], pushes_tags: bool
-    ) -> RepositoryState | None:
-        """Return the state of the last pass, or None if something of it may differ.
-
-        Memos compare by identity: an equal but new state would invalidate every variant below it.
-        """
-        state = self.state
-        is_same = (
-            state is not None
-            and (state.remote, state.refs, state.pushes_tags) == (remote, refs, pushes_tags)
-            and self.observed_paths == paths
-        )
-        return state if is_same else None
+    other_paths: _DraftedPaths = field(default_factory=dict)
 
     def keep_present(self, head: str, vendor: str, tips: Mapping[str, str]) -> None:
         """Keep only values of commits that present refs point to.
@@ -120,41 +99,31 @@ class RepositoryObserver:
             return RepositoryState(remote=remote, branch=branch, refs={}, failure=listing)
         refs, wanted_paths = listing.refs, sorted(set(paths))
         listing_request = RefListingRequest(remote, list_read_refs(branch, self.install))
+
+        def read() -> RepositoryState:
+            memo = self._memos.setdefault(f"{remote.key}#{branch}", _RepositoryMemo())
+            state = memo.state
+            if (
+                state is not None
+                and (state.remote, state.refs, state.pushes_tags) == (remote, refs, pushes_tags)
+                and memo.observed_paths == wanted_paths
+            ):
+                # Memos compare by identity: an equal but new state would invalidate every variant
+                # below it.
+                return state
+            memo.other_paths = self._read_drafted_paths(listing_request, refs, memo.other_paths)
+            state = self._read_changed(memo, remote, branch, refs, wanted_paths, pushes_tags)
+            memo.observed_paths = wanted_paths
+            if not state.head and refs:
+                # What is missing was perhaps renamed.
+                memo.state = replace(state, default_branch=self.git.read_default_branch(remote))
+            return memo.state or state
+
         try:
             with BARRIER:
-                return read_with_recovery(
-                    self.git,
-                    listing_request,
-                    lambda: self._read_listed(
-                        listing_request, branch, refs, wanted_paths, pushes_tags
-                    ),
-                )
+                return read_with_recovery(self.git, listing_request, read)
         except FanoutError as error:
             return RepositoryState(remote=remote, branch=branch, refs=listing.refs, failure=error)
-
-    def _read_listed(
-        self,
-        listing_request: RefListingRequest,
-        branch: str,
-        refs: Mapping[str, str],
-        paths: list[str],
-        pushes_tags: bool,
-    ) -> RepositoryState:
-        """Return the state of the last pass if nothing changed, else a new one."""
-        remote = listing_request.remote
-        memo = self._memos.setdefault(f"{remote.key}#{branch}", _RepositoryMemo())
-        state = memo.reuse_state(remote, refs, paths, pushes_tags)
-        if state is not None:
-            return state
-        memo.other_paths = read_drafted_paths(
-            self.git, listing_request, refs, self.install, memo.other_paths
-        )
-        state = self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
-        memo.observed_paths = paths
-        if not state.head and refs:
-            # What is missing was perhaps renamed.
-            memo.state = replace(state, default_branch=self.git.read_default_branch(remote))
-        return memo.state or state
 
     def _read_changed(
         self,
@@ -169,7 +138,9 @@ class RepositoryObserver:
         head, vendor = (refs.get(it, "") for it in ref_names)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
-            head_time, vendor_time, memo.writer = _read_heads(reader, remote, ref_names, refs)
+            commits = [_read_head(reader, remote, ref, refs) for ref in ref_names]
+            head_time, vendor_time = (it.timestamp if it is not None else 0 for it in commits)
+            memo.writer = commits[1].committer if commits[1] is not None else ""
             branches = {ref: _get_branch(memo, reader, ref, tips[ref], head) for ref in tips}
             sets = {ref: it for ref, it in branches.items() if isinstance(it, SetState)}
             removed_paths = {path for it in sets.values() for path in it.removed_trees}
@@ -179,12 +150,18 @@ class RepositoryObserver:
             drafted_paths |= {draft_path(ref) for ref in tips}
             package_paths = sorted({*paths, *drafted_paths, *removed_paths} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
-            pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
+            rendering_paths = [
+                f"{kind}/{it}" for kind in ("published", "drafts") for it in package_paths
+            ]
+            pristine = _read_paths(memo, reader, vendor, rendering_paths)
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
         memo.keep_present(head, vendor, tips)
         published = _filter_trees(pristine, "published/", package_paths)
         obsolete = frozenset(path for path in removed_paths if on_branch[path].tree is None)
+        numbers = {path: it.number for path, it in memo.statements.by_path.items()}
+        for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
+            numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -201,23 +178,76 @@ class RepositoryObserver:
             unmanaged_drafts={
                 ref: it for ref, it in branches.items() if isinstance(it, OtherBranch)
             },
-            other_installations=find_other_installations(
-                refs, self.install, paths, memo.other_paths
-            ),
+            other_installations=self._find_other_installations(refs, paths, memo.other_paths),
             pushes_tags=pushes_tags,
-            publication_numbers=_find_highest_numbers(refs, memo.statements.by_path),
+            publication_numbers=numbers,
             publication_statements=memo.statements.by_path,
             last_statements=memo.statements.newest_commit,
             record_traces=traces,
         )
         return memo.state
 
+    def _read_drafted_paths(
+        self, request: RefListingRequest, refs: Mapping[str, str], known_paths: _DraftedPaths
+    ) -> _DraftedPaths:
+        """Return the paths of the stage drafts of other installations that the listing has.
 
-@contextmanager
-def _name_branch(remote: Remote, ref: str) -> Iterator[None]:
-    """Add repository and branch to the error of a branch whose head is no readable commit."""
+        The branch of a draft of one variant is named by its path. What a draft of a stage has, only
+        its commits say: such a branch is fetched once for each commit. One that cannot be fetched
+        or read counts for nothing. `request` is the one that the repository was listed with.
+        """
+        drafts = {
+            (ref, refs[ref])
+            for other, ref in _list_drafts(refs, self.install)
+            if is_stage_draft(other, ref)
+        }
+        new_drafts = drafts - known_paths.keys()
+        paths = {key: known_paths[key] for key in drafts & known_paths.keys()}
+        if not new_drafts:
+            return paths
+        with self.git.reader(request.remote) as reader:
+            missing_refs = sorted(ref for ref, commit in new_drafts if not reader.has(commit))
+        if missing_refs:
+            patterns = (*request.mirrored_patterns, *missing_refs)
+            self.git.list_refs([RefListingRequest(request.remote, patterns)])
+        with self.git.reader(request.remote) as reader:
+            for ref, commit in new_drafts:
+                counts = partial(is_statement_for, ref)
+                try:
+                    # Without the target branch, which may be another one for another installation.
+                    packages = read_packages(reader, commit, counts) if reader.has(commit) else ()
+                    paths[ref, commit] = frozenset(packages)
+                except InvalidInput:  # it is not for this installation to say what is wrong with it
+                    paths[ref, commit] = frozenset()
+        return paths
+
+    def _find_other_installations(
+        self, refs: Mapping[str, str], paths: Collection[str], drafted_paths: _DraftedPaths
+    ) -> dict[str, str]:
+        """Return those of the paths that another installation has a draft at, with its name."""
+        wanted_paths = set(paths)
+        install_by_path: dict[str, str] = {}
+        for other, ref in _list_drafts(refs, self.install):
+            draft_paths = drafted_paths.get((ref, refs[ref]), frozenset())
+            if not is_stage_draft(other, ref):
+                draft_paths = frozenset([ref.removeprefix(drafts_prefix(other)).rpartition("/")[0]])
+            install_by_path |= dict.fromkeys(draft_paths & wanted_paths, other)
+        return install_by_path
+
+
+def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, str]]:
+    """Yield the drafts of other installations, which are known by their rendering branches."""
+    installs = {match[1] for ref in refs if (match := _RENDERING_BRANCH_PATTERN.fullmatch(ref))}
+    for other in sorted(installs - {install}):
+        yield from ((other, ref) for ref in refs if ref.startswith(drafts_prefix(other)))
+
+
+def _read_head(
+    reader: ObjectReader, remote: Remote, ref: str, refs: Mapping[str, str]
+) -> Commit | None:
+    """Return the head of a branch. Errors name the repository and the branch."""
     try:
-        yield
+        return reader.commit(refs[ref]) if ref in refs else None
     except InvalidInput as error:
         place = f"{remote.url}: branch {ref.removeprefix('refs/heads/')}"
         raise InvalidInput(
@@ -252,18 +282,6 @@ def _read_traces(
     return memo.traces
 
 
-def _read_heads(
-    reader: ObjectReader, remote: Remote, ref_names: Iterable[str], refs: Mapping[str, str]
-) -> tuple[int, int, str]:
-    """Return the times of both heads, and the committer of the vendor branch, which is fanout."""
-    commits: list[Commit | None] = []
-    for ref in ref_names:
-        with _name_branch(remote, ref):
-            commits.append(reader.commit(refs[ref]) if ref in refs else None)
-    head_time, vendor_time = (it.timestamp if it is not None else 0 for it in commits)
-    return head_time, vendor_time, commits[1].committer if commits[1] is not None else ""
-
-
 def _get_branch(
     memo: _RepositoryMemo, reader: ObjectReader, ref: str, oid: str, head: str
 ) -> SetState | OtherBranch:
@@ -284,21 +302,6 @@ def _get_branch(
     return memo.branches[key]
 
 
-def _rendering_paths(paths: list[str]) -> list[str]:
-    return [f"{kind}/{path}" for kind in ("published", "drafts") for path in paths]
-
-
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
     states_by_path = ((path, states.get(f"{kind}{path}")) for path in paths)
     return {path: state.tree for path, state in states_by_path if state is not None and state.tree}
-
-
-def _find_highest_numbers(
-    refs: Mapping[str, str], statements: Mapping[str, PublicationStatement]
-) -> dict[str, int]:
-    """Return the highest publication number of every path, by tags and statements."""
-    highest = {path: statement.number for path, statement in statements.items()}
-    for ref in refs:
-        if match := _TAG_PATTERN.fullmatch(ref):
-            highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
-    return highest

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fanout.api.gate_vocabulary import Action
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.reconcile.observation.upstream_packages import get_upstream_path
+from fanout.reconcile.observation.upstream_packages import get_upstream_tag
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
 
@@ -24,7 +24,16 @@ def find_unusable(
     `find_problem` returns why the tag of a revision cannot be used, or None. Nothing is left out if
     no revision would remain: then the message names the newest.
     """
-    revisions_in_use = _find_revisions_in_use(facts)
+    # They are published, drafted, released, pinned or named by a decision.
+    revisions_in_use = {rule.pin for rule in facts.stages}
+    revisions_in_use |= {
+        decision.revision
+        for decision in facts.records.decisions
+        if decision.spec.action in (Action.PUBLISH, Action.ROLLBACK)
+    }
+    for variant in facts.variants:
+        states = (variant.published, variant.draft, variant.grant)
+        revisions_in_use |= {it.revision for it in states if it is not None}
     unusable: dict[str, InvalidInput] = {}
     for candidate in sorted(set(candidates).intersection(facts.revisions)):
         for revision in reversed(facts.revisions[: facts.revisions.index(candidate) + 1]):
@@ -35,29 +44,14 @@ def find_unusable(
     return unusable if len(unusable) < len(facts.revisions) else {}
 
 
-def _find_revisions_in_use(facts: PolicyFacts) -> set[str]:
-    """Return the revisions that are published, drafted, released, pinned or named by a decision."""
-    revisions = {rule.pin for rule in facts.stages}
-    revisions |= {
-        decision.revision
-        for decision in facts.records.decisions
-        if decision.spec.action in (Action.PUBLISH, Action.ROLLBACK)
-    }
-    for variant in facts.variants:
-        states = (variant.published, variant.draft, variant.grant)
-        revisions |= {it.revision for it in states if it is not None}
-    return revisions
-
-
 def warn_unusable(
     resolved_policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]
 ) -> dict[str, str]:
     """Return a warning for each tag that is left out, by revision."""
     if resolved_policy.upstream is None:
         return {}
-    path = get_upstream_path(resolved_policy)
     return {
-        revision: f"tag {f'{path}/{revision}'.lstrip('/')} of"
+        revision: f"tag {get_upstream_tag(resolved_policy, revision)} of"
         f" {resolved_policy.upstream.metadata.name} cannot be used and is left out: {problem}"
         for revision, problem in unusable.items()
     }

@@ -15,7 +15,7 @@ from fanout.plan.commit_statement import (
     PackageStatement,
     parse_message,
 )
-from fanout.plan.edits.draft_damage import find_new_faults
+from fanout.plan.edits.draft_damage import describe_outside_files, find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.edits.merge_disputes import (
     parse_conflict_paragraph,
@@ -24,7 +24,6 @@ from fanout.plan.edits.merge_disputes import (
 )
 from fanout.plan.observation.repository_state import Commit, OpenDraft, OtherBranch, SetState
 from fanout.ports import ObjectReader
-from fanout.reconcile.observation.misplaced_changes import find_outside_changes
 from fanout.selection.ref_names import draft_path, install_of, is_removal_draft, is_stage_draft
 from fanout.values import Value, replace
 
@@ -32,6 +31,7 @@ _MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
 _MAX_COMMITS = 4096  # of a branch
 _MAX_TARGET_COMMITS = 100_000  # of the target branch above a commit of a draft
+_MAX_OUTSIDE_FILES = 100  # changed files outside of packages that are counted
 
 
 class SetCommit(Value):
@@ -61,12 +61,22 @@ def read_set(
     def select(commit: Commit, stated: CommitStatement) -> CommitStatement | None:
         if not is_statement_for(ref, stated):
             return None
-        return stated if commit.committer == writer else _select_present(reader, commit, stated)
+        if commit.committer == writer:
+            return stated
+        # A person amended it, or made it up: what counts are packages that the commit has, and that
+        # fanout has rendered.
+        states = reader.paths(commit.oid, sorted(stated.packages))
+        packages = {
+            path: it
+            for path, it in stated.packages.items()
+            if states[path].tree is not None and reader.has(it.rendered)
+        }
+        return None if stated.packages and not packages else replace(stated, packages=packages)
 
     commits = read_commits(reader, tip, target_head, select)
     if commits is None:
         return _describe_other(reader, ref, tip, target_head, writer)
-    contents = _collect_contents(commits)
+    contents, is_shared = _collect_contents(commits), is_stage_draft(install_of(ref), ref)
     [stated, *_] = [it.stated for it in commits if it.stated is not None]
     tip_states = reader.paths(tip, sorted({*contents.written, *contents.removed}))
     trees = {path: state.tree for path, state in tip_states.items()}
@@ -80,20 +90,38 @@ def read_set(
     if is_edited or commits[0].commit.committer != writer:
         # What people put back on a branch of removals is not removed: it is to be as it was.
         restored = {path for path in contents.removed if trees[path] is not None}
-        untouched = _list_untouched(reader, tip, contents.restored, writer)
-        own_paths = {*(trees.keys() - restored), *untouched}
-        try:
-            faults = find_outside_changes(
-                reader, tip, stated.base, target_head, own_paths, is_removal=not contents.written
-            )
-        except InvalidInput as error:  # content that no commit may have
-            faults = (error,)
+        own_paths = trees.keys() - restored
+        faults = _find_outside_changes(
+            reader, tip, target_head, stated.base, contents, own_paths, writer
+        )
         is_edited |= bool(faults)
-    drafts = (
-        _build_draft(ref, path, tip, link, trees[path], is_set_edited=is_edited)
-        for path, (link, _) in sorted(contents.written.items())
-    )
-    removed_trees = _find_removed_trees(reader, stated.base, contents.removed, trees)
+    drafts = {
+        path: _judge_edits(
+            reader,
+            OpenDraft(
+                ref=ref,
+                path=path,
+                commit=tip,
+                tree=trees[path],
+                trailers=package,
+                is_shared=is_shared,
+                # What people committed beside the package of a draft of one variant is an edit
+                # of it.
+                is_edited=trees[path] != package.tree if is_shared else is_edited,
+                timestamp=link.commit.timestamp,
+            ),
+            commits,
+            link,
+            faults,
+        )
+        for path, (link, package) in sorted(contents.written.items())
+    }
+    removed_trees: Mapping[str, str] = {}
+    if contents.removed and reader.has(stated.base):  # else a person wrote the message
+        base_states = reader.paths(stated.base, sorted(contents.removed))
+        removed_trees = {
+            path: it.tree for path, it in base_states.items() if it.tree and trees[path] is None
+        }
     return SetState(
         ref=ref,
         commit=tip,
@@ -102,7 +130,7 @@ def read_set(
         base=stated.base,
         policy=stated.policy,
         stage=stated.stage,
-        drafts={it.path: _judge_edits(reader, it, commits, faults) for it in drafts},
+        drafts=drafts,
         removed_trees=removed_trees,
         is_removal=is_removal_draft(install_of(ref), ref),
         idle_paths=contents.removed - removed_trees.keys(),
@@ -110,47 +138,6 @@ def read_set(
         faults=faults,
         editors=frozenset().union(*(_list_people(it.commit) for it in commits if not it.stated)),
         has_joints=any(len(it.commit.parents) > 1 for it in commits),
-    )
-
-
-def _find_removed_trees(
-    reader: ObjectReader, base: str, removed: Collection[str], trees: Mapping[str, str | None]
-) -> Mapping[str, str]:
-    """Return the trees in the base of the packages that are removed at the tip, by path.
-
-    `trees` are those at the tip.
-    """
-    if not removed or not reader.has(base):  # in a message that a person wrote
-        return {}
-    base_trees = {path: state.tree for path, state in reader.paths(base, sorted(removed)).items()}
-    return {path: tree for path, tree in base_trees.items() if tree and trees[path] is None}
-
-
-def _build_draft(
-    ref: str,
-    path: str,
-    tip: str,
-    link: SetCommit,
-    tree: str | None,
-    *,
-    is_set_edited: bool,
-) -> OpenDraft:
-    """Build the draft of one package; `link` is the commit that wrote it, `tree` its tree at `tip`.
-
-    What people committed beside the package of a draft of one variant is an edit of it.
-    """
-    assert link.stated is not None, "only fanout's commits name packages"
-    package, is_shared = link.stated.packages[path], is_stage_draft(install_of(ref), ref)
-    return OpenDraft(
-        ref=ref,
-        path=path,
-        commit=tip,
-        tree=tree,
-        trailers=package,
-        is_shared=is_shared,
-        is_edited=tree != package.tree if is_shared else is_set_edited,
-        rejected_lines=_list_rejected(link, package, path, is_shared=is_shared),
-        timestamp=link.commit.timestamp,
     )
 
 
@@ -186,22 +173,6 @@ def read_commits(
             return None
         oid = commit.parents[0]
     return None
-
-
-def _select_present(
-    reader: ObjectReader, commit: Commit, stated: CommitStatement
-) -> CommitStatement | None:
-    """Return what counts of the statement of a commit that a person amended, or made up.
-
-    Packages that the commit has, and that fanout has rendered. None if it is about no such package.
-    """
-    states = reader.paths(commit.oid, sorted(stated.packages))
-    packages = {
-        path: it
-        for path, it in stated.packages.items()
-        if states[path].tree is not None and reader.has(it.rendered)
-    }
-    return None if stated.packages and not packages else replace(stated, packages=packages)
 
 
 def read_packages(
@@ -252,29 +223,22 @@ def _describe_other(
     reader: ObjectReader, ref: str, tip: str, target_head: str, writer: str
 ) -> OtherBranch:
     """Describe a branch that is no set's: whose draft it is, and whether it may be replaced."""
-    stated = _find_newest_statement(reader, tip, target_head)
-    if stated is None or stated.ref == ref:
-        return OtherBranch(has_commits=not reader.contains(target_head, tip))
-    if not stated.ref:
-        return OtherBranch(has_commits=not _is_of_earlier_version(reader, tip, target_head, writer))
-    return OtherBranch(next((it.variant for it in stated.packages.values()), ""))
-
-
-def _find_newest_statement(
-    reader: ObjectReader, tip: str, target_head: str
-) -> CommitStatement | None:
-    oid = tip
+    newest, oid = None, tip
     for _ in range(_MAX_EDIT_COMMITS):
         commit = reader.commit(oid)
-        stated = parse_message(commit.message)
-        if stated is not None:
-            return stated
-        if not commit.parents or _is_of_target(
-            reader, commit.parents[0], tip=tip, target_head=target_head
+        newest = parse_message(commit.message)
+        if (
+            newest is not None
+            or not commit.parents
+            or _is_of_target(reader, commit.parents[0], tip=tip, target_head=target_head)
         ):
-            return None
+            break
         oid = commit.parents[0]
-    return None
+    if newest is None or newest.ref == ref:
+        return OtherBranch(has_commits=not reader.contains(target_head, tip))
+    if not newest.ref:
+        return OtherBranch(has_commits=not _is_of_earlier_version(reader, tip, target_head, writer))
+    return OtherBranch(next((it.variant for it in newest.packages.values()), ""))
 
 
 def _is_of_earlier_version(reader: ObjectReader, tip: str, target_head: str, writer: str) -> bool:
@@ -312,56 +276,83 @@ def _collect_contents(commits: Sequence[SetCommit]) -> _Contents:
     return _Contents(written, frozenset(removed), restored)
 
 
-def _list_untouched(
-    reader: ObjectReader, tip: str, restored: Mapping[str, SetCommit], writer: str
-) -> Collection[str]:
-    """Return the packages that left the set and are as the commit that took them out has them."""
-    if not restored:
-        return ()
-    trees = reader.paths(tip, sorted(restored))
-    return [
-        path
-        for path, link in restored.items()
-        if link.commit.committer == writer
-        and reader.paths(link.commit.oid, [path])[path].tree == trees[path].tree
-    ]
+def _find_outside_changes(
+    reader: ObjectReader,
+    tip: str,
+    target_head: str,
+    base: str,
+    contents: _Contents,
+    own_paths: Collection[str],
+    writer: str,
+) -> tuple[InvalidInput, ...]:
+    """Return a fault for each changed file outside of the packages of a set, `own_paths`.
 
-
-def _list_rejected(
-    link: SetCommit, package: PackageStatement, path: str, *, is_shared: bool
-) -> tuple[str, ...]:
-    """Return the lines of a commit about values of one package that its merge rejected."""
-    if package.conflicts == NO_VALUE:
-        return ()
-    lines = parse_conflict_paragraph(link.commit.message)
-    if not is_shared:
-        return lines
-    prefix = f"{path}: "
-    return tuple(line.removeprefix(prefix) for line in lines if line.startswith(prefix))
+    `base` is the commit of the target branch that fanout wrote the set on. What the target branch
+    has alike is no edit, nor what the set has from that branch. There is none in a set that is
+    merged already.
+    """
+    # Packages that were taken out of the set are as the commit had them that took them out.
+    taken_out = sorted(contents.restored)
+    present = reader.paths(tip, taken_out) if taken_out else {}
+    packages = set(own_paths)
+    for path, link in contents.restored.items():
+        if link.commit.committer == writer:
+            then = reader.paths(link.commit.oid, [path])[path]
+            packages |= {path} if then.tree == present[path].tree else set()
+    try:
+        if not target_head or reader.contains(target_head, tip):
+            return ()
+        merge_base = reader.merge_base(target_head, tip)
+        # The target branch may have been set back behind the base, whose files are nobody's edit.
+        bases = [it for it in (merge_base, base) if it and reader.has(it)]
+        if reader.contains(target_head, base):
+            bases = [merge_base]
+        paths = reader.changed_files(tip, [*bases, target_head], packages, _MAX_OUTSIDE_FILES)
+    except InvalidInput as error:  # content that no commit may have
+        return (error,)
+    return describe_outside_files(paths, packages, is_removal=not contents.written)
 
 
 def _judge_edits(
     reader: ObjectReader,
     draft: OpenDraft,
     commits: Sequence[SetCommit],
+    link: SetCommit,
     outside: tuple[InvalidInput, ...],
 ) -> OpenDraft:
-    """Return the draft with its faults, its editors, and the conflicts that people settled in it.
+    """Return the draft with its faults, its editors, and its conflicts.
 
-    `outside` are the faults beside all packages of the set.
+    `link` is the commit that wrote it, and `outside` are the faults beside all packages of the set.
     """
+    stated, rejected = draft.trailers, ()
+    if stated.conflicts != NO_VALUE:
+        rejected = parse_conflict_paragraph(link.commit.message)
+        if draft.is_shared:
+            prefix = f"{draft.path}: "
+            own = (line for line in rejected if line.startswith(prefix))
+            rejected = tuple(line.removeprefix(prefix) for line in own)
     faults, settled, editors = outside, frozenset[str](), frozenset[str]()
     try:
         own_faults = _find_faults(reader, draft)
         faults = (*own_faults, *outside)
-        if not own_faults:
-            settled = _find_settled_conflicts(reader, draft)
+        conflicts = parse_disputes(stated.conflicts)
+        # Conflicts that people decided; unknown if the tree that fanout wrote is gone.
+        if (
+            conflicts
+            and not own_faults
+            and draft.tree not in (None, stated.tree)
+            and reader.has(stated.tree)
+        ):
+            written, present = reader.entries(stated.tree), reader.entries(draft.tree)
+            settled = settled_keys(conflicts, written, present)
         # No walk in the common case: a draft that nobody edited.
-        if draft.is_edited or draft.trailers.takes:
+        if draft.is_edited or stated.takes:
             editors = _find_editors(reader, commits, draft)
     except InvalidInput as error:  # content that no package may have; other drafts are still read
         faults = (add_package(error, draft.path), *outside)
-    return replace(draft, faults=faults, settled_keys=settled, editors=editors)
+    return replace(
+        draft, rejected_lines=rejected, faults=faults, settled_keys=settled, editors=editors
+    )
 
 
 def _find_editors(
@@ -386,40 +377,22 @@ def _find_editors(
         if stated is not None:
             if not stated.takes:
                 break  # what was before, fanout has replaced
-            editors |= _find_carried_editors(reader, link.commit.parents[1:])
+            pending = [reader.commit(tip) for tip in link.commit.parents[1:]]
+            for _ in range(_MAX_CARRIED_COMMITS):
+                if not pending:
+                    break
+                commit = pending.pop()
+                is_own = parse_message(commit.message) is not None
+                if not is_own:
+                    editors |= _list_people(commit)
+                # The first parent of fanout's commit is the published branch, whose people did not
+                # edit this draft; the first parent of a person's commit is the draft itself.
+                pending += map(reader.commit, commit.parents[1:] if is_own else commit.parents[:1])
     return frozenset(editors)
-
-
-def _find_carried_editors(reader: ObjectReader, tips: Sequence[str]) -> set[str]:
-    """Return authors and committers of commits of people in drafts that another one took over."""
-    editors: set[str] = set()
-    pending = [reader.commit(tip) for tip in tips]
-    for _ in range(_MAX_CARRIED_COMMITS):
-        if not pending:
-            break
-        commit = pending.pop()
-        is_own = parse_message(commit.message) is not None
-        if not is_own:
-            editors |= _list_people(commit)
-        # The first parent of fanout's commit is the published branch, whose people did not edit
-        # this draft; the first parent of a person's commit is the draft itself.
-        pending += map(reader.commit, commit.parents[1:] if is_own else commit.parents[:1])
-    return editors
 
 
 def _list_people(commit: Commit) -> set[str]:
     return {normalize_person(commit.author), normalize_person(commit.committer)}
-
-
-def _find_settled_conflicts(reader: ObjectReader, draft: OpenDraft) -> frozenset[str]:
-    """Return the keys of conflicts that people decided on the draft.
-
-    Empty if the tree that fanout wrote is no longer available for comparison.
-    """
-    conflicts, written = parse_disputes(draft.trailers.conflicts), draft.trailers.tree
-    if not conflicts or draft.tree in (None, written) or not reader.has(written):
-        return frozenset()
-    return settled_keys(conflicts, reader.entries(written), reader.entries(draft.tree))
 
 
 def _find_faults(reader: ObjectReader, draft: OpenDraft) -> tuple[InvalidInput, ...]:

@@ -31,9 +31,13 @@ def get_upstream_path(resolved_policy: ResolvedPolicy) -> str:
 
     The upstream Repository of the policy, or of the hand-written variant, must be declared.
     """
-    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
     package = resolved_policy.upstream_spec.package
-    return join_upstream_path(resolved_policy.upstream, package)
+    return join_upstream_path(resolved_policy.declared_upstream, package)
+
+
+def get_upstream_tag(resolved_policy: ResolvedPolicy, revision: str) -> str:
+    """Return the tag of a revision of the upstream package, without `refs/tags/`."""
+    return f"{get_upstream_path(resolved_policy)}/{revision}".lstrip("/")
 
 
 def find_revisions(
@@ -46,8 +50,8 @@ def find_revisions(
     The status has the commits under which revisions were used before. Raises the error of the
     listing, and InvalidInput if nothing fits the rule or a tag was moved (design §1).
     """
-    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
-    listing = listings[build_remote(resolved_policy.upstream).key]
+    upstream = resolved_policy.declared_upstream
+    listing = listings[build_remote(upstream).key]
     if isinstance(listing, FanoutError):
         raise listing
     rule = resolved_policy.upstream_spec.revision
@@ -63,19 +67,17 @@ def find_revisions(
         revisions = dict(select_releases(tags, path))
     if not revisions and rule.tag:
         raise InvalidInput(
-            f"repository {resolved_policy.upstream.spec.url} has no tag {path}/{rule.tag}",
+            f"repository {upstream.spec.url} has no tag {path}/{rule.tag}",
             reason="TagMissing",
             remedy="push the tag, or name an existing one",
             where=_locate_field(resolved_policy, "revision.tag"),
         )
     if not revisions:
+        wanted = "`latest`, which excludes prereleases"
+        if rule.semver:
+            wanted = f"the range {rule.semver}"
         raise InvalidInput(
-            f"no tag {path}/v<N> of repository {resolved_policy.upstream.spec.url} matches "
-            + (
-                f"the range {rule.semver}"
-                if rule.semver
-                else "`latest`, which excludes prereleases"
-            ),
+            f"no tag {path}/v<N> of repository {upstream.spec.url} matches {wanted}",
             reason="NoRevision",
             remedy="release a revision, or widen the range",
             where=_locate_field(resolved_policy, "revision"),
@@ -131,20 +133,6 @@ def _find_tree(
     return state.tree, released
 
 
-def _prepare_package(
-    upstream: UpstreamPackage, limits: RenderLimits, scopes: Mapping[tuple[str, str], bool]
-) -> PreparedPackage:
-    """Parse the package; errors in a file name the package that contains it."""
-    try:
-        return prepare_package(upstream, limits, scopes)
-    except InvalidInput as error:
-        if not error.where.file:
-            raise
-        place = f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
-        lines = "\n".join(f"{place}: {line}" for line in str(error).splitlines())
-        raise InvalidInput(lines, reason=error.reason) from error
-
-
 @dataclass(slots=True)
 class UpstreamPackages:
     """Upstream packages, parsed once per revision; one per process."""
@@ -180,7 +168,14 @@ class UpstreamPackages:
             upstream = read_with_recovery(
                 self.git, listing_request, lambda: self._read(repository, path, name, commit)
             )
-            package_read = _prepare_package(upstream, self.limits, scopes)
+            try:
+                package_read = prepare_package(upstream, self.limits, scopes)
+            except InvalidInput as error:
+                if not error.where.file:
+                    raise
+                place = f"{path} at {name} of {upstream.repository}"
+                lines = "\n".join(f"{place}: {line}" for line in str(error).splitlines())
+                raise InvalidInput(lines, reason=error.reason) from error
             self._prepared[key] = package_read
             # Objects that must not be injected, such as Secrets, need not be read either.
             kinds = frozenset(

@@ -70,11 +70,19 @@ def find_publisher_hold(
             if is_merged and has_commit and reader.paths(commit, [path])[path].tree != tree:
                 return None
             return _taken_hold(resolved_policy, spec, repository_state, owner, all_policies)
-        return (
-            _find_clone_hold(reader, resolved_policy, spec, tree)
-            if published_line is None and tree is not None
-            else None
-        )
+        if published_line is not None or tree is None or resolved_policy.upstream is None:
+            return None
+        lock = find_upstream_lock(reader, tree)
+    url, directory = resolved_policy.upstream.spec.url, get_upstream_path(resolved_policy)
+    if lock is None or lock.refers_to(url, directory):
+        return None
+    return Hold(
+        Reason.PATH_TAKEN,
+        f"{spec.repository}:{spec.path} holds a clone of {lock.directory} in {lock.repo} that was"
+        f" not published for {spec.name}; choose another path, or delete the package from the"
+        " branch",
+        who=format_maintainers(spec.repository),
+    )
 
 
 def _read_publisher(reader: ObjectReader, oid: str) -> str:
@@ -127,24 +135,5 @@ def _taken_hold(
         Reason.PATH_TAKEN,
         f"{sentence_start} and was not removed; choose another path for {spec.name}, or delete the"
         " package from the branch",
-        who=format_maintainers(spec.repository),
-    )
-
-
-def _find_clone_hold(
-    reader: ObjectReader, resolved_policy: ResolvedPolicy, spec: VariantSpec, tree: str
-) -> Hold | None:
-    """Return the hold if the package is a clone of another upstream than the variant's."""
-    if resolved_policy.upstream is None:
-        return None
-    lock = find_upstream_lock(reader, tree)
-    path = get_upstream_path(resolved_policy)
-    if lock is None or lock.refers_to(resolved_policy.upstream.spec.url, path):
-        return None
-    return Hold(
-        Reason.PATH_TAKEN,
-        f"{spec.repository}:{spec.path} holds a clone of {lock.directory} in {lock.repo} that was"
-        f" not published for {spec.name}; choose another path, or delete the package from the"
-        " branch",
         who=format_maintainers(spec.repository),
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError
-from fanout.package.merge.package_update import Files
+from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_patch import format_patch
 from fanout.package.secret_redaction import mask_secrets
 from fanout.package.tree_ids import TreeEntry
@@ -18,7 +18,7 @@ from fanout.plan.drafts.next_draft import find_next_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_text import PackageChange
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.ports import GitStore, ObjectReader
+from fanout.ports import GitStore
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
 from fanout.values import Value
 
@@ -71,7 +71,23 @@ class PackageChangeReader:
                     paths_by_patch.setdefault(file, []).append(variant.spec.path)
                 if patch.omitted_files:
                     files_left_out.setdefault(patch.omitted_files, []).append(variant.spec.path)
-        changes = _join_patches(paths_by_patch)
+        # The files that the same variants change alike are one change; what most have comes first.
+        files_by_paths: dict[tuple[str, ...], list[FilePatch]] = {}
+        for file, paths in paths_by_patch.items():
+            files_by_paths.setdefault(tuple(paths), []).append(file)
+        changes: list[PackageChange] = []
+        for shared_paths in sorted(files_by_paths, key=lambda it: (-len(it), it)):
+            lines: list[str] = []
+            omitted_lines = omitted_files = 0
+            for file in files_by_paths[shared_paths]:
+                if len(lines) + len(file.lines) > _MAX_LINES:
+                    omitted_files += 1
+                    continue
+                lines += file.lines
+                omitted_lines += file.omitted_lines
+            omitted = [(omitted_lines, "more line"), (omitted_files, "more file")]
+            words = " and ".join(pluralize(number, noun) for number, noun in omitted if number)
+            changes.append(PackageChange(shared_paths, tuple(lines), words))
         changes += [
             PackageChange(tuple(paths), (), f"{pluralize(number, 'more file')} of each")
             for number, paths in sorted(files_left_out.items())
@@ -104,79 +120,49 @@ class PackageChangeReader:
         return patch
 
 
-def _join_patches(paths_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[PackageChange]:
-    """Join the files that the same variants change alike; what most have comes first."""
-    files_by_paths: dict[tuple[str, ...], list[FilePatch]] = {}
-    for file, paths in paths_by_patch.items():
-        files_by_paths.setdefault(tuple(paths), []).append(file)
-    changes: list[PackageChange] = []
-    for paths in sorted(files_by_paths, key=lambda it: (-len(it), it)):
-        lines: list[str] = []
-        omitted_lines = omitted_files = 0
-        for file in files_by_paths[paths]:
-            if len(lines) + len(file.lines) > _MAX_LINES:
-                omitted_files += 1
-                continue
-            lines += file.lines
-            omitted_lines += file.omitted_lines
-        omitted = [(omitted_lines, "more line"), (omitted_files, "more file")]
-        words = " and ".join(pluralize(number, noun) for number, noun in omitted if number)
-        changes.append(PackageChange(paths, tuple(lines), words))
-    return changes
-
-
 def _build_patch(
     variant: RenderedVariant, draft: OpenDraft, open_reader: OpenReader
 ) -> PackagePatch:
     """Compare the package on the branch with the draft. Raises what reading raises."""
-    location = variant.observed.package_location
+    content, package = variant.draft_content, variant.selected.package
     old_tree = variant.observed.package_state.tree
+    old_remote = variant.observed.package_location.repository_state.remote
+    new_remote = variant.observed.repository_state.remote
     old: Mapping[str, TreeEntry] = {}
+    new: Mapping[str, TreeEntry] = {}
     if old_tree is not None:
-        old = open_reader(location.repository_state.remote).entries(old_tree)
-    new = _read_entries(variant, draft, open_reader)
+        old = open_reader(old_remote).entries(old_tree)
+    if not draft.commit:
+        assert content is not None, "a draft without a commit is to be written"
+        new = content.entries
+    elif draft.tree is not None:
+        new = open_reader(new_remote).entries(draft.tree)
     changed = sorted(it for it in old.keys() | new.keys() if old.get(it) != new.get(it))
     shown = changed[:_MAX_FILES]
     before: Files = {}
     if old_tree is not None:
-        reader = open_reader(location.repository_state.remote)
+        reader = open_reader(old_remote)
         before = {it: (old[it].mode, reader.blob(old[it].oid)) for it in shown if it in old}
-    reader = open_reader(variant.observed.repository_state.remote)
-    after = {
-        it: (new[it].mode, _read_content(variant, new[it].oid, reader)) for it in shown if it in new
-    }
-    masked_before, masked_after = mask_secrets((before, after), ("before", "after"))
-    return PackagePatch(
-        tuple(_patch_file(path, masked_before, masked_after) for path in shown),
-        len(changed) - len(shown),
-    )
-
-
-def _read_entries(
-    variant: RenderedVariant, draft: OpenDraft, open_reader: OpenReader
-) -> Mapping[str, TreeEntry]:
-    if not draft.commit:
-        assert variant.draft_content is not None, "a draft without a commit is to be written"
-        return variant.draft_content.entries
-    if draft.tree is None:
-        return {}
-    return open_reader(variant.observed.repository_state.remote).entries(draft.tree)
-
-
-def _read_content(variant: RenderedVariant, oid: str, reader: ObjectReader) -> bytes:
-    """Return the content of a file of the draft, which may be written by this pass only."""
-    content, package = variant.draft_content, variant.selected.package
-    data = content.blobs.get(oid) if content is not None else None
-    if data is None and content is not None and package is not None:
-        files = package.upstream.files.values()
-        data = next((data for entry, data in files if entry.oid == oid), None)
-    return reader.blob(oid) if data is None else data
-
-
-def _patch_file(path: str, before: Files, after: Files) -> FilePatch:
-    sides = [{path: side[path]} if path in side else {} for side in (before, after)]
-    size = sum(len(data) for side in sides for _, data in side.values())
-    if size > _MAX_FILE_SIZE:
-        return FilePatch((f"diff --git a/{path} b/{path}", f"{size:,} bytes, too long to compare"))
-    lines = tuple(format_patch(sides[0], sides[1], ("a", "b")))
-    return FilePatch(lines[:_MAX_FILE_LINES], max(0, len(lines) - _MAX_FILE_LINES))
+    # Content of the draft that may be written by this pass only.
+    data_by_oid: dict[str, bytes] = {}
+    if content is not None and package is not None:
+        data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
+    if content is not None:
+        data_by_oid |= content.blobs
+    reader = open_reader(new_remote)
+    after: dict[str, FileContent] = {}
+    for path in (it for it in shown if it in new):
+        data = data_by_oid.get(new[path].oid)
+        after[path] = new[path].mode, reader.blob(new[path].oid) if data is None else data
+    masked = mask_secrets((before, after), ("before", "after"))
+    files: list[FilePatch] = []
+    for path in shown:
+        sides = [{path: side[path]} if path in side else {} for side in masked]
+        size = sum(len(data) for side in sides for _, data in side.values())
+        if size > _MAX_FILE_SIZE:
+            lines = (f"diff --git a/{path} b/{path}", f"{size:,} bytes, too long to compare")
+            files.append(FilePatch(lines))
+            continue
+        patch = tuple(format_patch(sides[0], sides[1], ("a", "b")))
+        files.append(FilePatch(patch[:_MAX_FILE_LINES], max(0, len(patch) - _MAX_FILE_LINES)))
+    return PackagePatch(tuple(files), len(changed) - len(shown))

@@ -57,54 +57,36 @@ def execute_requests(
     `find_push` returns the result of the push of a head branch, by remote and ref.
     """
     runs = [_RequestRun(forges=forges, change=it, now=now) for it in changes]
-    for run in runs:
-        run.find_head(find_push(run.change.remote.key, run.change.head_ref))
-    _share_creations(forges, changes)
-    with ThreadPoolExecutor(_WORKERS, "requests") as workers:
-        # Before the requests: their texts offer the label, and a later pass does not create it.
-        _run_all(workers, _find_label_creations(forges, runs))
-        _run_all(workers, (run.update for run in runs))
-        # After all statuses: a branch may require those of several requests.
-        _run_all(workers, (run.merge for run in runs if run.change.merge is not None))
-    return {(run.change.remote.key, run.change.head_ref): run.outcome for run in runs}
-
-
-def _share_creations(forges: ForgeDirectory, changes: Sequence[RequestChange]) -> None:
-    """Divide what each host still opens in this hour among the policies."""
+    # What each host still opens in this hour is divided among the policies.
     demands: dict[str, tuple[Forge, Counter[str]]] = {}
-    for change in changes:
-        located = run_isolated(partial(forges.forge_of, change.remote.url))
-        if change.opening is not None and not isinstance(located, FanoutError):
-            forge, _ = located
-            _, demand = demands.setdefault(forge.host, (forge, Counter()))
-            demand[change.policy] += 1
-    for forge, demand in demands.values():
-        run_isolated(partial(forge.share_creations, demand))  # the calls say what is wrong
-
-
-def _find_label_creations(
-    forges: ForgeDirectory, runs: Sequence["_RequestRun"]
-) -> Iterator[Callable[[], None]]:
-    """Yield for each repository in which requests are opened what creates the label of holds.
-
-    The runs of one repository get one lock for their calls about labels: two at once would both
-    create a missing label, and a forge keeps both.
-    """
     locks: dict[tuple[str, RepositoryName], Lock] = {}
-    with_label = set()
+    label_creations: dict[tuple[str, RepositoryName], Callable[[], None]] = {}
     for run in runs:
-        if run.change.opening is None and not run.change.added_labels:
-            continue
-        located = run_isolated(partial(forges.forge_of, run.change.remote.url))
+        change = run.change
+        run.find_head(find_push(change.remote.key, change.head_ref))
+        located = run_isolated(partial(forges.forge_of, change.remote.url))
         if isinstance(located, FanoutError):
             continue  # the calls say what is wrong
         forge, repository = located
         key = forge.host, repository
-        run.label_lock = locks.setdefault(key, run.label_lock)
-        is_opened = run.change.opening is not None and not run.outcome.errors
-        if is_opened and key not in with_label:
-            with_label.add(key)
-            yield run.create_hold_label
+        if change.opening is not None or change.added_labels:
+            # Two calls about labels at once would both create a missing label, and a forge keeps
+            # both.
+            run.label_lock = locks.setdefault(key, run.label_lock)
+        if change.opening is not None:
+            _, demand = demands.setdefault(forge.host, (forge, Counter()))
+            demand[change.policy] += 1
+            if not run.outcome.errors:
+                label_creations.setdefault(key, run.create_hold_label)
+    for forge, demand in demands.values():
+        run_isolated(partial(forge.share_creations, demand))
+    with ThreadPoolExecutor(_WORKERS, "requests") as workers:
+        # Before the requests: their texts offer the label, and a later pass does not create it.
+        _run_all(workers, label_creations.values())
+        _run_all(workers, (run.update for run in runs))
+        # After all statuses: a branch may require those of several requests.
+        _run_all(workers, (run.merge for run in runs if run.change.merge is not None))
+    return {(run.change.remote.key, run.change.head_ref): run.outcome for run in runs}
 
 
 def _run_all(workers: ThreadPoolExecutor, steps: Iterable[Callable[[], None]]) -> None:
@@ -137,20 +119,24 @@ class _RequestRun:
 
     def create_hold_label(self) -> None:
         """Create the label by which people hold requests, unless the repository has it."""
-        create = partial(self._call, lambda forge, name: forge.create_label(name, HOLD_LABEL))
+
+        def create() -> None:
+            forge, repository = self._find_forge()
+            forge.create_label(repository, HOLD_LABEL)
+
         self.outcome.hold_label_error = run_isolated(create)
 
     def update(self) -> None:
         """Open, change or close the request, and set the status at its head."""
-        self._make(ActionKind.OPEN_REQUEST, self._open)
+        self._make(ActionKind.OPEN_REQUEST)
         unopened = self.outcome.errors.get(ActionKind.OPEN_REQUEST)
         if unopened is not None and self._request is None:
             # Nobody sees a status without its request, and the next pass would set it again.
             for kind in self._kinds():
                 self.outcome.errors.setdefault(kind, unopened)
-        self._make(ActionKind.UPDATE_REQUEST, self._edit)
-        self._make(ActionKind.SET_STATUS, self._set_status)
-        self._make(ActionKind.CLOSE_REQUEST, self._close)
+        self._make(ActionKind.UPDATE_REQUEST)
+        self._make(ActionKind.SET_STATUS)
+        self._make(ActionKind.CLOSE_REQUEST)
         self._note(is_closed=self.change.closes and not self.outcome.errors)
 
     def merge(self) -> None:
@@ -159,7 +145,7 @@ class _RequestRun:
             first = next(iter(self.outcome.errors.values()))
             self.outcome.errors.setdefault(ActionKind.MERGE_REQUEST, first)
             return
-        self._make(ActionKind.MERGE_REQUEST, self._merge)
+        self._make(ActionKind.MERGE_REQUEST)
         error = self.outcome.errors.get(ActionKind.MERGE_REQUEST)
         # A call that was not made is no refusal: the next pass plans it again.
         refusal = None
@@ -180,30 +166,45 @@ class _RequestRun:
             if is_wanted:
                 yield kind
 
-    def _make(self, kind: ActionKind, call: Callable[[Forge, RepositoryName], None]) -> None:
-        """Make a call if it is wanted and possible, and keep its error."""
+    def _make(self, kind: ActionKind) -> None:
+        """Make the calls of a kind if they are wanted and possible, and keep their error."""
         if kind not in self._kinds() or kind in self.outcome.errors:
             return
-        error = run_isolated(partial(self._call, call))
+        error = run_isolated(partial(self._call, kind))
         if isinstance(error, FanoutError):
             self.outcome.errors[kind] = error
 
-    def _call(self, call: Callable[[Forge, RepositoryName], None]) -> None:
+    def _find_forge(self) -> tuple[Forge, RepositoryName]:
         forge, repository = self.forges.forge_of(self.change.remote.url)
-        call(forge.for_policy(self.change.policy), repository)
+        return forge.for_policy(self.change.policy), repository
 
-    def _open(self, forge: Forge, repository: RepositoryName) -> None:
-        assert self.change.opening is not None, "it is to be opened"
-        self._request = forge.open_request(repository, self.change.opening)
-        self._add_labels(forge, repository)
-        if self.change.reviewers:
-            unknown = forge.request_reviews(repository, self._request.number, self.change.reviewers)
-            self.outcome.unknown_reviewers = tuple(sorted(unknown))
-
-    def _edit(self, forge: Forge, repository: RepositoryName) -> None:
-        if self._request is not None and self.change.edit is not None:
-            forge.edit_request(repository, self._request, self.change.edit)
-        self._add_labels(forge, repository)
+    def _call(self, kind: ActionKind) -> None:
+        """Make the calls of a kind. Raises FanoutError."""
+        (forge, repository), change = self._find_forge(), self.change
+        if kind is ActionKind.OPEN_REQUEST:
+            assert change.opening is not None, "it is to be opened"
+            self._request = forge.open_request(repository, change.opening)
+            self._add_labels(forge, repository)
+            if change.reviewers:
+                number = self._request.number
+                unknown = forge.request_reviews(repository, number, change.reviewers)
+                self.outcome.unknown_reviewers = tuple(sorted(unknown))
+        elif kind is ActionKind.UPDATE_REQUEST:
+            if self._request is not None and change.edit is not None:
+                forge.edit_request(repository, self._request, change.edit)
+            self._add_labels(forge, repository)
+        elif kind is ActionKind.SET_STATUS:
+            self._set_status(forge, repository)
+        elif kind is ActionKind.CLOSE_REQUEST:
+            assert self._request is not None, "what is closed was observed"
+            forge.close_request(repository, self._request.number)
+        else:
+            assert change.merge is not None, "it is to be merged"
+            if not isinstance(forge, RequestMerger):
+                raise Unavailable(
+                    "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
+                )
+            forge.merge_request(repository, change.merge)
 
     def _add_labels(self, forge: Forge, repository: RepositoryName) -> None:
         if self._request is not None and self.change.added_labels:
@@ -233,19 +234,6 @@ class _RequestRun:
             ),
         )
         self._status_head = self._head
-
-    def _close(self, forge: Forge, repository: RepositoryName) -> None:
-        assert self._request is not None, "what is closed was observed"
-        forge.close_request(repository, self._request.number)
-
-    def _merge(self, forge: Forge, repository: RepositoryName) -> None:
-        merge = self.change.merge
-        assert merge is not None, "it is to be merged"
-        if not isinstance(forge, RequestMerger):
-            raise Unavailable(
-                "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
-            )
-        forge.merge_request(repository, merge)
 
     def _note(
         self, *, is_merged: bool = False, is_closed: bool = False, refusal: Waiting | None = None

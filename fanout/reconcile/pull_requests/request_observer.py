@@ -9,7 +9,7 @@ repository.
 from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
@@ -17,30 +17,44 @@ from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.drafts.draft_location import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
-from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.observed_request import RepositoryName
+from fanout.plan.observation.forge_state import ForgeState, OtherRequest
+from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest, RepositoryName
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.plan.pull_requests.other_requests import (
+    build_other_status,
+    find_changed_packages,
+    requires_status,
+)
+from fanout.plan.pull_requests.request_plan import format_status, status_context
 from fanout.plan.records.policy_status import RequestLine
-from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
+from fanout.ports import (
+    BranchReader,
+    ChangedPathReader,
+    Forge,
+    ForgeDirectory,
+    GitStore,
+    RequestSearch,
+    StatusStore,
+)
 from fanout.reconcile.observation.repository_access import build_remote
-from fanout.reconcile.ownership.path_ownership import RecordedPaths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
-from fanout.reconcile.pull_requests.other_request_reader import (
-    OtherRequestReader,
-    has_same_requests,
-)
 from fanout.reconcile.pull_requests.request_memo import (
     LONG_AGO,
     RACY_PERIOD,
+    BranchMemo,
     HostMemo,
+    OtherRequestMemo,
+    RepositoryMemo,
     RequestMemos,
+    digest_listing,
 )
 from fanout.reconcile.selection.policy_settings import get_draft_per
+from fanout.selection.ref_names import drafts_prefix
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import replace
+from fanout.values import Value, replace
 
+_RULES_AGE = timedelta(hours=1)  # no search shows that the rules of a branch changed
 _CALLS_AT_ONCE = 8  # to one host; its governor may let fewer through
 # Where nothing is known yet, only the time of the host matters, which any search answers.
 _NOTHING_SINCE = datetime(9999, 1, 1, tzinfo=UTC)
@@ -149,9 +163,8 @@ class RequestObserver:
         for policy_state in scope.policy_states.values():
             for (place, head_ref), line in policy_state.status.requests.items():
                 recorded.setdefault(place, {})[head_ref] = line
-        subjects = _find_status_subjects(scope)
-        granted_heads = _find_granted_heads(scope, self.install)
-        owned_paths = find_owned_paths(scope.path_ownership.recorded_paths, scope.policy_states)
+        granted_heads, subjects = _find_released(scope, self.install)
+        recorded_paths = _find_owned_paths(scope)
         forge_states: dict[int, ForgeState] = {}
         by_account: dict[str, list[HostedRepository]] = {}
         for state in states:
@@ -165,12 +178,18 @@ class RequestObserver:
             if state.failure is not None:
                 forge_states[id(state)] = ForgeState(host=forge.host, failure=state.failure)
                 continue
+            owned_paths = None
+            if recorded_paths is not None:
+                # The records do not name drafts, nor publications that a crash kept from them.
+                owned_paths = frozenset(recorded_paths.get(state.identity, ()))
+                owned_paths |= {draft.path for draft in state.drafts}
+                owned_paths |= state.published_renderings.keys()
             repository = HostedRepository(
                 state=state,
                 recorded=recorded.get(state.identity, {}),
                 granted_heads=frozenset(granted_heads.get(state.identity, ())),
                 status_subjects=subjects.get(state.identity, ()),
-                owned_paths=with_observed_paths(owned_paths, state),
+                owned_paths=owned_paths,
                 forge=forge,
                 name=name,
             )
@@ -189,12 +208,27 @@ class RequestObserver:
         if isinstance(instant, FanoutError):
             failed = ForgeState(host=forge.host, login=memo.login, failure=instant)
             return {id(it.state): failed for it in repositories}
-        reader = ForgeReader(git=self.git, install=self.install, memo=memo, instant=instant)
+
+        def read(repository: HostedRepository) -> ForgeState:
+            reader = ForgeReader(
+                git=self.git,
+                install=self.install,
+                memo=memo,
+                instant=instant,
+                repository=repository,
+            )
+            try:
+                with BARRIER:
+                    # First the own requests: reading them may tell the rules of the branch.
+                    state = reader.read_state()
+                    others = OtherRequestReader(reader).read_requests()
+                    return replace(state, other_requests=others)
+            except FanoutError as error:
+                return ForgeState(host=forge.host, login=memo.login, failure=error)
+
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(repositories))) as threads:
-            outcomes = threads.map(partial(_read_contained, reader), repositories)
-            host_states = {
-                id(it.state): outcome for it, outcome in zip(repositories, outcomes, strict=True)
-            }
+            states = threads.map(read, repositories)
+            host_states = {id(it.state): of for it, of in zip(repositories, states, strict=True)}
         self.memos.store(forge.account_digest)
         return host_states
 
@@ -218,80 +252,181 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
     return instant or LONG_AGO
 
 
-def _read_contained(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
-    """Return the forge state of a repository; a failure becomes part of it."""
-    try:
-        with BARRIER:
-            # First the own requests: reading them may tell the rules of the branch.
-            state = reader.read_state(repository)
-            others = OtherRequestReader(reader=reader, repository=repository)
-            return replace(state, other_requests=others.read_requests())
-    except FanoutError as error:
-        return ForgeState(host=repository.forge.host, login=reader.memo.login, failure=error)
+def _find_released(
+    scope: PassScope, install: str
+) -> tuple[Mapping[str, Set[str]], Mapping[str, Sequence[StatusSubject]]]:
+    """Return drafts of released variants, and variants with checks of commit statuses.
 
-
-def _find_granted_heads(scope: PassScope, install: str) -> Mapping[str, Set[str]]:
-    """Return the full refs of the drafts of released variants, by repository."""
+    By repository: the full refs of the drafts, and the variants whose stages have such checks.
+    """
     heads: dict[str, set[str]] = {}
-    for resolved_policy in scope.evaluated:
-        lines = scope.policy_states[resolved_policy.records_key].status.variants
-        is_shared = get_draft_per(resolved_policy) is not DraftPer.VARIANT
-        for spec in resolved_policy.variants:
-            if spec.name in lines and lines[spec.name].grant is not None:
-                place = resolved_policy.place_by_variant[spec.name]
-                ref = draft_branch(spec, install, is_shared=is_shared)
-                heads.setdefault(place, set()).add(ref)
-    return heads
-
-
-def _find_status_subjects(scope: PassScope) -> Mapping[str, Sequence[StatusSubject]]:
-    """Return the variants whose stages have checks of commit statuses, by repository."""
     subjects: dict[str, list[StatusSubject]] = {}
     for resolved_policy in scope.evaluated:
         policy = resolved_policy.upstream_policy
         stages = (it for it in policy.spec.stages if has_status_checks(it)) if policy else ()
         stage_by_name = {stage.name: stage for stage in stages}
         lines = scope.policy_states[resolved_policy.records_key].status.variants
+        is_shared = get_draft_per(resolved_policy) is not DraftPer.VARIANT
         for spec in resolved_policy.variants:
-            if spec.stage not in stage_by_name:
-                continue
-            subject = StatusSubject(
-                spec=spec, stage=stage_by_name[spec.stage], status_line=lines.get(spec.name)
-            )
+            line, stage = lines.get(spec.name), stage_by_name.get(spec.stage)
             place = resolved_policy.place_by_variant[spec.name]
-            subjects.setdefault(place, []).append(subject)
-    return subjects
+            if line is not None and line.grant is not None:
+                ref = draft_branch(spec, install, is_shared=is_shared)
+                heads.setdefault(place, set()).add(ref)
+            if stage is not None:
+                subject = StatusSubject(spec=spec, stage=stage, status_line=line)
+                subjects.setdefault(place, []).append(subject)
+    return heads, subjects
 
 
-OwnedPaths = Mapping[str, frozenset[str]]
-"""Paths on record, by identity of the repository."""
-
-
-def find_owned_paths(
-    recorded_paths: RecordedPaths, policy_states: Mapping[RecordsKey, PolicyRecords]
-) -> OwnedPaths | None:
+def _find_owned_paths(scope: PassScope) -> Mapping[str, Set[str]] | None:
     """Return the paths that the records of all policies name, or None if some cannot be read.
 
-    These are the paths of what was published or released, and of what was left behind there.
+    These are the paths of what was published or released, and of what was left behind there, by
+    identity of the repository.
     """
-    if any(it.failure is not None or it.rewound is not None for it in policy_states.values()):
+    policy_states = scope.policy_states.values()
+    if any(it.failure is not None or it.rewound is not None for it in policy_states):
         return None
     paths: dict[str, set[str]] = {}
-    for places in recorded_paths.all_paths_by_owner.values():
+    for places in scope.path_ownership.recorded_paths.all_paths_by_owner.values():
         for repository, path in places:
             paths.setdefault(repository, set()).add(path)
-    return {repository: frozenset(it) for repository, it in paths.items()}
+    return paths
 
 
-def with_observed_paths(
-    recorded_paths: OwnedPaths | None, state: RepositoryState
-) -> frozenset[str] | None:
-    """Return the paths on record in a repository, with those of its drafts and publications.
+def has_same_requests(
+    forge: Forge, name: RepositoryName, memo: RepositoryMemo, instant: datetime
+) -> bool:
+    """Return whether the open requests of a repository, and its rules, count as read before.
 
-    The records do not name drafts, nor publications that a crash kept from them.
+    `instant` is the host's time. Raises FanoutError.
     """
-    if recorded_paths is None:
-        return None
-    drafted = {draft.path for draft in state.drafts}
-    recorded = recorded_paths.get(state.identity, frozenset())
-    return recorded | drafted | state.published_renderings.keys()
+    readings = [it.read for it in (memo.settings, memo.rules) if it is not None]
+    if readings and instant - max(readings) >= _RULES_AGE:
+        return False
+    if memo.listing_digest is None:
+        return True
+    return digest_listing(forge.open_requests(name)) == memo.listing_digest
+
+
+class OtherRequestReader(Value):
+    """Reader of other people's requests to a branch that requires the status of fanout.
+
+    The search of a host by author does not show them, so each such repository costs one listing in
+    each pass. What a request changes is read once for each head, and again when the branch moves.
+    """
+
+    reader: ForgeReader
+
+    def read_requests(self) -> tuple[OtherRequest, ...]:
+        """Return the open requests of other people, by number, with what they change.
+
+        Without any where the branch does not require the status of fanout, and where not all
+        records can be read. Raises FanoutError where they cannot be listed.
+        """
+        repository, memo = self.reader.repository, self.reader.repository_memo
+        if repository.owned_paths is None:
+            return ()
+        rules, context = self._read_rules(), status_context(self.reader.install)
+        prefix = drafts_prefix(self.reader.install)
+        # A commit has one status of a context, which at the head of a draft says what its own
+        # request waits for.
+        refs = repository.state.refs.items()
+        draft_heads = {commit for ref, commit in refs if ref.startswith(prefix)}
+        others: dict[int, OtherRequestMemo] = {}
+        requests: list[OtherRequest] = []
+        listing_digest = None
+        if rules is not None and requires_status(rules.required_contexts, context):
+            listed = repository.forge.open_requests(repository.name)
+            wanted = [
+                it
+                for it in listed
+                if it.base_branch == repository.base_branch
+                and it.head_commit not in draft_heads
+                and not (
+                    f"refs/heads/{it.head_branch}".startswith(prefix)
+                    and it.is_from(repository.name)
+                )
+            ]
+            for request in wanted:
+                outcome = run_isolated(partial(self._read_request, request))
+                if isinstance(outcome, OtherRequestMemo):
+                    others[request.number] = outcome
+                    requests.append(self._build_request(request, outcome))
+                elif outcome is not None:
+                    requests.append(
+                        OtherRequest(
+                            number=request.number,
+                            head_commit=request.head_commit,
+                            problem=str(outcome),
+                        )
+                    )
+            listing_digest = digest_listing(listed) if len(others) == len(wanted) else ""
+        if (memo.others, memo.listing_digest) != (others, listing_digest):
+            memo.others, memo.listing_digest = others, listing_digest
+            self.reader.memo.has_changed = True
+        return tuple(sorted(requests, key=lambda it: it.number))
+
+    def _read_rules(self) -> BranchFacts | None:
+        """Return the rules of the branch as they were within the last hour."""
+        repository, memo = self.reader.repository, self.reader.repository_memo
+        if not isinstance(repository.forge, BranchReader):
+            return None
+        candidates: tuple[BranchMemo | None, ...] = (memo.settings, memo.rules)
+        branch_memos = [
+            it
+            for it in candidates
+            if it is not None
+            and it.base_branch == repository.base_branch
+            and self.reader.instant - it.read < _RULES_AGE
+        ]
+        if branch_memos:
+            return max(branch_memos, key=lambda it: it.read).branch
+        memo.rules = BranchMemo(
+            branch=repository.forge.branch(repository.name, repository.base_branch),
+            base_branch=repository.base_branch,
+            read=self.reader.instant,
+        )
+        self.reader.memo.has_changed = True
+        return memo.rules.branch
+
+    def _read_request(self, request: ObservedRequest) -> OtherRequestMemo | None:
+        """Read a request, unless it is known; None while the host is not done with a push."""
+        repository = self.reader.repository
+        forge, name, base_commit = repository.forge, repository.name, repository.state.head
+        if not isinstance(forge, ChangedPathReader) or not isinstance(forge, StatusStore):
+            return None
+        memo = self.reader.repository_memo.others.get(request.number)
+        if memo is not None and memo.head_commit != request.head_commit:
+            memo = None
+        if memo is None or memo.base_commit != base_commit:
+            changed = forge.changed_paths(name, request.number)
+            if changed.head_commit != request.head_commit:
+                return None
+            memo = OtherRequestMemo(
+                head_commit=request.head_commit,
+                base_commit=base_commit,
+                changed_paths=changed.paths,
+                status=memo.status if memo is not None else "",
+            )
+        # One that was set by the pass before is not known yet.
+        built = self._build_request(request, memo)
+        wanted = build_other_status(built.changed_packages, self.reader.install)
+        if memo.status != format_status(wanted):
+            statuses = forge.statuses(name, request.head_commit)
+            present = (
+                f"{it.state}: {it.description}" for it in statuses if it.context == wanted.context
+            )
+            memo = replace(memo, status=next(present, ""))
+        return memo
+
+    def _build_request(self, request: ObservedRequest, memo: OtherRequestMemo) -> OtherRequest:
+        owned_paths = self.reader.repository.owned_paths
+        assert owned_paths is not None, "all records were read"
+        return OtherRequest(
+            number=request.number,
+            head_commit=memo.head_commit,
+            changed_packages=find_changed_packages(memo.changed_paths, owned_paths),
+            status=memo.status,
+        )

@@ -8,11 +8,10 @@ contained did not happen (design §3).
 """
 
 from datetime import datetime
-from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
+from fanout.package.kptfile import KPTFILE_NAME
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.drafts.draft_location import find_draft
 from fanout.plan.observation.repository_state import (
@@ -26,7 +25,12 @@ from fanout.plan.rollback.earlier_publication import EarlierPublication, is_othe
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
+from fanout.reconcile.rollback.publication_history import (
+    MAX_BRANCH_COMMITS,
+    HistoryReader,
+    PublicationHistory,
+    walk_branch,
+)
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
@@ -46,24 +50,15 @@ def is_unrecorded_publication(variant: ObservedVariant) -> bool:
 
 
 def recover_publication(
-    variant: ObservedVariant,
-    open_reader: OpenReader,
-    publication_memo: PublicationMemo,
-    now: datetime,
+    variant: ObservedVariant, histories: HistoryReader, now: datetime
 ) -> ObservedVariant:
     """Return the variant with the publication that its newest tag shows.
 
-    Its clocks start now, because no record has its time. `publication_memo` is
-    shared by all variants of the pass.
+    Its clocks start now, because no record has its time.
     """
     # Not from the present draft, which may be of a later revision. The tag leads to the
     # merge, and that to the draft that was published.
-    published = PublicationHistory(
-        open_reader(variant.repository_state.remote),
-        variant.repository_state,
-        variant.spec,
-        publication_memo,
-    ).find_newest(now)
+    published = histories.open(variant).find_newest(now)
     if published is None:
         return variant
     return replace(
@@ -72,10 +67,7 @@ def recover_publication(
 
 
 def has_other_content(
-    variant: ObservedVariant,
-    recorded_head: str,
-    open_reader: OpenReader,
-    publication_memo: PublicationMemo,
+    variant: ObservedVariant, recorded_head: str, histories: HistoryReader
 ) -> bool:
     """Return whether a forge merged a released draft, and the branch has another revision.
 
@@ -89,7 +81,8 @@ def has_other_content(
         return False
     if tree in (grant.tree, draft.tree if draft is not None else grant.tree):
         return False
-    reader = open_reader(state.remote)
+    history = histories.open(variant)
+    reader = history.reader
     facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
     head = facts.request.head_commit if facts is not None else recorded_head
     if (
@@ -105,7 +98,6 @@ def has_other_content(
         return True
     # The same revision with other inputs.
     recorded = variant.status_line.published
-    history = PublicationHistory(reader, state, variant.spec, publication_memo)
     trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
     return (
         trailers is not None
@@ -115,10 +107,7 @@ def has_other_content(
 
 
 def recover_replaced_draft(
-    variant: ObservedVariant,
-    open_reader: OpenReader,
-    publication_memo: PublicationMemo,
-    now: datetime,
+    variant: ObservedVariant, histories: HistoryReader, now: datetime
 ) -> ObservedVariant:
     """Return the variant with the publication of a draft that a person merged by hand.
 
@@ -130,9 +119,8 @@ def recover_replaced_draft(
     draft = variant.draft
     if tree is None or variant.is_moving or not _may_be_replaced(variant):
         return variant
-    reader = open_reader(state.remote)
-    history = PublicationHistory(reader, state, variant.spec, publication_memo)
-    merged = _find_merged_draft(variant, tree, reader, history)
+    history = histories.open(variant)
+    merged = _find_merged_draft(variant, tree, history)
     pristine_tree = merged.pristine_tree if merged is not None else history.find_drafted(tree)
     if not variant.is_unrecorded:
         if merged is None or not history.shows_commit(tree, merged.commit):
@@ -159,53 +147,43 @@ def recover_replaced_draft(
         draft=None if variant.shares_draft else draft,
         keeps_draft=draft is not None
         and draft.has_edits
-        and not reader.contains(state.head, draft.commit),
+        and not history.reader.contains(state.head, draft.commit),
         unfinished_push=PristineRenderings(variant.published_rendering, pristine_tree or None),
     )
 
 
 def _find_merged_draft(
-    variant: ObservedVariant, tree: str, reader: ObjectReader, history: PublicationHistory
+    variant: ObservedVariant, tree: str, history: PublicationHistory
 ) -> EarlierPublication | None:
-    """Return the draft of which a person made the package, or None.
-
-    `tree` is that of the package.
-    """
-    recorded, draft = variant.status_line.published, variant.draft
+    """Return the draft of which a person made the package with this tree, or None."""
+    recorded, draft, is_first = variant.status_line.published, variant.draft, variant.is_unmanaged
     trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
     # Drafts of two variants at one path may be equal, and the other one may have published its own.
-    is_of_another = variant.is_unmanaged and variant.published_rendering is not None
+    is_of_another = is_first and variant.published_rendering is not None
     if trailers is None and draft is None and not is_of_another:
-        rendering = _find_lost_rendering(reader, variant, tree)
-        return history.describe_drafted(tree, rendering) if rendering else None
+        # The branch of the draft is gone, and the vendor branch has its rendering still. Nothing
+        # tells which edits a later draft had, so it is compared with the rendering before it.
+        drafts, rendering = variant.repository_state.drafts, variant.drafted_rendering
+        if rendering is None or any(it.path == variant.spec.path for it in drafts):
+            return None
+        onto = pristine = NO_VALUE
+        if recorded is not None and not is_first:
+            onto, pristine = recorded.tree, recorded.pristine or recorded.tree
+        is_content = tree == rendering or _is_content_of(
+            history.reader, tree, rendering, onto, pristine, is_first=is_first
+        )
+        return history.describe_drafted(tree, rendering) if is_content else None
     if trailers is None and draft is not None and not is_of_another:
-        drafted, is_first = draft.trailers, variant.is_unmanaged
-        onto = drafted.onto
-        is_content = _is_content_of(reader, tree, drafted.tree, onto, onto, is_first=is_first)
+        drafted, onto = draft.trailers, draft.trailers.onto
+        is_content = _is_content_of(
+            history.reader, tree, drafted.tree, onto, onto, is_first=is_first
+        )
         trailers = drafted if is_content else None
     if trailers is None:
         return None
     return EarlierPublication(
         trailers.revision, trailers.commit, trailers.digest, tree, trailers.rendered
     )
-
-
-def _find_lost_rendering(reader: ObjectReader, variant: ObservedVariant, tree: str) -> str:
-    """Return the rendering of a draft whose branch is gone, if the package is its content, or "".
-
-    The vendor branch has it still. Without the branch nothing tells which edits a later draft had,
-    so it is compared with the rendering before it.
-    """
-    drafts, rendering = variant.repository_state.drafts, variant.drafted_rendering
-    if rendering is None or any(it.path == variant.spec.path for it in drafts):
-        return ""
-    published, replaced, pristine = variant.status_line.published, NO_VALUE, NO_VALUE
-    if not variant.is_unmanaged and published is not None:
-        replaced, pristine = published.tree, published.pristine or published.tree
-    is_content = tree == rendering or _is_content_of(
-        reader, tree, rendering, replaced, pristine, is_first=variant.is_unmanaged
-    )
-    return rendering if is_content else ""
 
 
 def _is_content_of(
@@ -235,23 +213,17 @@ def _is_content_of(
     if KPTFILE_NAME not in edited:
         return True
     is_whole = len(changed) > 1 and edited == {KPTFILE_NAME}
-    return (is_whole or not is_first) and _takes_state(*map(partial(_find_lock, reader), trees))
-
-
-def _find_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
-    return find_upstream_lock(reader, tree) if tree != NO_VALUE else None
-
-
-def _takes_state(
-    present: UpstreamLock | None, drafted: UpstreamLock | None, replaced: UpstreamLock | None
-) -> bool:
-    """Return whether a package names the state of upstream to which a draft takes it."""
+    if is_first and not is_whole:
+        return False
+    lock, new_lock, old_lock = (
+        find_upstream_lock(reader, it) if it != NO_VALUE else None for it in trees
+    )
     return (
-        present is not None
-        and drafted is not None
-        and present.refers_to(drafted.repo, drafted.directory)
-        and not is_other_state(present, drafted)
-        and (replaced is None or is_other_state(replaced, drafted))
+        lock is not None
+        and new_lock is not None
+        and lock.refers_to(new_lock.repo, new_lock.directory)
+        and not is_other_state(lock, new_lock)
+        and (old_lock is None or is_other_state(old_lock, new_lock))
     )
 
 
@@ -277,9 +249,6 @@ def _may_be_replaced(variant: ObservedVariant) -> bool:
     )
 
 
-_MAX_COMMITS = 10_000  # commits of either branch
-
-
 def find_interrupted_publication(
     spec: VariantSpec,
     repository_state: RepositoryState,
@@ -292,7 +261,7 @@ def find_interrupted_publication(
     None if there is no such publication, which is nearly always decided without reading a
     mirror. Raises what `open_reader` raises.
     """
-    path = spec.path
+    path, head = spec.path, repository_state.head
     rendered = repository_state.published_renderings.get(path)
     if rendered is None or repository_state.failure is not None:
         return None
@@ -323,49 +292,20 @@ def find_interrupted_publication(
     if expected_tree and present_tree == expected_tree:
         return None  # in force, but not recorded yet
     reader = open_reader(repository_state.remote)
-    earlier_renderings = _find_earlier_renderings(
-        reader, repository_state.vendor_head, path, rendered
-    )
-    return (
-        None
-        if earlier_renderings is None
-        or _branch_contained(reader, repository_state.head, path, expected_tree)
-        else earlier_renderings
-    )
-
-
-def _find_earlier_renderings(
-    reader: ObjectReader, vendor: str, path: str, rendered: str
-) -> PristineRenderings | None:
-    """Return the renderings before `rendered` moved from `drafts/` to `published/`."""
+    # Back to before the rendering moved from `drafts/` to `published/`.
     published, drafted = f"published/{path}", f"drafts/{path}"
-    commit = vendor
-    for _ in range(_MAX_COMMITS):
-        if not commit or not reader.has(commit):
-            return None
-        states = reader.paths(commit, (published, drafted))
+    for commit in walk_branch(reader, repository_state.vendor_head):
+        states = reader.paths(commit.oid, (published, drafted))
         if states[published].tree != rendered:
-            was_drafted = states[drafted].tree == rendered
-            return PristineRenderings(states[published].tree, rendered) if was_drafted else None
-        parents = reader.commit(commit).parents
-        commit = parents[0] if parents else ""
-    return None
-
-
-def _branch_contained(reader: ObjectReader, head: str, path: str, expected_tree: str) -> bool:
-    """Return True if a commit of the branch has the tree at the path.
-
-    "" stands for any tree.
-
-    A history that exceeds the limit counts as containing it: then a person decides.
-    """
-    commit = head
-    for _ in range(_MAX_COMMITS):
-        if not commit or not reader.has(commit):
-            return False
-        tree = reader.paths(commit, (path,))[path].tree
-        if tree is not None and expected_tree in ("", tree):
-            return True
-        parents = reader.commit(commit).parents
-        commit = parents[0] if parents else ""
-    return True
+            break
+    else:
+        return None
+    if states[drafted].tree != rendered:
+        return None
+    for count, commit in enumerate(walk_branch(reader, head), start=1):
+        tree = reader.paths(commit.oid, (path,))[path].tree
+        was_published = tree is not None and expected_tree in ("", tree)
+        # Where the history exceeds the limit, a person decides.
+        if was_published or count == MAX_BRANCH_COMMITS:
+            return None
+    return PristineRenderings(states[published].tree, rendered)

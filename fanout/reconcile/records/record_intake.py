@@ -6,7 +6,7 @@ is taken in is no record; one that is deleted afterwards changes nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -25,7 +25,7 @@ from fanout.plan.records.policy_records import (
     RecordsKey,
     SubmittedRecord,
 )
-from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
+from fanout.plan.records.record_listing import RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.reconcile.records.rewound_records import format_reset_remedy
@@ -87,21 +87,24 @@ class RecordIntake:
         published: somebody may have restricted it.
         """
         listing, intake = self._pending.read(), _Intake(now)
-        if listing.admission_problem is None:
-            waiting = self._refuse_unusable(listing, intake)
-            keys = sorted(waiting)
-            states = run_isolated(partial(self._records.read, keys)) if keys else {}
-            for key in keys:
-                if isinstance(states, FanoutError):
-                    self._wait(key, waiting[key], states, intake, is_held=True)
-                else:
-                    self._take_in_policy(key, waiting[key], states[key], intake)
-        else:
-            # All records wait. Those that were refused stay so.
-            for item in listing.objects:
-                if not item.state.is_refused:
-                    state = _build_state(listing.admission_problem, now)
-                    self._write_state(item, state, intake)
+        waiting: dict[RecordsKey, list[RecordObject]] = {}
+        for item in listing.objects:
+            if item.state.is_refused:  # for good: another one has to be created
+                continue
+            if listing.admission_problem is not None:  # all records wait
+                self._write_state(item, _build_state(listing.admission_problem, now), intake)
+            elif (error := _find_refusal(item, listing.admitted_since)) is not None:
+                refused = _build_state(error, item.created_at)
+                self._write_state(item, replace(refused, is_refused=True), intake)
+            else:
+                waiting.setdefault(item.key, []).append(item)
+        keys = sorted(waiting)
+        states = run_isolated(partial(self._records.read, keys)) if keys else {}
+        for key in keys:
+            if isinstance(states, FanoutError):
+                self._wait(key, waiting[key], states, intake, is_held=True)
+            else:
+                self._take_in_policy(key, waiting[key], states[key], intake)
         self._records.hold_status(intake.held)
         # What is not written now is written the next time: the records in Git say what to write.
         errors = self._pending.write_states(intake.states) if intake.states else {}
@@ -112,22 +115,6 @@ class RecordIntake:
             listing.admission_problem,
             intake.has_more,
         )
-
-    def _refuse_unusable(
-        self, listing: RecordListing, intake: _Intake
-    ) -> dict[RecordsKey, list[RecordObject]]:
-        """Write the errors of unusable objects; return the others by policy, in their order."""
-        waiting: dict[RecordsKey, list[RecordObject]] = {}
-        for item in listing.objects:
-            if item.state.is_refused:  # for good: another one has to be created
-                continue
-            error = _find_refusal(item, listing.admitted_since)
-            if error is None:
-                waiting.setdefault(item.key, []).append(item)
-            else:
-                refused = _build_state(error, item.created_at)
-                self._write_state(item, replace(refused, is_refused=True), intake)
-        return waiting
 
     def _take_in_policy(
         self,
@@ -142,20 +129,42 @@ class RecordIntake:
         ]
         obstacle = self._find_obstacle(key, policy_records)
         is_known = obstacle is not None and obstacle.reason == Reason.RECORDS_REWOUND
-        is_rewound = (is_known or policy_records.rewound is not None) and bool(accepting)
         # Only the decision to accept older records can follow on them; the others come after it.
+        is_rewound = (is_known or policy_records.rewound is not None) and bool(accepting)
         taken = (accepting if is_rewound else items)[:MAX_RECORDS]
-        entries = run_isolated(
-            partial(
-                self._append,
-                key,
-                taken,
-                policy_records,
-                intake.now,
-                obstacle=obstacle,
-                is_accepted=is_rewound,
-            )
-        )
+        rewound = policy_records.rewound
+
+        def append() -> Sequence[RecordEntry]:
+            # The pass found that the branch alone is missing, or older, which a person may accept.
+            if obstacle is not None and not (is_rewound and is_known):
+                raise obstacle
+            if rewound is not None and not policy_records.head and obstacle is None:
+                # The last pass was before. The repository itself may be missing.
+                raise InvalidInput(
+                    f"{rewound.branch} does not exist; commit {rewound.last_seen[:12]} was its last"
+                    " known head",
+                    reason="RecordsLost",
+                    remedy="restore it, or name the correct records repository with --records",
+                )
+            if rewound is not None and not is_rewound:
+                title = f"{key.namespace}/{key.policy}"
+                raise InvalidInput(
+                    f"{rewound.branch} was put back to an older state",
+                    reason="RecordsRewound",
+                    remedy=format_reset_remedy("restore the branch", title),
+                )
+            submitted = [
+                SubmittedRecord(
+                    uid=it.uid,
+                    manifest=it.manifest,
+                    author=CommitIdentity(it.by, format_user(it.by)),
+                    groups=it.groups,
+                )
+                for it in taken
+            ]
+            return self._records.append_once(key, submitted, intake.now)
+
+        entries = run_isolated(append)
         if isinstance(entries, FanoutError):
             # Without a head nothing is released anyway.
             self._wait(key, items, entries, intake, is_held=bool(policy_records.head))
@@ -187,46 +196,6 @@ class RecordIntake:
         for item in items:
             self._write_state(item, _build_state(error, intake.now), intake)
 
-    def _append(
-        self,
-        key: RecordsKey,
-        items: Sequence[RecordObject],
-        policy_records: PolicyRecords,
-        now: datetime,
-        *,
-        obstacle: FanoutError | None,
-        is_accepted: bool,
-    ) -> Sequence[RecordEntry]:
-        """Append the records of a policy. Raises FanoutError if nothing can follow on its own."""
-        rewound = policy_records.rewound
-        # The pass found that the branch alone is missing, or older, which a person may accept.
-        if obstacle is not None and not (is_accepted and obstacle.reason == Reason.RECORDS_REWOUND):
-            raise obstacle
-        if rewound is not None and not policy_records.head and obstacle is None:
-            # The last pass was before. The repository itself may be missing.
-            raise InvalidInput(
-                f"{rewound.branch} does not exist; commit {rewound.last_seen[:12]} was its last"
-                " known head",
-                reason="RecordsLost",
-                remedy="restore it, or name the correct records repository with --records",
-            )
-        if rewound is not None and not is_accepted:
-            raise InvalidInput(
-                f"{rewound.branch} was put back to an older state",
-                reason="RecordsRewound",
-                remedy=format_reset_remedy("restore the branch", f"{key.namespace}/{key.policy}"),
-            )
-        submitted = [
-            SubmittedRecord(
-                uid=it.uid,
-                manifest=it.manifest,
-                author=CommitIdentity(it.by, format_user(it.by)),
-                groups=it.groups,
-            )
-            for it in items
-        ]
-        return self._records.append_once(key, submitted, now)
-
     def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:
         if replace(item.state, at=state.at) != state:
             intake.states.append((item, state))
@@ -241,23 +210,18 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
             reason="AdmissionMissing",
             remedy="delete it, and create it again",
         )
-    problems = list(_find_errors(item))
-    if problems:
-        return InvalidInput("; ".join(problems), reason="InvalidRecord")
-    return None
-
-
-def _find_errors(item: RecordObject) -> Iterable[str]:
-    if _UNUSABLE_USER.search(item.by):
-        yield f"user {item.by!r} (annotation fanout.dev/by) cannot be the author of a commit"
     parsed, errors = validate_object(item.manifest)
-    yield from (f"{it.field}: {it.problem}" for it in errors if it.severity == "error")
+    problems = [f"{it.field}: {it.problem}" for it in errors if it.severity == "error"]
+    if _UNUSABLE_USER.search(item.by):
+        user = f"user {item.by!r} (annotation fanout.dev/by)"
+        problems.insert(0, f"{user} cannot be the author of a commit")
     # Compared with the creation: one that waited for longer than it was to hold was valid.
     if isinstance(parsed, Decision) and is_expired(parsed.spec.expires, item.created_at):
-        yield (
+        problems.append(
             "spec.expires: is not after the creation of the object at"
             f" {format_instant(item.created_at)}"
         )
+    return InvalidInput("; ".join(problems), reason="InvalidRecord") if problems else None
 
 
 def _build_state(error: FanoutError, at: datetime) -> RecordState:

@@ -18,7 +18,7 @@ from fanout.plan.records.policy_records import RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.policy_inputs import PolicyInputs
-from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
+from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.values import Value, replace
 
 _MAX_LISTED = 5  # missing records in a message
@@ -35,8 +35,7 @@ class RecordBaseline(Value):
 def compare_with_publication(
     variant: ObservedVariant,
     baseline: RecordBaseline,
-    open_reader: OpenReader,
-    publication_memo: PublicationMemo,
+    histories: HistoryReader,
 ) -> ObservedVariant:
     """Return the variant with its newest publication, if that is not on record.
 
@@ -59,18 +58,16 @@ def compare_with_publication(
         or published.merge == repository_state.find_publication_commit(path)
     ):
         return variant
-    reader = open_reader(repository_state.remote)
-    newest = PublicationHistory(
-        reader, repository_state, variant.spec, publication_memo
-    ).find_newest(baseline.now)
+    history = histories.open(variant)
+    newest = history.find_newest(baseline.now)
     if newest is None or newest.merge == published.merge:
         return variant
     grant = variant.status_line.grant
     # Only a publication after the recorded one can be missing because records were restored.
-    is_later = not published.merge or reader.contains(newest.merge, published.merge)
+    is_later = not published.merge or history.reader.contains(newest.merge, published.merge)
     if not is_later or (grant and grant.tree == newest.tree):
         return variant
-    commit = reader.commit(newest.merge)
+    commit = history.reader.commit(newest.merge)
     if not parse_last_record(commit.message):  # no sign that its release was recorded
         return variant
     if baseline.accepted_at is None or commit.timestamp > baseline.accepted_at.timestamp():

@@ -4,9 +4,10 @@ A bad merge or a forgotten `-f` removes no policy: its publications stay, but no
 maintains them, so each pass warns.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from fanout.api.package_variant import PackageVariant
+from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
@@ -23,63 +24,53 @@ def find_undeclared(
     `namespace`: "" for all. What cannot be read may contain the declaration, so there is no
     warning while it concerns the namespace. An unusable object counts as declared.
     """
-    declared_names = {(it.metadata.namespace, it.metadata.name) for it in declared.policies}
-    declared_names |= {
-        (it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"
+    declared_names = {
+        (it.kind, it.metadata.namespace, it.metadata.name)
+        for it in (*declared.policies, *declared.variants)
     }
+    declared_names |= {(it.kind, it.namespace, it.name) for it in declared.left_out}
     # While a policy misses its branch, one with the records of another policy may be it, renamed.
     may_be_renamed = any(it.lost_branch is not None for it in policy_states.values())
-    # What is unread is reported elsewhere; a second warning about its policies would mislead.
-    policies = (
-        f"policy {key.namespace}/{key.policy} is not declared but has {' and '.join(contents)};"
-        " declare it again, or, to remove it, declare it with targets that match nothing and run"
-        f" `fanout remove {key.policy} --all-gone --reason WHY`"
-        for key, policy_state in sorted(policy_states.items())
-        if key.policy and (key.namespace, key.policy) not in declared_names
-        if namespace in ("", key.namespace)
-        if not (policy_state.unreadable and may_be_renamed)
-        if not any(declared.find_unusable(own_kind(UpstreamPolicy), key.namespace))
-        if (contents := list(_describe_state(policy_state)))
-    )
-    variants = (
-        sentence
-        for key, policy_state in sorted(policy_states.items())
-        if not key.policy and namespace in ("", key.namespace)
-        if not any(declared.find_unusable(own_kind(PackageVariant), key.namespace))
-        for sentence in _find_undeclared_variants(key.namespace, policy_state, declared)
-    )
+    policies: list[str] = []
+    variants: list[str] = []
+    for key, policy_state in sorted(policy_states.items()):
+        kind = UpstreamPolicy if key.policy else PackageVariant
+        lines = policy_state.status.variants
+        if (
+            namespace not in ("", key.namespace)
+            or ("UpstreamPolicy", key.namespace, key.policy) in declared_names
+            or (key.policy and policy_state.unreadable and may_be_renamed)
+            # What is unread is reported elsewhere; a second warning would mislead.
+            or any(declared.find_unusable(own_kind(kind), key.namespace))
+        ):
+            continue
+        if key.policy:
+            published = sum(line.published is not None for line in lines.values())
+            contents: list[str] = []
+            if published:
+                contents.append(pluralize(published, "published variant"))
+            if len(lines) > published:
+                contents.append(f"{len(lines) - published} released")
+            if not lines and policy_state.status.draft_repositories:
+                contents.append("drafts")
+            if contents:
+                policies.append(
+                    f"policy {key.namespace}/{key.policy} is not declared but has"
+                    f" {' and '.join(contents)}; declare it again, or, to remove it, declare it"
+                    " with targets that match nothing and run"
+                    f" `fanout remove {key.policy} --all-gone --reason WHY`"
+                )
+            continue
+        for name, line in sorted(lines.items()):
+            if ("PackageVariant", key.namespace, name) not in declared_names:
+                is_published = line.published is not None
+                state = "its package is still published" if is_published else "it has records"
+                variants.append(
+                    f"PackageVariant {key.namespace}/{name} is not declared, but {state}"
+                    f" ({line.repository}, {line.path}) and is not updated; declare it again, or"
+                    f" run `fanout remove {name} --reason WHY`"
+                )
     return (*policies, *variants)
-
-
-def _find_undeclared_variants(
-    namespace: str, policy_state: PolicyRecords, declared: DeclaredObjects
-) -> Iterator[str]:
-    """Yield a warning for each hand-written variant of the namespace whose object is gone."""
-    declared_names = {(it.metadata.namespace, it.metadata.name) for it in declared.variants}
-    declared_names |= {
-        (it.namespace, it.name) for it in declared.left_out if it.kind == "PackageVariant"
-    }
-    for name, status_line in sorted(policy_state.status.variants.items()):
-        if (namespace, name) not in declared_names:
-            is_published = status_line.published is not None
-            state = "its package is still published" if is_published else "it has records"
-            yield (
-                f"PackageVariant {namespace}/{name} is not declared, but {state}"
-                f" ({status_line.repository}, {status_line.path}) and is not updated; declare it"
-                f" again, or run `fanout remove {name} --reason WHY`"
-            )
-
-
-def _describe_state(policy_state: PolicyRecords) -> Iterator[str]:
-    """Yield phrases that describe the recorded state of a policy."""
-    variant_lines = policy_state.status.variants.values()
-    published = sum(status_line.published is not None for status_line in variant_lines)
-    if published:
-        yield f"{published} published {'variant' if published == 1 else 'variants'}"
-    if len(variant_lines) > published:
-        yield f"{len(variant_lines) - published} released"
-    if not variant_lines and policy_state.status.draft_repositories:
-        yield "drafts"
 
 
 def refuse_undeclared(world: World, declared: DeclaredObjects, namespace: str, policy: str) -> None:

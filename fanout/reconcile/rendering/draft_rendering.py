@@ -18,11 +18,10 @@ from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.repository_access import build_remote
-from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream_path
+from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream_tag
 from fanout.reconcile.policy_phases import ObservedPolicy
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.selection.cluster_objects import ClusterObjectIndex
-from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
 from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import Value, replace
@@ -58,8 +57,7 @@ class DraftRenderer(Value, kw_only=True):
         """Return the given variants of a policy at their candidate, or at their pin.
 
         `candidates`: revision by stage; `leads`: revision by variant that goes before its stage;
-        `pins`: pin by variant. An invalid package fails its
-        variants.
+        `pins`: pin by variant. An invalid package fails its variants.
         """
         with self.counters.times.phase("choosing"):
             rollbacks = self.rollback_selector.choose_publications(variants, pins)
@@ -92,11 +90,11 @@ class DraftRenderer(Value, kw_only=True):
         """Return why the tag of an allowed revision cannot be used, or None."""
         if unfetched := _find_unfetched(observed, revision):
             return unfetched
-        upstream = observed.resolved_policy.upstream
-        assert upstream is not None, "a policy without its upstream has no revisions"
-        package = observed.resolved_policy.upstream_spec.package
-        commit = observed.revisions[revision]
-        return self.packages.find_tag_problem(upstream, package, revision, commit)
+        resolved_policy, commit = observed.resolved_policy, observed.revisions[revision]
+        package = resolved_policy.upstream_spec.package
+        return self.packages.find_tag_problem(
+            resolved_policy.declared_upstream, package, revision, commit
+        )
 
     def render_due(
         self, variants: Sequence[SelectedVariant], due: DueDrafts, budget: EvaluationBudget | None
@@ -129,7 +127,7 @@ class DraftRenderer(Value, kw_only=True):
         self.counters.add("renders", sum(not it.is_rollback for it in due_variants))
 
         def render(variant: SelectedVariant) -> RenderedVariant:
-            rendered = self._render_contained(variant)
+            rendered = self._render(variant)
             advance()
             return rendered
 
@@ -151,17 +149,31 @@ class DraftRenderer(Value, kw_only=True):
     def _prepare_package(
         self, observed: ObservedPolicy, revision: str
     ) -> PreparedPackage | FanoutError | Hold:
+        """Return the package, its failure, or the hold of a revision that is not allowed."""
         resolved_policy = observed.resolved_policy
+        upstream = resolved_policy.declared_upstream
         # The pin of a decision stays when upstream withdraws its revision.
         if revision not in observed.revisions:
-            return _find_withdrawn_hold(observed, revision)
-        assert resolved_policy.upstream is not None, "a policy without its upstream is not rendered"
+            tag, listing = _find_tag(observed, revision)
+            sentence = (
+                f"a decision names {revision}, but tag {tag} is missing from"
+                f" {upstream.metadata.name}; restore the tag, promote another revision, or withdraw"
+                " the decision"
+            )
+            who = "a maintainer of the upstream package or any promoter (fanout promote)"
+            if isinstance(listing, RefListing) and f"refs/tags/{tag}" in listing.refs:
+                sentence = (
+                    f"a decision names {revision}, but spec.upstream.revision does not allow it;"
+                    " allow it, promote another revision, or withdraw the decision"
+                )
+                who = "the policy's author (spec.upstream) or any promoter (fanout promote)"
+            return Hold(Reason.NO_REVISION, sentence, who=who)
         if unfetched := _find_unfetched(observed, revision):
             return unfetched
         try:
             with BARRIER:
                 return self.packages.get_package(
-                    resolved_policy.upstream,
+                    upstream,
                     resolved_policy.upstream_spec.package,
                     revision,
                     observed.revisions[revision],
@@ -192,12 +204,13 @@ class DraftRenderer(Value, kw_only=True):
             return SelectedVariant(variant, revision=revision, preparation_failure=package)
         if memoized is not None and (memoized.revision, memoized.package) != (revision, package):
             memoized = None
-        if (
-            memoized is not None
-            and changed_names is not None
-            and not _names_any(variant.spec, changed_names)
-        ):
-            return memoized
+        if memoized is not None and changed_names is not None:
+            # A loop: asked for each variant in every pass after a changed object.
+            for injector in variant.spec.injectors if changed_names else ():
+                if (variant.spec.namespace, injector.name) in changed_names:
+                    break
+            else:
+                return memoized
         previous_inputs = memoized.inputs if memoized is not None else None
         try:
             with BARRIER:
@@ -208,10 +221,21 @@ class DraftRenderer(Value, kw_only=True):
             return memoized
         return SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
 
-    def _render_contained(self, variant: SelectedVariant) -> RenderedVariant:
+    def _render(self, variant: SelectedVariant) -> RenderedVariant:
+        """Return the variant with its content, or its failure. Raises InputPending."""
         try:
             with _RENDERING_BARRIER:
-                return self._render(variant)
+                if variant.is_rollback:
+                    return self.rollback_selector.load_content(variant)
+                assert variant.package is not None, "a variant with inputs has a package"
+                assert variant.inputs is not None, "a draft is wanted for variants with inputs only"
+                results = self.function_results.results
+                content = render_variant(variant.package, variant.spec, variant.inputs, results)
+                rendered = RenderedVariant(variant, content)
+                if not variant.observed.needs_merge:
+                    return rendered
+                with self.counters.times.phase("merging"):
+                    return self.merger.merge_edits(rendered)
         except FanoutError as error:
             if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
                 # Adopting needs the state that people cloned, which only the merge reads: this
@@ -220,27 +244,11 @@ class DraftRenderer(Value, kw_only=True):
                 return RenderedVariant(replace(variant, observed=observed))
             return RenderedVariant(variant, rendering_failure=error)
 
-    def _render(self, variant: SelectedVariant) -> RenderedVariant:
-        """Return the variant with its content. Raises InputPending, or what rendering raises."""
-        if variant.is_rollback:
-            return self.rollback_selector.load_content(variant)
-        assert variant.package is not None, "a variant with inputs has a package"
-        assert variant.inputs is not None, "wants_draft is true only for variants with inputs"
-        content = render_variant(
-            variant.package, variant.spec, variant.inputs, self.function_results.results
-        )
-        rendered = RenderedVariant(variant, content)
-        if not variant.observed.needs_merge:
-            return rendered
-        with self.counters.times.phase("merging"):
-            return self.merger.merge_edits(rendered)
-
 
 def _find_tag(observed: ObservedPolicy, revision: str) -> tuple[str, RefListing | FanoutError]:
     """Return the tag of an upstream revision, and the listing that has it if it is there."""
-    upstream = observed.resolved_policy.upstream
-    assert upstream is not None, "a policy without its upstream is not rendered"
-    tag = f"{get_upstream_path(observed.resolved_policy)}/{revision}".lstrip("/")
+    tag = get_upstream_tag(observed.resolved_policy, revision)
+    upstream = observed.resolved_policy.declared_upstream
     return tag, observed.inputs.listings[build_remote(upstream).key]
 
 
@@ -251,39 +259,3 @@ def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | N
     if (error := unfetched.get(f"refs/tags/{tag}")) is None:
         return None
     return InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=error.where)
-
-
-def _find_withdrawn_hold(observed: ObservedPolicy, revision: str) -> Hold:
-    """Return the hold of a revision that a decision names and upstream does not offer any more."""
-    upstream = observed.resolved_policy.upstream
-    assert upstream is not None, "a policy without its upstream is not rendered"
-    tag, listing = _find_tag(observed, revision)
-    if isinstance(listing, RefListing) and f"refs/tags/{tag}" in listing.refs:
-        sentence = (
-            f"a decision names {revision}, but spec.upstream.revision does not allow it; allow it,"
-            " promote another revision, or withdraw the decision"
-        )
-        return Hold(
-            Reason.NO_REVISION,
-            sentence,
-            who="the policy's author (spec.upstream) or any promoter (fanout promote)",
-        )
-    sentence = (
-        f"a decision names {revision}, but tag {tag} is missing from {upstream.metadata.name};"
-        " restore the tag, promote another revision, or withdraw the decision"
-    )
-    return Hold(
-        Reason.NO_REVISION,
-        sentence,
-        who="a maintainer of the upstream package or any promoter (fanout promote)",
-    )
-
-
-def _names_any(spec: VariantSpec, object_names: Collection[tuple[str, str]]) -> bool:
-    """Return whether an injector of the variant names one of the objects."""
-    # A loop: asked for each variant in every pass after a changed object.
-    if object_names:
-        for injector in spec.injectors:
-            if (spec.namespace, injector.name) in object_names:
-                return True
-    return False

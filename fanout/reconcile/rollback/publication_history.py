@@ -8,16 +8,12 @@ example by squashing, and nothing is stated, Kptfile and rendering branch descri
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.commit_statement import (
-    NO_VALUE,
-    CommitStatement,
-    PackageStatement,
-    parse_message,
-)
-from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement, parse_message
+from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rollback.earlier_publication import (
@@ -27,33 +23,43 @@ from fanout.plan.rollback.earlier_publication import (
 )
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
+from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.observation.publication_reader import list_statements
 from fanout.reconcile.observation.set_reader import read_packages
-from fanout.selection.ref_names import tag_ref
+from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
-_MAX_RENDERING_COMMITS = 10_000  # commits on the branch of renderings
-_MAX_BRANCH_COMMITS = 10_000  # commits of the published branch
+MAX_BRANCH_COMMITS = 10_000  # of a branch that are looked through
 _DIGEST_LENGTH = 40  # of a digest
 
 
+def walk_branch(reader: ObjectReader, head: str) -> Iterator[Commit]:
+    """Yield the commits of a branch by first parents, newest first, as far as the mirror has them.
+
+    At most `MAX_BRANCH_COMMITS`: anybody who may push can have pushed the branch.
+    """
+    oid = head
+    for _ in range(MAX_BRANCH_COMMITS):
+        if not oid or not reader.has(oid):
+            return
+        commit = reader.commit(oid)
+        yield commit
+        oid = commit.parents[0] if commit.parents else ""
+
+
 def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterator[str]:
-    """Yield trees that the rendering branch had at `published/PATH` or `drafts/PATH`.
+    """Yield the trees that the rendering branch had at `published/PATH` or `drafts/PATH`.
 
     The newest one is first.
     """
-    commit, previous_tree = vendor, ""
-    for _ in range(_MAX_RENDERING_COMMITS):
-        if not commit or not reader.has(commit):
-            return
-        tree = reader.paths(commit, [directory])[directory].tree
+    previous_tree = ""
+    for commit in walk_branch(reader, vendor):
+        tree = reader.paths(commit.oid, [directory])[directory].tree
         if tree is not None and tree != previous_tree:
             yield tree
             previous_tree = tree
-        parents = reader.commit(commit).parents
-        commit = parents[0] if parents else ""
 
 
 _StatementKey = tuple[str, int]  # path and number of a publication
@@ -110,7 +116,8 @@ class PublicationHistory(Value):
 
     def list_revisions(self) -> tuple[str, ...]:
         """Return the revision of each publication that is on the branch, newest first."""
-        publications = self._list_by_commits() if self._lacks_commits else self._list_by_numbers()
+        lacks_commits = self._lacks_commits()
+        publications = self._list_by_commits() if lacks_commits else self._list_by_numbers()
         return tuple(publication.revision for publication, _, _ in publications)
 
     def describe_numbered(self, number: int) -> PublishedLine | None:
@@ -125,9 +132,10 @@ class PublicationHistory(Value):
         return self._build_line(publication, number, commit, at)
 
     def find_newest(self, at: datetime) -> PublishedLine | None:
-        """Return the newest publication as statement or draft describe it, recorded `at` a time.
+        """Return the newest publication as its statement or its draft describes it.
 
-        None if neither does; a person may have merged it in another way.
+        None if neither does: a person may have merged it in another way. `at` is the time that
+        it gets.
         """
         present_tree = self.repository_state.path_states.get(self.spec.path, EMPTY_PATH).tree
         # Downwards past tags and statements that point nowhere on the branch: an interrupted push
@@ -158,8 +166,7 @@ class PublicationHistory(Value):
             pristine=publication.pristine_tree,
         )
 
-    def _numbers(self) -> range:
-        """Return the numbers of the publications at the path, newest first."""
+    def _numbers(self) -> range:  # newest first
         return range(self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1)
 
     def _find_commit(self, number: int) -> str:
@@ -169,18 +176,15 @@ class PublicationHistory(Value):
         return self.reader.paths(commit, [self.spec.path])[self.spec.path].tree
 
     def _is_on_branch(self, commit: str) -> bool:
-        """Return True if the commit is on the branch.
-
-        A tag alone proves no publication: a server crash during a push leaves only some refs.
-        """
+        # A tag alone proves no publication: a server crash during a push leaves only some refs.
         return self.reader.contains(self.repository_state.head, commit)
 
     def find_last(self, revision: str) -> EarlierPublication | None:
         """Return the last publication of a revision, as it was when it was last in force.
 
-        It includes people's edits from before the next publication.
+        The publication includes people's edits from before the next one.
         """
-        untagged = self._list_by_commits() if self._lacks_commits else ()
+        untagged = self._list_by_commits() if self._lacks_commits() else ()
         for publication, last_commit, replaced_tree in chain(self._list_by_numbers(), untagged):
             if publication.revision == revision:
                 return self._with_last_tree(publication, last_commit, replaced_tree)
@@ -193,17 +197,16 @@ class PublicationHistory(Value):
         any more.
         """
         for merge, trailers in self._list_merges(stop=commit):
-            is_descendant = not commit or self.reader.contains(merge, commit)
+            is_descendant = not commit or self.reader.contains(merge.oid, commit)
             return trailers if is_descendant else None
         return None
 
-    @property
     def _lacks_commits(self) -> bool:
-        """True if publications have neither tag nor statement, or two of them have one commit.
+        """Return whether a publication has neither tag nor statement, or its commit is another's.
 
-        Numbers are assigned without gaps. Only in this case the branch is walked, because that
-        reads each of its commits.
+        Only then the branch is walked, which reads each of its commits.
         """
+        # Numbers are assigned without gaps.
         numbers = self._numbers()
         newest_number = max(
             len(numbers),
@@ -217,29 +220,22 @@ class PublicationHistory(Value):
         """Yield publications by the branch commits that merged a draft of the variant."""
         last_commit, replaced_tree = self.repository_state.head, ""
         for commit, trailers in self._list_merges():
-            tree = self._tree_at(commit)
+            tree = self._tree_at(commit.oid)
             publication = self._describe_publication(tree, trailers) if tree is not None else None
             if publication is not None:
                 yield publication, last_commit, replaced_tree
-            last_commit = self._first_parent(commit)
-            replaced_tree = trailers.onto
+            last_commit, replaced_tree = _first_parent(commit), trailers.onto
 
-    def _list_merges(self, stop: str = "") -> Iterator[tuple[str, PackageStatement]]:
+    def _list_merges(self, stop: str = "") -> Iterator[tuple[Commit, PackageStatement]]:
         """Yield the branch commits down to `stop` that merged a draft of the variant."""
-        commit = self.repository_state.head
-        for _ in range(_MAX_BRANCH_COMMITS):
-            if commit in ("", stop) or not self.reader.has(commit):
+        for commit in walk_branch(self.reader, self.repository_state.head):
+            if commit.oid == stop:
                 return
-            first_parent, tree = self._first_parent(commit), self._tree_at(commit)
+            first_parent, tree = _first_parent(commit), self._tree_at(commit.oid)
             if tree is not None and not (first_parent and self._tree_at(first_parent) == tree):
                 trailers = self._find_trailers(commit)
                 if trailers is not None:
                     yield commit, trailers
-            commit = first_parent
-
-    def _first_parent(self, commit: str) -> str:
-        parents = self.reader.commit(commit).parents
-        return parents[0] if parents else ""
 
     def _list_by_numbers(self) -> Iterator[tuple[EarlierPublication, str, str]]:
         """Yield each publication with its last commit and the tree that replaced it."""
@@ -250,7 +246,7 @@ class PublicationHistory(Value):
                 continue
             if publication is not None:
                 yield publication, last_commit, replaced_tree
-            last_commit = self._first_parent(commit)
+            last_commit = _first_parent(self.reader.commit(commit))
             replaced_tree = trailers.onto if trailers is not None else ""
 
     def _read_publication(
@@ -269,7 +265,7 @@ class PublicationHistory(Value):
         ):
             trailers: PackageStatement | None = statement.trailers
         else:
-            trailers = self._find_trailers(commit)
+            trailers = self._find_trailers(self.reader.commit(commit))
         tree = self._tree_at(commit)
         publication = self._describe_publication(tree, trailers) if tree is not None else None
         return commit, trailers, publication
@@ -308,20 +304,19 @@ class PublicationHistory(Value):
                 return replace(publication, tree=tree)
         return publication
 
-    def _find_trailers(self, commit: str) -> PackageStatement | None:
+    def _find_trailers(self, commit: Commit) -> PackageStatement | None:
         """Return the trailers of the variant's draft that a commit published, or None."""
-        commit_object = self.reader.commit(commit)
         # A person may have fast-forwarded the branch to the draft.
-        is_draft = parse_message(commit_object.message) is not None
-        tips = (*([commit] if is_draft else []), *commit_object.parents[1:])
+        is_draft = parse_message(commit.message) is not None
+        tips = (*([commit.oid] if is_draft else []), *commit.parents[1:])
         # A squash has no trailers, but the forge knows the head that it was made from. The last
         # commit of a rebase may lack what the head has.
-        forge, tree = self.repository_state.forge, self._tree_at(commit)
+        forge, tree = self.repository_state.forge, self._tree_at(commit.oid)
         requests = [facts.request for facts in forge.requests.values()] if forge else []
         heads = (
             it.head_commit
             for it in requests
-            if it.merged_commit == commit
+            if it.merged_commit == commit.oid
             and self.reader.has(it.head_commit)
             and self._tree_at(it.head_commit) == tree
         )
@@ -335,19 +330,18 @@ class PublicationHistory(Value):
 
     def _read_draft_trailers(self, tip: str) -> Mapping[str, PackageStatement]:
         """Return what a merged branch states of its packages, by variant."""
-        commit = tip
-        for _ in range(_MAX_EDIT_COMMITS):
-            if not self.reader.has(commit):
-                return {}
-            commit_object = self.reader.commit(commit)
-            stated = parse_message(commit_object.message)
-            if stated is not None:
-                packages = _read_packages(self.reader, tip, stated)
-                return {package.variant: package for package in packages.values()}
-            if not commit_object.parents:
-                return {}
-            commit = commit_object.parents[0]
-        return {}
+        commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
+        statements = filter(None, (parse_message(it.message) for it in commits))
+        newest = next(statements, None)
+        if newest is None:
+            return {}
+        packages = newest.packages
+        if newest.base:  # else the draft of one variant, by an earlier version
+            branch = newest.ref, newest.policy, newest.stage
+            packages = read_packages(
+                self.reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch
+            )
+        return {package.variant: package for package in packages.values()}
 
     def describe_drafted(self, tree: str, rendering: str) -> EarlierPublication | None:
         """Return what a package is that a person made of a drafted rendering; None without lock."""
@@ -378,17 +372,26 @@ class PublicationHistory(Value):
         return ""
 
 
-def _read_packages(
-    reader: ObjectReader, tip: str, newest: CommitStatement
-) -> Mapping[str, PackageStatement]:
-    """Return what a branch states of its packages; `newest` is its newest statement."""
-    if not newest.base:  # the draft of one variant, by an earlier version
-        return newest.packages
-    return read_packages(
-        reader,
-        tip,
-        lambda it: (it.ref, it.policy, it.stage) == (newest.ref, newest.policy, newest.stage),
-    )
+class HistoryReader(Value):
+    """Reader of the histories of several variants, which share mirrors and statements."""
+
+    open_reader: OpenReader
+    memo: PublicationMemo = field(default_factory=PublicationMemo)
+
+    def open(self, variant: ObservedVariant) -> PublicationHistory:
+        """Return the history of a variant. Raises what `open_reader` raises."""
+        tag = variant.published.tag if variant.published is not None else ""
+        return PublicationHistory(
+            self.open_reader(variant.repository_state.remote),
+            variant.repository_state,
+            variant.spec,
+            self.memo,
+            parse_publication_number(tag, variant.spec.path),
+        )
+
+
+def _first_parent(commit: Commit) -> str:
+    return commit.parents[0] if commit.parents else ""
 
 
 def _describe_by_lock(lock: UpstreamLock, tree: str, pristine: str) -> EarlierPublication:

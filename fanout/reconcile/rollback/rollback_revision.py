@@ -52,7 +52,7 @@ def find_rollback_revision(
     if not requested and active:
         return active[0].revision
     published = list_published_revisions(git, [it.observed for it in variants])
-    ever_published = {revision for revisions in published.values() for revision in revisions}
+    ever_published = {revision for revisions in published for revision in revisions}
     ages = RevisionAges(subject.revisions)
     if requested in ever_published:
         return requested
@@ -66,7 +66,14 @@ def find_rollback_revision(
         )
     published_now = {it.observed.published.revision for it in variants if it.observed.published}
     present = _find_newest(published_now, ages)
-    earlier = {_last_before(revisions, present, ages) for revisions in published.values()} - {""}
+    earlier: set[str] = set()
+    for revisions in published:
+        for revision in revisions:
+            # Where the ages do not compare, the last other one.
+            is_other = revision != present and not ages.are_comparable(revision, present)
+            if is_other or ages.is_older(revision, present):
+                earlier.add(revision)
+                break
     if not earlier:
         # A PackageVariant of its own has no stage that a command can name.
         stage = subject.stage if subject.policy.upstream_policy is not None else ""
@@ -105,19 +112,6 @@ def _active_rollbacks(subject: RollbackSubject, variants: Iterable[str]) -> list
     rollbacks = ActiveDecisions(facts.records.decisions, facts.now, facts.variants).rollbacks
     pins = (rollbacks.find_pin(subject.stage, variant) for variant in variants)
     return [pin for pin in pins if pin is not None]
-
-
-def _last_before(revisions: Sequence[str], present: str, ages: RevisionAges) -> str:
-    """Return the last revision older than the present one.
-
-    The last other one if ages do not compare.
-    """
-    for revision in revisions:
-        if ages.is_older(revision, present):
-            return revision
-        if revision != present and not ages.are_comparable(revision, present):
-            return revision
-    return ""
 
 
 def _find_newest(revisions: Iterable[str], ages: RevisionAges) -> str:

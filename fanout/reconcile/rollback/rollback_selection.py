@@ -4,11 +4,9 @@ Nothing is rendered for them: inputs and upstream packages are ignored until the
 removed (design §6, "Order and change").
 """
 
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.package.package_limits import add_package
@@ -24,8 +22,8 @@ from fanout.plan.rollback.earlier_publication import (
 )
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
-from fanout.selection.ref_names import parse_publication_number
+from fanout.reconcile.observation.mirror_access import open_one_at_a_time
+from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.values import replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs
 
@@ -45,12 +43,11 @@ class RollbackSelector:
         self, variants: Iterable[ObservedVariant], pins: Mapping[str, Pin]
     ) -> dict[str, SelectedVariant]:
         """Return the pinned variants by name, at the revision of their pin."""
-        with ExitStack() as stack:
-            readers = _Readers(self.git, stack)
+        with open_one_at_a_time(self.git) as open_reader:
+            histories = HistoryReader(open_reader)
             return {
-                variant.spec.name: self._pin_variant(variant, pins[variant.spec.name], readers)
-                for variant in variants
-                if variant.spec.name in pins
+                it.spec.name: self._pin_variant(it, pins[it.spec.name], histories)
+                for it in _sort_by_repository(it for it in variants if it.spec.name in pins)
             }
 
     def load_content(self, variant: SelectedVariant) -> RenderedVariant:
@@ -69,10 +66,10 @@ class RollbackSelector:
         return RenderedVariant(variant, pristine, merged)
 
     def _pin_variant(
-        self, variant: ObservedVariant, pin: Pin, readers: "_Readers"
+        self, variant: ObservedVariant, pin: Pin, histories: HistoryReader
     ) -> SelectedVariant:
         try:
-            publication = self._find_publication(variant, pin.revision, readers)
+            publication = self._find_publication(variant, pin.revision, histories)
         except FanoutError as error:
             return SelectedVariant(
                 variant, revision=pin.revision, is_rollback=True, preparation_failure=error
@@ -86,10 +83,22 @@ class RollbackSelector:
         )
         if selected.is_in_force or selected.has_current_draft:
             return selected
-        return replace(selected, revision_hold=_find_rollback_hold(selected, pin))
+        spec, location, hold = variant.spec, variant.package_location, None
+        merged_tree = variant.path_state.tree if variant.is_unrecorded else None
+        drafts = (draft for _, _, draft in variant.open_drafts)
+        edited_draft = next((it for it in drafts if it.has_edits and it.tree != merged_tree), None)
+        if variant.is_moving:
+            hold = moved_away_hold(spec, f"{location.path} in {location.repository}", pin)
+        elif publication is None:
+            hold = never_published_hold(spec, pin)
+        elif edited_draft is not None:
+            hold = edited_draft_hold(spec, edited_draft, pin)
+        elif not publication.pristine_tree:
+            hold = missing_base_hold(spec, pin)
+        return replace(selected, revision_hold=hold)
 
     def _find_publication(
-        self, variant: ObservedVariant, revision: str, readers: "_Readers"
+        self, variant: ObservedVariant, revision: str, histories: HistoryReader
     ) -> EarlierPublication | None:
         published_line = variant.published
         if published_line is not None and published_line.revision == revision:
@@ -113,70 +122,29 @@ class RollbackSelector:
         previous_key, publication = self._memo.get(memo_key, ((), None))
         # The key changes with every publication, so a kept result never outlives one.
         if previous_key != key or (publication is not None and not publication.pristine_tree):
-            publication = readers.open_history(variant).find_last(revision)
+            publication = histories.open(variant).find_last(revision)
             self._memo[memo_key] = key, publication
         return publication
 
 
 def list_published_revisions(
     git: GitStore, variants: Iterable[ObservedVariant]
-) -> dict[str, tuple[str, ...]]:
-    """Return the revisions of all publications by variant, newest first.
+) -> Sequence[Sequence[str]]:
+    """Return the revisions of all publications of each variant, newest first.
 
-    Raises what Git raises.
-
-    Variants whose repository cannot be read are left out.
+    Variants whose repository cannot be read are left out. Raises what Git raises.
     """
-    with ExitStack() as stack:
-        readers = _Readers(git, stack)
-        return {
-            variant.spec.name: readers.open_history(variant).list_revisions()
-            for variant in variants
-            if variant.repository_state.failure is None
-        }
+    with open_one_at_a_time(git) as open_reader:
+        histories = HistoryReader(open_reader)
+        return [
+            histories.open(it).list_revisions()
+            for it in _sort_by_repository(variants)
+            if it.repository_state.failure is None
+        ]
 
 
-@dataclass(slots=True)
-class _Readers:
-    """Readers of repositories, one each, opened on demand."""
-
-    git: GitStore
-    stack: ExitStack
-    _open: dict[str, tuple[ObjectReader, PublicationMemo]] = field(default_factory=dict)
-
-    def open_history(self, variant: ObservedVariant) -> PublicationHistory:
-        """Return the publication history of the variant."""
-        key = variant.repository_state.remote.key
-        if key not in self._open:
-            self._open[key] = (
-                self.stack.enter_context(self.git.reader(variant.repository_state.remote)),
-                PublicationMemo(),
-            )
-        reader, publication_memo = self._open[key]
-        tag = variant.published.tag if variant.published is not None else ""
-        return PublicationHistory(
-            reader,
-            variant.repository_state,
-            variant.spec,
-            publication_memo,
-            parse_publication_number(tag, variant.spec.path),
-        )
-
-
-def _find_rollback_hold(variant: SelectedVariant, pin: Pin) -> Hold | None:
-    """Return the hold that prevents a variant from rolling back, if any."""
-    observed, spec = variant.observed, variant.spec
-    location = observed.package_location
-    if observed.is_moving:
-        return moved_away_hold(spec, f"{location.path} in {location.repository}", pin)
-    if variant.earlier_publication is None:
-        return never_published_hold(spec, pin)
-    merged_tree = observed.path_state.tree if observed.is_unrecorded else None
-    drafts = (draft for _, _, draft in observed.open_drafts)
-    edited_draft = next((it for it in drafts if it.has_edits and it.tree != merged_tree), None)
-    if edited_draft is not None:
-        return edited_draft_hold(spec, edited_draft, pin)
-    return missing_base_hold(spec, pin) if not variant.earlier_publication.pristine_tree else None
+def _sort_by_repository(variants: Iterable[ObservedVariant]) -> list[ObservedVariant]:
+    return sorted(variants, key=lambda it: it.repository_state.remote.key)
 
 
 def _read_tree(reader: ObjectReader, tree: str) -> tuple[RenderedPackage, PackageFiles]:

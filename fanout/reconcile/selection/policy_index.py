@@ -33,8 +33,15 @@ class PolicyIndex:
                 self._discard(term, key)
             del self._policies[key]
         for resolved_policy in policies:
-            if self._policies.get(resolved_policy.key) is not resolved_policy:
-                self._put(resolved_policy)
+            key = resolved_policy.key
+            if self._policies.get(key) is not resolved_policy:
+                terms = frozenset(_list_terms(resolved_policy))
+                previous_terms = self._terms.get(key, frozenset())
+                for term in previous_terms - terms:
+                    self._discard(term, key)
+                for term in terms - previous_terms:
+                    self._keys_by_term.setdefault(term, set()).add(key)
+                self._policies[key], self._terms[key] = resolved_policy, terms
 
     def find_choosers(self, change: ObjectChange) -> set[PolicyKey]:
         """Return the policies for which the object is, was or may be a target."""
@@ -62,16 +69,6 @@ class PolicyIndex:
             return set(self._policies)
         namespace, _ = change.name
         return self._find({(_NAME, *change.name), (_CHECK, *change.kind, namespace)})
-
-    def _put(self, resolved_policy: ResolvedPolicy) -> None:
-        key, terms = resolved_policy.key, frozenset(_list_terms(resolved_policy))
-        self._policies[key] = resolved_policy
-        previous_terms = self._terms.get(key, frozenset())
-        for term in previous_terms - terms:
-            self._discard(term, key)
-        for term in terms - previous_terms:
-            self._keys_by_term.setdefault(term, set()).add(key)
-        self._terms[key] = terms
 
     def _discard(self, term: _Term, key: PolicyKey) -> None:
         keys = self._keys_by_term[term]

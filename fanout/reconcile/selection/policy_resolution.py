@@ -87,6 +87,12 @@ class ResolvedPolicy(Value, kw_only=True):
         return self.declaration is not None and self.declaration.is_being_deleted
 
     @property
+    def declared_upstream(self) -> Repository:
+        """Return the upstream Repository. Without one the policy is stopped before it is asked."""
+        assert self.upstream is not None, "a policy without its upstream is not asked"
+        return self.upstream
+
+    @property
     def upstream_spec(self) -> Upstream:
         """Return the upstream as declared. Raises Bug for a variant that is only on record."""
         if self.declaration is None:
@@ -234,27 +240,43 @@ def _resolve_policy(
     )
     target_by_key = {target.key: target for target in targets}
     spec_by_target |= unchanged
-    variants = tuple(
-        _locate_unclear(spec, target.entry, policy, declared)
-        for target in targets
-        if isinstance(spec := spec_by_target.get(target.key), VariantSpec)
-    )
-    failed_targets = tuple(
-        spec for spec in spec_by_target.values() if isinstance(spec, TargetFailure)
-    )
+    variants: list[VariantSpec] = []
+    for target in targets:
+        spec = spec_by_target.get(target.key)
+        if isinstance(spec, VariantSpec):
+            if spec.offline_error:
+                where = declared.where(policy, f"spec.targets[{target.entry}].offlineWhen")
+                spec = replace(spec, offline_error=f"{where}: {spec.offline_error}")
+            variants.append(spec)
+    failed_targets = [it for it in spec_by_target.values() if isinstance(it, TargetFailure)]
     labels = _TargetLabels(target_by_key, repository_by_name)
+    places = {
+        name: repository_place(repository_by_name[name])
+        for name in {spec.repository for spec in variants}
+    }
+    stages = policy.spec.stages
+    grouped = {it.name: it for it in stages if it.rollout and it.rollout.groups}
+    with_expressions = {it.name for it in stages if it.propagate_when or has_machine_checks(it)}
     return ResolvedPolicy(
         namespace=meta.namespace,
         name=meta.name,
         upstream_policy=policy,
         package_variant=None,
         upstream=upstream,
-        variants=variants,
+        variants=tuple(variants),
         repositories={spec.name: repository_by_name[spec.repository] for spec in variants},
-        place_by_variant=_find_places(variants, repository_by_name),
+        place_by_variant={spec.name: places[spec.repository] for spec in variants},
         labels_by_target=labels,
-        rollout_groups=_find_rollout_groups(policy, variants, labels),
-        expression_variables=_build_variables(policy, variants, target_by_key),
+        rollout_groups={
+            spec.name: find_rollout_group(grouped[spec.stage], spec, labels[spec.target])
+            for spec in variants
+            if spec.stage in grouped
+        },
+        expression_variables={
+            spec.name: build_rollout_variables(policy, spec, target_by_key[spec.target])
+            for spec in variants
+            if spec.stage in with_expressions
+        },
         # With the location of the field at the start of the sentence.
         failures=tuple(
             replace(it, problem=f"{declared.where(policy, it.field)}: {it.problem}")
@@ -295,16 +317,6 @@ def _reuse_unchanged(
     return reused
 
 
-def _find_places(
-    variants: Sequence[VariantSpec], repository_by_name: Mapping[str, Repository]
-) -> dict[str, str]:
-    place_by_repository = {
-        name: repository_place(repository_by_name[name])
-        for name in {spec.repository for spec in variants}
-    }
-    return {spec.name: place_by_repository[spec.repository] for spec in variants}
-
-
 def _build_variants(
     policy: UpstreamPolicy,
     targets: Sequence[VariantTarget],
@@ -334,39 +346,10 @@ def _build_variants(
     return spec_by_target
 
 
-def _find_rollout_groups(
-    policy: UpstreamPolicy,
-    variants: Sequence[VariantSpec],
-    labels: Mapping[str, Mapping[str, str]],
-) -> Mapping[str, int]:
-    stages = {it.name: it for it in policy.spec.stages if it.rollout and it.rollout.groups}
-    return {
-        spec.name: find_rollout_group(stages[spec.stage], spec, labels[spec.target])
-        for spec in variants
-        if spec.stage in stages
-    }
-
-
-def _build_variables(
-    policy: UpstreamPolicy, variants: Sequence[VariantSpec], targets: Mapping[str, VariantTarget]
-) -> Mapping[str, Variables]:
-    """Build the expression variables of variants whose stage has expressions."""
-    stages_with_expressions = {
-        it.name for it in policy.spec.stages if it.propagate_when or has_machine_checks(it)
-    }
-    return {
-        spec.name: build_rollout_variables(policy, spec, targets[spec.target])
-        for spec in variants
-        if spec.stage in stages_with_expressions
-    }
-
-
 class _TargetLabels(Mapping[str, Mapping[str, str]]):
-    """Labels of target objects by key, read on demand.
+    """Labels of target objects by key, read on demand: few callers need them, for few targets.
 
     A target by name has its Repository's labels.
-
-    Few callers need them, and for few targets.
     """
 
     __slots__ = ("_targets", "_usable_repositories")
@@ -436,16 +419,6 @@ def _resolve_repositories(
 
 def _build_failure(target: VariantTarget, error: FanoutError) -> TargetFailure:
     return TargetFailure(target.key, error.reason, str(error), f"spec.targets[{target.entry}]")
-
-
-def _locate_unclear(
-    spec: VariantSpec, entry: int, policy: UpstreamPolicy, declared: DeclaredObjects
-) -> VariantSpec:
-    """Return the variant; an undecidable `offlineWhen` gets the location of its field."""
-    if not spec.offline_error:
-        return spec
-    where = declared.where(policy, f"spec.targets[{entry}].offlineWhen")
-    return replace(spec, offline_error=f"{where}: {spec.offline_error}")
 
 
 def _with_values(evaluate: _Evaluate, resolve: Callable[[Responses], Result]) -> Result:

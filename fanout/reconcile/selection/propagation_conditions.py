@@ -8,7 +8,6 @@ requests for missing answers, and are evaluated again once these are there (desi
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -90,10 +89,15 @@ class PropagationConditions:
         if budget is not self._budget:
             self._drop_over_limit()
             self._budget = budget
+
+        def evaluate() -> PolicyEvaluation:
+            decision = evaluate_gates(facts)
+            if decision.unanswered:
+                raise InputPending(decision.unanswered)
+            return decision
+
         try:
-            [decision] = complete(
-                [partial(_evaluate_completely, facts)], self._evaluate_requests, MAX_ROUNDS
-            )
+            [decision] = complete([evaluate], self._evaluate_requests, MAX_ROUNDS)
         except InputPending:
             self._default_answer = _TOO_MANY_ROUNDS
             try:
@@ -144,11 +148,3 @@ class PropagationConditions:
                 self._answers[text, part] = answer
                 if isinstance(answer, ExpressionFailure) and answer.reason == _LIMIT_REASON:
                     self._over_limit.add((text, part))
-
-
-def _evaluate_completely(facts: PolicyFacts) -> PolicyEvaluation:
-    """Return the decision of the gates. Raises InputPending if it assumes any answer."""
-    decision = evaluate_gates(facts)
-    if decision.unanswered:
-        raise InputPending(decision.unanswered)
-    return decision

@@ -20,7 +20,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
 from fanout.api.stages import Stage
 from fanout.api.text_fields import format_value, pluralize
-from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
+from fanout.api.upstream_policy import FunctionTemplate, UpstreamPolicy, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
@@ -35,7 +35,6 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
 from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
-from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
 from fanout.values import as_data, replace
 from fanout.variants.function_registry import find_function, find_script_function
@@ -72,15 +71,25 @@ def _find_stage_expression_failures(
             {"target": resolved_policy.expression_variables[it.name]["target"], "stage": counts}
             for it in variants
         ]
-        expressions, counting = _select_evaluable(dict(_find_expressions(stage)), sandbox)
+        texts = dict(_find_expressions(stage))
+        broken = sandbox.compile(list(texts.values()), [])
+        names, _ = sandbox.free_variables(list(texts.values()), [])
+        names_by_field = dict(zip(texts, names, strict=True))
+        expressions = {
+            field: text
+            for field, text in texts.items()
+            if text not in broken
+            and names_by_field[field]
+            <= ({"target", "stage"} if field.startswith(_CONDITION) else {"target"})
+        }
         values = sandbox.evaluate(list(expressions.values()), rows, budget) if expressions else []
         for (field, text), row_values in zip(expressions.items(), values, strict=True):
-            is_condition = field.startswith(_CONDITION)
-            reads_counts = field in counting
+            reads_counts = "stage" in names_by_field[field]
             for variant, value in zip(variants, row_values, strict=True):
                 # One that fails for these counts may not for others.
                 if reads_counts and isinstance(value, ExpressionFailure):
                     continue
+                is_condition = field.startswith(_CONDITION)
                 if problem := _describe_failure(value, is_condition=is_condition):
                     yield _TargetProblem(
                         variant.target,
@@ -99,27 +108,6 @@ def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
             for name in ("name", "address", "query", "url"):
                 if expression := getattr(check.machine_check, f"{name}_expr", None):
                     yield f"{section}[{number}].{check.method.value}.{name}Expr", expression
-
-
-def _select_evaluable(
-    texts: dict[str, str], sandbox: Sandbox
-) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the expressions that compile and read only `target` and `stage`, by field.
-
-    With them the fields of those that read `stage`.
-    """
-    broken = sandbox.compile(list(texts.values()), [])
-    free_variables, _ = sandbox.free_variables(list(texts.values()), [])
-    names_by_field = dict(zip(texts, free_variables, strict=True))
-    evaluable = {
-        field: text
-        for field, text in texts.items()
-        if text not in broken
-        and names_by_field[field]
-        <= ({"target", "stage"} if field.startswith(_CONDITION) else {"target"})
-    }
-    counting = (field for field in evaluable if "stage" in names_by_field[field])
-    return evaluable, frozenset(counting)
 
 
 def _describe_failure(value: object, *, is_condition: bool) -> str:
@@ -197,8 +185,7 @@ def _find_policy_findings(
             yield Finding(where, _format_group(group, resolved_policy, locate), "", severity)
     policy = resolved_policy.upstream_policy
     if policy is not None and not any(declared.find_unusable_targets(policy)):
-        for index, stage in enumerate(policy.spec.stages):
-            yield from _find_unmatched_groups(resolved_policy, index, stage, declared)
+        yield from _find_unmatched_groups(resolved_policy, policy, declared)
 
 
 def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: Locate) -> str:
@@ -206,26 +193,22 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
     names = sorted(group.subjects)
     if resolved_policy.upstream_policy is None:
         return group.first.message
-    shown = [
-        _locate_target(name, resolved_policy.targets.get(name), resolved_policy.namespace, locate)
-        for name in names[:_MAX_SHOWN]
-    ]
+    shown: list[str] = []
+    for name in names[:_MAX_SHOWN]:
+        target = resolved_policy.targets.get(name)
+        kind, _, qualified_name = name.partition("/")
+        kind, _, api_group = kind.partition(".")
+        namespace, _, object_name = qualified_name.partition("/")
+        if target is not None and "repo" in target.object:  # a repository selected by name
+            api_group, object_name = GROUP, target.repository
+            namespace = resolved_policy.namespace
+        elif kind == "Repository" and not api_group:
+            api_group = GROUP
+        location = locate(api_group, kind, namespace, object_name)
+        shown.append(f"{name} ({location})" if location else name)
     prefix = f"{pluralize(len(names), 'target')}: " if len(names) > 1 else "target "
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     return f"{prefix}{', '.join(shown)}{more}: {group.first.message}"
-
-
-def _locate_target(name: str, target: VariantTarget | None, namespace: str, locate: Locate) -> str:
-    """Return the target's key with the location of its object."""
-    kind, _, qualified_name = name.partition("/")
-    kind, _, group = kind.partition(".")
-    object_namespace, _, object_name = qualified_name.partition("/")
-    if target is not None and "repo" in target.object:  # a repository selected by name
-        group, object_namespace, object_name = GROUP, namespace, target.repository
-    elif kind == "Repository" and not group:
-        group = GROUP
-    location = locate(group, kind, object_namespace, object_name)
-    return f"{name} ({location})" if location else name
 
 
 def _find_target_problems(
@@ -308,26 +291,25 @@ def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, Vari
 
 
 def _find_unmatched_groups(
-    resolved_policy: ResolvedPolicy, index: int, stage: Stage, declared: DeclaredObjects
+    resolved_policy: ResolvedPolicy, policy: UpstreamPolicy, declared: DeclaredObjects
 ) -> Iterator[Finding]:
     """Yield a warning for each rollout group that selects no variant of its stage."""
-    assert resolved_policy.upstream_policy is not None, "hand-written variants have no stages"
-    stage_variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
-    groups = stage.rollout.groups if stage.rollout and stage_variants else ()
-    for number, group in enumerate(groups):
-        if any(
-            matches(group, {**resolved_policy.labels_by_target[it.target], **it.labels})
-            for it in stage_variants
-        ):
-            continue
-        where = declared.where(
-            resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
-        )
-        problem = (
-            f"none of {pluralize(len(stage_variants), 'variant')} of stage {stage.name} has these"
-            " labels"
-        )
-        yield Finding(where, problem, "compare them with the labels of the targets", "warning")
+    for index, stage in enumerate(policy.spec.stages):
+        variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
+        groups = stage.rollout.groups if stage.rollout and variants else ()
+        labels = [
+            {**resolved_policy.labels_by_target[it.target], **it.labels}
+            for it in (variants if groups else ())
+        ]
+        for number, group in enumerate(groups):
+            if not any(matches(group, it) for it in labels):
+                yield Finding(
+                    declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]"),
+                    f"none of {pluralize(len(variants), 'variant')} of stage {stage.name} has these"
+                    " labels",
+                    "compare them with the labels of the targets",
+                    "warning",
+                )
 
 
 _SECTIONS = ("mutators", "validators")

@@ -3,20 +3,24 @@
 `fanout validate` reports all that cannot be parsed or compiled.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from fanout.api.object_meta import KRMObject
 from fanout.declared.declared_objects import DeclaredObjects, locate_broken
 from fanout.declared.finding import Finding
-from fanout.errors import ErrorLocation
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.revision import parse_range, parse_tag
 from fanout.ports import Sandbox
-from fanout.reconcile.validation.revision_validation import validate_revisions
+from fanout.reconcile.selection.policy_resolution import list_declarations
 from fanout.reconcile.validation.unknown_variables import (
     ANSWER_FIELDS,
     CHECK_PATTERN,
     DeclaredCode,
     find_unknown,
 )
+
+_COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 
 
 def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[Finding, ...]:
@@ -28,7 +32,31 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
         for (where, _), fault in zip(located_code, faults, strict=True)
         if fault
     ]
-    return (*broken, *validate_revisions(declared))
+    return (*broken, *_validate_revisions(declared))
+
+
+def _validate_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a finding for every invalid version range, and tag or pin that is no revision."""
+    for declaration in list_declarations(declared):
+        try:
+            if semver := declaration.spec.upstream.revision.semver:
+                parse_range(semver)
+        except InvalidInput as error:
+            where = declared.where(declaration, "spec.upstream.revision.semver")
+            yield Finding(where, error.problem, error.remedy)
+    remedy = "write a version such as v3 or v1.2.3"
+    for declaration in list_declarations(declared):
+        upstream = declaration.spec.upstream
+        tag = upstream.revision.tag
+        if tag and not (parse_tag(tag, "") or parse_tag(tag, upstream.package)):
+            where = declared.where(declaration, "spec.upstream.revision.tag")
+            yield Finding(where, f"{tag} is not a revision", remedy)
+    for policy in declared.policies:
+        for index, stage in enumerate(policy.spec.stages):
+            if (pin := stage.pin) and not (parse_tag(pin, "") or _COMMIT_PATTERN.fullmatch(pin)):
+                where = declared.where(policy, f"spec.stages[{index}].pin")
+                by_commit = f"{remedy}, or the 40 digits of a commit"
+                yield Finding(where, f"{pin} is not a revision", by_commit)
 
 
 def _find_code(declared: DeclaredObjects) -> Iterator[tuple[ErrorLocation, DeclaredCode]]:

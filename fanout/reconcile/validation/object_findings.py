@@ -16,6 +16,7 @@ from fanout.values import replace
 
 ErrorsByObject = Mapping[str, tuple[str, ...]]
 """Sentences by `Kind/namespace/name`."""
+_FindingsByKey = dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]]
 
 
 class ObjectFindings:
@@ -27,12 +28,12 @@ class ObjectFindings:
         self._declared = DeclaredObjects()
         self._errors: ErrorsByObject = {}
         # An object that says the same is the same one.
-        self._validated: dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]] = {}
+        self._validated: _FindingsByKey = {}
 
     def find_errors(self, declared: DeclaredObjects) -> ErrorsByObject:
         """Return the errors of usable objects; those of the others are what makes them unusable."""
         if declared is not self._declared:
-            self._validate(declared)
+            self._validated = self._validate(declared)
             findings = (
                 *declared.faults,
                 *(finding for _, own in self._validated.values() for finding in own),
@@ -47,33 +48,31 @@ class ObjectFindings:
             self._declared = declared
         return self._errors
 
-    def _validate(self, declared: DeclaredObjects) -> None:
-        """Validate the objects that have changed, and forget those that are gone."""
+    def _validate(self, declared: DeclaredObjects) -> _FindingsByKey:
+        """Return the findings of all objects; only those that have changed are validated."""
         items = {
             key_of(it): it for it in (*declared.policies, *declared.variants, *declared.promotions)
         }
         validated = {
-            key: pair
-            for key, pair in self._validated.items()
-            if key in items and pair[0] is items[key]
+            key: pair for key, pair in self._validated.items() if items.get(key) is pair[0]
         }
         changed = {key: item for key, item in items.items() if key not in validated}
-        if changed:
-            subset = replace(
-                declared,
-                policies=tuple(it for it in declared.policies if key_of(it) in changed),
-                variants=tuple(it for it in declared.variants if key_of(it) in changed),
-                promotions=tuple(it for it in declared.promotions if key_of(it) in changed),
-                scenarios=(),
-                broken=(),
-            )
-            findings: dict[str, list[Finding]] = {}
-            for finding in (
-                *validate_expressions(subset, self._sandbox),
-                *find_function_findings(subset),
-            ):
-                findings.setdefault(finding.where.object, []).append(finding)
-            for key, item in changed.items():
-                own = findings.get(declared.where(item).object, ())
-                validated[key] = item, tuple(own)
-        self._validated = validated
+        if not changed:
+            return validated
+        subset = replace(
+            declared,
+            policies=tuple(it for it in declared.policies if key_of(it) in changed),
+            variants=tuple(it for it in declared.variants if key_of(it) in changed),
+            promotions=tuple(it for it in declared.promotions if key_of(it) in changed),
+            scenarios=(),
+            broken=(),
+        )
+        findings: dict[str, list[Finding]] = {}
+        for finding in (
+            *validate_expressions(subset, self._sandbox),
+            *find_function_findings(subset),
+        ):
+            findings.setdefault(finding.where.object, []).append(finding)
+        for key, item in changed.items():
+            validated[key] = item, tuple(findings.get(declared.where(item).object, ()))
+        return validated

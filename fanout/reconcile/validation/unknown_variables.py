@@ -1,7 +1,7 @@
 """Variables that an expression or a template may read, and faults of those that read others."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 from fanout.api.field_errors import suggest_name
@@ -57,17 +57,22 @@ class DeclaredCode(NamedTuple):
 def find_unknown(code: DeclaredCode, names: Collection[str]) -> tuple[str, str] | None:
     """Return problem and remedy of code that reads these variables, or None if it may."""
     unknown = sorted(set(names) - set(code.variables))
-    return _unknown_variable_fault(code, unknown) if unknown else _find_unknown_field(code)
-
-
-def _find_unknown_field(code: DeclaredCode) -> tuple[str, str] | None:
-    """Return the fault of a condition that reads a field which does not exist.
-
-    Such a condition would hold its variants forever.
-    """
+    if unknown:  # most often the code is text without quotes
+        available = f"there are {join_words(code.variables, 'and')}"
+        verb_phrase = "is not a variable" if len(unknown) == 1 else "are not variables"
+        problem = f"{code.text}: {join_words(unknown, 'and')} {verb_phrase} here"
+        remedy = f"{suggest_name(unknown[0], code.variables, '')} {available}".strip()
+        if unknown == ["repository"] and not code.is_condition:
+            problem, remedy = f"{problem}: this expression chooses the repository", available
+        elif _LABEL_PATTERN.search(code.text):
+            remedy = f"write such keys in brackets, as labels['a/b']; {available}"
+        elif not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
+            remedy = f"if it is a string, write \"'{code.text}'\", with both quotes; {available}"
+        return problem, remedy
     if not code.is_condition and not code.is_of_check:
         return None
-    # String literals are blanked first: a text such as 'stage.dev' is no field access.
+    # A condition that reads a field which does not exist would hold its variants forever. String
+    # literals are blanked first: a text such as 'stage.dev' is no field access.
     for name, field in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
         known_fields = ROLLOUT_VARIABLES[name]
         if field not in known_fields:
@@ -75,17 +80,3 @@ def _find_unknown_field(code: DeclaredCode) -> tuple[str, str] | None:
             remedy = f"{suggest_name(field, sorted(known_fields), '')} {available}".strip()
             return f"{code.text}: {name} has no field {field}", remedy
     return None
-
-
-def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[str, str]:
-    """Return the fault of unknown variables; most often the code is text without quotes."""
-    available = f"there are {join_words(code.variables, 'and')}"
-    verb_phrase = "is not a variable" if len(names) == 1 else "are not variables"
-    problem = f"{code.text}: {join_words(names, 'and')} {verb_phrase} here"
-    if names == ["repository"] and not code.is_condition:
-        return f"{problem}: this expression chooses the repository", available
-    if _LABEL_PATTERN.search(code.text):
-        return problem, f"write such keys in brackets, as labels['a/b']; {available}"
-    if not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
-        return problem, f"if it is a string, write \"'{code.text}'\", with both quotes; {available}"
-    return problem, f"{suggest_name(names[0], code.variables, '')} {available}".strip()
