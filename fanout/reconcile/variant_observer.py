@@ -141,7 +141,25 @@ class VariantObserver:
             repository_place = self.resolved_policy.place_by_variant[spec.name]
             self._specs[spec.name] = spec
             self._wanted_places[spec.name] = repository_place, spec.path
-        self._find_misplaced_drafts()
+        # Drafts of this policy's variants that are not at their variant's path.
+        owner = trailer_owner(self.resolved_policy)
+        for repository_place, located in self.path_ownership.repository_by_place.items():
+            state = located.state
+            are_shared = shares_drafts(self._shared_context.draft_per, state)
+            for draft in state.drafts:
+                variant = draft.trailers.variant
+                wanted_place = self._wanted_places.get(variant)
+                if wanted_place is None or draft.trailers.policy != owner:
+                    continue
+                # Most drafts are at their path, on the variant's own branch, as they are to be.
+                if wanted_place == (repository_place, draft.path) and (
+                    not (draft.is_shared or are_shared)
+                    or self._locate_draft(self._specs[variant], state).key == draft.key
+                ):
+                    continue
+                misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
+                self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
+                self._departing_drafts[repository_place, draft.key] = draft
         self.variant_memo.retain(self._wanted_places)
         variant_by_name: dict[str, ObservedVariant] = {}
         # `onConflict` can change while spec, status line and repository state stay the same.
@@ -178,34 +196,9 @@ class VariantObserver:
             self.path_ownership.named_places,
         )
 
-    def _find_misplaced_drafts(self) -> None:
-        """Collect drafts of this policy's variants that are not at their variant's path."""
-        owner = trailer_owner(self.resolved_policy)
-        for repository_place, located in self.path_ownership.repository_by_place.items():
-            state = located.state
-            are_shared = shares_drafts(self._shared_context.draft_per, state)
-            for draft in state.drafts:
-                variant = draft.trailers.variant
-                wanted_place = self._wanted_places.get(variant)
-                if wanted_place is None or draft.trailers.policy != owner:
-                    continue
-                # Most drafts are at their path, on the variant's own branch, as they are to be.
-                if wanted_place == (repository_place, draft.path) and (
-                    not (draft.is_shared or are_shared)
-                    or self._locate_draft(self._specs[variant], state).key == draft.key
-                ):
-                    continue
-                misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
-                self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
-                self._departing_drafts[repository_place, draft.key] = draft
-
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
-        return locate_draft(
-            spec,
-            repository_state,
-            self.install,
-            self._shared_context.draft_per,
-        )
+        draft_per = self._shared_context.draft_per
+        return locate_draft(spec, repository_state, self.install, draft_per)
 
     def _get_state(self, spec: VariantSpec) -> RepositoryState:
         return self.path_ownership.repository_states[
@@ -287,7 +280,18 @@ class VariantObserver:
             if not published.tag:
                 commit = repository_state.find_publication_commit(spec.path)
             if commit == published.merge:
-                status_line = _move_status_line(status_line, repository_state.identity)
+                former, key, grant = (
+                    status_line.repository,
+                    repository_state.identity,
+                    status_line.grant,
+                )
+                if grant is not None and grant.repository == former:
+                    grant = replace(grant, repository=key)
+                left_lines = tuple(
+                    replace(it, repository=key) if it.repository == former else it
+                    for it in status_line.left
+                )
+                status_line = replace(status_line, repository=key, grant=grant, left=left_lines)
         # The granted path first: a grant is newer than the recorded publication, so a push that was
         # not recorded most likely went there.
         for place in (status_line.granted_place, status_line.place):
@@ -523,14 +527,3 @@ class VariantObserver:
         # The same push may have advanced the branch.
         tag = tag_ref(path, number)
         return replace(variant, tag=tag, published=replace(published, merge=commit))
-
-
-def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:
-    previous_key, grant = status_line.repository, status_line.grant
-    if grant is not None and grant.repository == previous_key:
-        grant = replace(grant, repository=key)
-    left_lines = tuple(
-        replace(it, repository=key) if it.repository == previous_key else it
-        for it in status_line.left
-    )
-    return replace(status_line, repository=key, grant=grant, left=left_lines)

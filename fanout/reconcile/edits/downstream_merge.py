@@ -97,10 +97,34 @@ class _MergeInputs(Value):
     def draft_change(
         self, repository_state: RepositoryState, path: str, draft: OpenDraft, tree: str
     ) -> FilesChange:
-        """Return the files that fanout wrote on a draft, and the files of the present tree."""
-        return self._files_as_written(repository_state, path, draft), self._read_files(
-            repository_state, tree
-        )
+        """Return the files that fanout wrote on a draft, and the files of the present tree.
+
+        The draft branch has the former only if no earlier draft's commits were carried over.
+        Otherwise they are merged again from the same inputs with the same winners. If a commit
+        was amended away, the pristine rendering is used.
+        """
+        trailers = draft.trailers
+        pristine = trailers.rendered or repository_state.drafted_renderings.get(path, "")
+        # A draft that carries earlier commits contains people's edits in fanout's own commit;
+        # taking it as the base would make those edits look like fanout's, and later merges drop
+        # them.
+        if not trailers.takes and self._has_tree(repository_state, trailers.tree):
+            written = self._read_files(repository_state, trailers.tree)
+        elif not pristine or not self._has_tree(repository_state, pristine):
+            raise Unavailable(
+                "no commit contains the rendering of the draft any more",
+                reason="BaseMissing",
+                remedy="delete the draft branch; the next pass writes it again",
+            )
+        else:
+            written = self._read_files(repository_state, pristine)
+            if trailers.takes:
+                onto = trailers.onto if trailers.onto != NO_VALUE else None
+                published = self._published_change(onto)
+                edits = [published] if published is not None else []
+                winners = chosen_winners(parse_disputes(trailers.conflicts))
+                written = merge_edits(written, edits, winners).files
+        return written, self._read_files(repository_state, tree)
 
     def _published_change(self, tree: str | None) -> FilesChange | None:
         """Return people's change to the published package whose present tree is given."""
@@ -114,40 +138,6 @@ class _MergeInputs(Value):
         return self._read_files(home_state, variant.pristine_tree), self._read_files(
             home_state, tree
         )
-
-    def _files_as_written(
-        self, repository_state: RepositoryState, path: str, draft: OpenDraft
-    ) -> PackageFiles:
-        """Return the draft's files as fanout would have written them without edits.
-
-        The draft branch has them only if no earlier draft's commits were carried over.
-        Otherwise they are merged again from the same inputs with the same winners. If a commit
-        was amended away, the pristine rendering is used.
-        """
-        trailers = draft.trailers
-        pristine = trailers.rendered or repository_state.drafted_renderings.get(path, "")
-        # A draft that carries earlier commits contains people's edits in fanout's own commit;
-        # taking it as the base would make those edits look like fanout's, and later merges drop
-        # them.
-        if not trailers.takes and self._has_tree(repository_state, trailers.tree):
-            return self._read_files(repository_state, trailers.tree)
-        if not pristine or not self._has_tree(repository_state, pristine):
-            raise Unavailable(
-                "no commit contains the rendering of the draft any more",
-                reason="BaseMissing",
-                remedy="delete the draft branch; the next pass writes it again",
-            )
-        rendering = self._read_files(repository_state, pristine)
-        if not trailers.takes:
-            return rendering
-        published_change = self._published_change(
-            trailers.onto if trailers.onto != NO_VALUE else None
-        )
-        return merge_edits(
-            rendering,
-            [published_change] if published_change is not None else [],
-            chosen_winners(parse_disputes(trailers.conflicts)),
-        ).files
 
     def _has_tree(self, repository_state: RepositoryState, tree: str) -> bool:
         cached = self.merger.content_cache.get_cached(self.variant.spec.namespace, tree)

@@ -88,10 +88,20 @@ class _EditInspection(Value):
 
     def find_revert(self) -> RevertedPublication | None:
         """Return what people reverted the package to, if they did."""
-        variant = self.variant
+        variant, home, publication = self.variant, self.variant.package_location, ""
         assert variant.published is not None, "asked of what is published"
         assert variant.package_state.tree is not None, "and still there"
-        publication = self._find_equal_publication()
+        # An earlier publication with the present tree, which the present one does not have.
+        for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
+            commit = self.publication_memo.find_commit(
+                self.reader, home.repository_state, home.path, number
+            )
+            if commit and commit != variant.published.merge and self.reader.has(commit):
+                state = self.reader.paths(commit, [home.path])[home.path]
+                if state.tree == home.path_state.tree:
+                    is_tagged = tag_ref(home.path, number) in home.repository_state.refs
+                    publication = f"{'tag' if is_tagged else 'publication'} {home.path}/v{number}"
+                    break
         kptfiles = [
             self._read_kptfile(tree)
             for tree in (variant.package_state.tree, variant.published.tree)
@@ -130,22 +140,6 @@ class _EditInspection(Value):
             return self.content_cache.read_blob(self.reader, entry.oid) if entry else None
         except FanoutError:
             return None
-
-    def _find_equal_publication(self) -> str:
-        """Return the name of an earlier publication that has the present tree, or ""."""
-        home = self.variant.package_location
-        # The present publication is no candidate: the package has another tree now.
-        present_commit = self.variant.published.merge if self.variant.published else ""
-        for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
-            commit = self.publication_memo.find_commit(
-                self.reader, home.repository_state, home.path, number
-            )
-            if commit and commit != present_commit and self.reader.has(commit):
-                state = self.reader.paths(commit, [home.path])[home.path]
-                if state.tree == home.path_state.tree:
-                    is_tagged = tag_ref(home.path, number) in home.repository_state.refs
-                    return f"{'tag' if is_tagged else 'publication'} {home.path}/v{number}"
-        return ""
 
     def _find_rendering(self, lock: UpstreamLock) -> str | None:
         """Return the newest earlier rendering of the same upstream state, or None."""

@@ -66,9 +66,22 @@ class CheckProber:
         responses = ChainMap[Any, Any](values, self._responses)
 
         def obtain(requests: Sequence[ExpressionRequest | ProbeQuery]) -> None:
-            expressions = [it for it in requests if isinstance(it, ExpressionRequest)]
-            if expressions:
-                self._evaluate(values, budget, expressions)
+            by_text: dict[str, list[ExpressionRequest]] = {}
+            for request in requests:
+                if isinstance(request, ExpressionRequest):
+                    by_text.setdefault(request.text, []).append(request)
+            names = self.sandbox.free_variables(list(by_text), [])[0] if by_text else []
+            for (text, of_text), names_of_text in zip(by_text.items(), names, strict=True):
+                # Compared by identity, as the requests are, but only by what the text reads: the
+                # answer of one service to all variants may be large.
+                alike: defaultdict[tuple[int, ...], list[ExpressionRequest]] = defaultdict(list)
+                for request in of_text:
+                    row = request.variables
+                    alike[tuple(id(row.get(name)) for name in names_of_text)].append(request)
+                rows = [it[0].variables for it in alike.values()]
+                [column] = self.sandbox.evaluate([text], rows, budget)
+                for group, value in zip(alike.values(), column, strict=True):
+                    values.update(dict.fromkeys(group, value))
             probes = [it for it in requests if isinstance(it, ProbeQuery)]
             if probes:
                 # Each pass starts at another offset: if time is too short for all, every check gets
@@ -93,28 +106,3 @@ class CheckProber:
         for due_check, check_reading in zip(due_checks, check_readings, strict=True):
             readings_by_variant.setdefault(due_check.variant, []).append(check_reading)
         return {name: tuple(several) for name, several in readings_by_variant.items()}
-
-    def _evaluate(
-        self,
-        values: dict[ExpressionRequest, Any],
-        budget: EvaluationBudget | None,
-        requests: Sequence[ExpressionRequest],
-    ) -> None:
-        """Add the value of each expression, evaluated in one batch per text.
-
-        Rows that are identical in the variables of the expression are evaluated once: the
-        answer of one service to all variants may be large.
-        """
-        texts = list(dict.fromkeys(request.text for request in requests))
-        names = self.sandbox.free_variables(texts, [])[0]
-        for text, names_of_text in zip(texts, names, strict=True):
-            # Compared by identity, as the requests are, but only by what the text reads.
-            alike: defaultdict[tuple[int, ...], list[ExpressionRequest]] = defaultdict(list)
-            for request in requests:
-                if request.text == text:
-                    row = request.variables
-                    alike[tuple(id(row.get(name)) for name in names_of_text)].append(request)
-            rows = [it[0].variables for it in alike.values()]
-            [column] = self.sandbox.evaluate([text], rows, budget)
-            for group, value in zip(alike.values(), column, strict=True):
-                values.update(dict.fromkeys(group, value))

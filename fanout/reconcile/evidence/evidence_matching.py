@@ -46,7 +46,20 @@ def match_evidence(
         }
         for name in readings
     }
-    for repository_state, locations in _group_by_repository(variants):
+    groups: dict[str, tuple[RepositoryState, list[_PackageLocation]]] = {}
+    for variant in variants:
+        spec, home, draft = variant.spec, variant.package_location, variant.draft
+        located: list[tuple[RepositoryState, _PackageLocation]] = []
+        if variant.published is not None:
+            package = _PackageLocation(spec.name, home.path, variant.published.tree, False)
+            located.append((home.repository_state, package))
+        if draft is not None and draft.tree is not None:
+            package = _PackageLocation(spec.name, spec.path, draft.tree, True)
+            located.append((variant.repository_state, package))
+        for state, package in located:
+            if state.failure is None:
+                groups.setdefault(state.identity, (state, []))[1].append(package)
+    for _, (repository_state, locations) in sorted(groups.items()):
         if not commits and not any(claims.get(it.variant) for it in locations):
             continue
         head = repository_state.head
@@ -69,21 +82,3 @@ def match_evidence(
                         known = evidence.get(name, NO_EVIDENCE)
                         evidence[name] = known.with_commit(commit, drafted=drafted)
     return evidence
-
-
-def _group_by_repository(
-    variants: Sequence[ObservedVariant],
-) -> list[tuple[RepositoryState, list[_PackageLocation]]]:
-    locations_by_repository: dict[str, tuple[RepositoryState, list[_PackageLocation]]] = {}
-    for variant in variants:
-        spec, home, draft = variant.spec, variant.package_location, variant.draft
-        located: list[tuple[RepositoryState, str, str, bool]] = []
-        if variant.published is not None:
-            located.append((home.repository_state, home.path, variant.published.tree, False))
-        if draft is not None and draft.tree is not None:
-            located.append((variant.repository_state, spec.path, draft.tree, True))
-        for state, path, tree, is_drafted in located:
-            if state.failure is None:
-                group = locations_by_repository.setdefault(state.identity, (state, []))[1]
-                group.append(_PackageLocation(spec.name, path, tree, is_drafted))
-    return [locations_by_repository[key] for key in sorted(locations_by_repository)]

@@ -62,18 +62,30 @@ class VariantMemo:
         A status line that mentions another path than the wanted one shows what else it depends on.
         """
         place = variant.repository_state.identity, variant.spec.path
-        if (
-            self.keeps_variants
-            and _is_plain(variant)
-            and (
-                status_line is None
-                or (
-                    status_line.place == place
-                    and status_line.granted_place in (None, place)
-                    and not status_line.left
-                )
-            )
-        ):
+        is_plain = self.keeps_variants and not (
+            variant.is_unrecorded
+            or variant.may_adopt
+            or variant.origin
+            or variant.published_for_another
+            or variant.choices.by_key
+            or variant.previous
+            or variant.misplaced_drafts
+            or variant.abandoned
+            or variant.exchange_partners
+            or variant.wait_hold
+            or variant.reverted_publication
+            or variant.published_faults
+            or variant.obstacle
+            or variant.repository_state.failure
+            or variant.rewound_records
+            or variant.unfinished_push
+        )
+        is_at_place = status_line is None or (
+            status_line.place == place
+            and status_line.granted_place in (None, place)
+            and not status_line.left
+        )
+        if is_plain and is_at_place:
             self._observed[variant.spec.name] = status_line, variant
         else:
             self._observed.pop(variant.spec.name, None)
@@ -127,25 +139,3 @@ class VariantMemo:
         for memo in memos:
             for name in memo.keys() - retained:
                 del memo[name]
-
-
-def _is_plain(variant: ObservedVariant) -> bool:
-    special = (
-        variant.is_unrecorded,
-        variant.may_adopt,
-        variant.origin,
-        variant.published_for_another,
-        variant.choices.by_key,
-        variant.previous,
-        variant.misplaced_drafts,
-        variant.abandoned,
-        variant.exchange_partners,
-        variant.wait_hold,
-        variant.reverted_publication,
-        variant.published_faults,
-        variant.obstacle,
-        variant.repository_state.failure,
-        variant.rewound_records,
-        variant.unfinished_push,
-    )
-    return not any(special)

@@ -138,7 +138,17 @@ class RepositoryObserver:
         head, vendor = (refs.get(it, "") for it in ref_names)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
-            commits = [_read_head(reader, remote, ref, refs) for ref in ref_names]
+            commits: list[Commit | None] = []
+            for ref in ref_names:
+                try:
+                    commits.append(reader.commit(refs[ref]) if ref in refs else None)
+                except InvalidInput as error:
+                    raise InvalidInput(
+                        f"{remote.url}: branch {ref.removeprefix('refs/heads/')}: {error.problem}",
+                        reason=error.reason,
+                        remedy=error.remedy,
+                        where=error.where,
+                    ) from error
             head_time, vendor_time = (it.timestamp if it is not None else 0 for it in commits)
             memo.writer = commits[1].committer if commits[1] is not None else ""
             branches = {ref: _get_branch(memo, reader, ref, tips[ref], head) for ref in tips}
@@ -240,19 +250,6 @@ def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, s
     installs = {match[1] for ref in refs if (match := _RENDERING_BRANCH_PATTERN.fullmatch(ref))}
     for other in sorted(installs - {install}):
         yield from ((other, ref) for ref in refs if ref.startswith(drafts_prefix(other)))
-
-
-def _read_head(
-    reader: ObjectReader, remote: Remote, ref: str, refs: Mapping[str, str]
-) -> Commit | None:
-    """Return the head of a branch. Errors name the repository and the branch."""
-    try:
-        return reader.commit(refs[ref]) if ref in refs else None
-    except InvalidInput as error:
-        place = f"{remote.url}: branch {ref.removeprefix('refs/heads/')}"
-        raise InvalidInput(
-            f"{place}: {error.problem}", reason=error.reason, remedy=error.remedy, where=error.where
-        ) from error
 
 
 def _read_paths(

@@ -237,24 +237,19 @@ def _describe_other(
     if newest is None or newest.ref == ref:
         return OtherBranch(has_commits=not reader.contains(target_head, tip))
     if not newest.ref:
-        return OtherBranch(has_commits=not _is_of_earlier_version(reader, tip, target_head, writer))
+        # An earlier version of fanout wrote it; if not all of its commits, people have commits.
+        oid = tip
+        for _ in range(_MAX_COMMITS):
+            if oid != tip and reader.contains(target_head, oid):
+                return OtherBranch(has_commits=False)
+            commit = reader.commit(oid)
+            stated = parse_message(commit.message)
+            is_own = stated is not None and not stated.ref and commit.committer == writer
+            if not is_own or len(commit.parents) != 1:  # the others have commits of people
+                break
+            oid = commit.parents[0]
+        return OtherBranch(has_commits=True)
     return OtherBranch(next((it.variant for it in newest.packages.values()), ""))
-
-
-def _is_of_earlier_version(reader: ObjectReader, tip: str, target_head: str, writer: str) -> bool:
-    """Return whether an earlier version of fanout wrote all commits of the branch."""
-    oid = tip
-    for _ in range(_MAX_COMMITS):
-        if oid != tip and reader.contains(target_head, oid):
-            return True
-        commit = reader.commit(oid)
-        stated = parse_message(commit.message)
-        if stated is None or stated.ref or commit.committer != writer:
-            return False
-        if len(commit.parents) != 1:  # the others have commits of people
-            return False
-        oid = commit.parents[0]
-    return False
 
 
 def _collect_contents(commits: Sequence[SetCommit]) -> _Contents:
@@ -324,7 +319,7 @@ def _judge_edits(
 
     `link` is the commit that wrote it, and `outside` are the faults beside all packages of the set.
     """
-    stated, rejected = draft.trailers, ()
+    stated, rejected = draft.trailers, tuple[str, ...]()
     if stated.conflicts != NO_VALUE:
         rejected = parse_conflict_paragraph(link.commit.message)
         if draft.is_shared:
@@ -333,7 +328,17 @@ def _judge_edits(
             rejected = tuple(line.removeprefix(prefix) for line in own)
     faults, settled, editors = outside, frozenset[str](), frozenset[str]()
     try:
-        own_faults = _find_faults(reader, draft)
+        own_faults: tuple[InvalidInput, ...] = ()
+        if draft.tree not in (stated.rendered, stated.onto):
+            # What neither the rendering nor the base tree of the draft has.
+            baseline_trees = [
+                it for it in (stated.rendered, stated.onto) if it != NO_VALUE and reader.has(it)
+            ]
+            if stated.rendered not in baseline_trees and reader.has(stated.tree):
+                baseline_trees.append(stated.tree)
+            files = _read_files(reader, draft.tree) if draft.tree is not None else {}
+            baselines = [_read_files(reader, it) for it in baseline_trees]
+            own_faults = find_new_faults(files, baselines, draft.path, reader.limits)
         faults = (*own_faults, *outside)
         conflicts = parse_disputes(stated.conflicts)
         # Conflicts that people decided; unknown if the tree that fanout wrote is gone.
@@ -393,21 +398,6 @@ def _find_editors(
 
 def _list_people(commit: Commit) -> set[str]:
     return {normalize_person(commit.author), normalize_person(commit.committer)}
-
-
-def _find_faults(reader: ObjectReader, draft: OpenDraft) -> tuple[InvalidInput, ...]:
-    """Return faults of the draft that neither the rendering nor its base tree has."""
-    stated = draft.trailers
-    if draft.tree in (stated.rendered, stated.onto):
-        return ()
-    baseline_trees = [
-        it for it in (stated.rendered, stated.onto) if it != NO_VALUE and reader.has(it)
-    ]
-    if stated.rendered not in baseline_trees and reader.has(stated.tree):
-        baseline_trees.append(stated.tree)
-    files = _read_files(reader, draft.tree) if draft.tree is not None else {}
-    baselines = [_read_files(reader, it) for it in baseline_trees]
-    return find_new_faults(files, baselines, draft.path, reader.limits)
 
 
 def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:

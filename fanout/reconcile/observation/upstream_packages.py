@@ -164,10 +164,28 @@ class UpstreamPackages:
         if prepared is None or set(prepared.declared_scopes) != {
             (*kind, scopes[kind]) for kind in prepared.undefined_kinds & scopes.keys()
         }:
-            listing_request = RefListingRequest(build_remote(repository), list_upstream_refs(path))
-            upstream = read_with_recovery(
-                self.git, listing_request, lambda: self._read(repository, path, name, commit)
-            )
+            remote = build_remote(repository)
+
+            def read() -> UpstreamPackage:
+                with self.git.reader(remote) as reader:
+                    tree, released = _find_tree(reader, repository, path, name, commit)
+                    try:
+                        files = reader.files(tree)
+                    except InvalidInput as error:
+                        shown = path or "the root directory"
+                        place = f"{shown} at {name} of {repository.spec.url}"
+                        raise add_package(error, place) from error
+                    return UpstreamPackage(
+                        repository=repository.spec.url,
+                        directory=path,
+                        revision=Revision(name, commit, released.timestamp),
+                        tree=tree,
+                        files=files,
+                        author=released.author,
+                    )
+
+            listing_request = RefListingRequest(remote, list_upstream_refs(path))
+            upstream = read_with_recovery(self.git, listing_request, read)
             try:
                 package_read = prepare_package(upstream, self.limits, scopes)
             except InvalidInput as error:
@@ -211,21 +229,3 @@ class UpstreamPackages:
         """Return group and kind of the injection points of a package, as far as it was read."""
         key = build_remote(repository).key, join_upstream_path(repository, package)
         return self._injected.get(key, frozenset())
-
-    def _read(self, repository: Repository, path: str, name: str, commit: str) -> UpstreamPackage:
-        with self.git.reader(build_remote(repository)) as reader:
-            tree, released = _find_tree(reader, repository, path, name, commit)
-            try:
-                files = reader.files(tree)
-            except InvalidInput as error:
-                shown = path or "the root directory"
-                place = f"{shown} at {name} of {repository.spec.url}"
-                raise add_package(error, place) from error
-            return UpstreamPackage(
-                repository=repository.spec.url,
-                directory=path,
-                revision=Revision(name, commit, released.timestamp),
-                tree=tree,
-                files=files,
-                author=released.author,
-            )

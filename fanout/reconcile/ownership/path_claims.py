@@ -108,30 +108,25 @@ def find_writing_accesses(
     states_by_url: dict[str, list[RepositoryState]] = {}
     for state in repository_states:
         states_by_url.setdefault(state.remote.access[0], []).append(state)
-    keys = {key for keys in claims.policies_by_access.values() for key in keys}
-    written_urls = {
-        key: {it.remote.access[0] for it in drafted_states.get(f"{key.namespace}/{key.policy}", ())}
-        | _find_published_urls(policy_states[key], states_by_url)
-        for key in keys
-    }
+    written_urls: dict[RecordsKey, set[str]] = {}
+    for key in {key for keys in claims.policies_by_access.values() for key in keys}:
+        drafted = drafted_states.get(f"{key.namespace}/{key.policy}", ())
+        urls = written_urls[key] = {it.remote.access[0] for it in drafted}
+        for line in policy_states[key].status.variants.values():
+            commit = line.published.merge if line.published is not None else ""
+            url = line.repository.partition("#refs/heads/")[0]
+            # One publication of each repository is enough.
+            if (
+                commit
+                and url not in urls
+                and any(
+                    it.find_publication_commit(line.path) == commit
+                    for it in states_by_url.get(url, ())
+                )
+            ):
+                urls.add(url)
     return frozenset(
         access
         for access, keys in claims.policies_by_access.items()
         if any(access[0] in written_urls[key] for key in keys)
     )
-
-
-def _find_published_urls(
-    policy_state: PolicyRecords, states_by_url: Mapping[str, Sequence[RepositoryState]]
-) -> set[str]:
-    """Return the URLs of repositories that have a publication of the policy's records."""
-    urls: set[str] = set()
-    for status_line in policy_state.status.variants.values():
-        commit = status_line.published.merge if status_line.published is not None else ""
-        url = status_line.repository.partition("#refs/heads/")[0]
-        # One publication of each repository is enough.
-        if commit and url not in urls:
-            states = states_by_url.get(url, ())
-            if any(it.find_publication_commit(status_line.path) == commit for it in states):
-                urls.add(url)
-    return urls

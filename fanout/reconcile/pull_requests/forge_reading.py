@@ -193,8 +193,14 @@ class ForgeReader:
             # as after a renaming, nothing can be set back.
             is_lost = own.state is RequestState.MERGED or not repository.state.head
             own = None if is_lost else own
+        head_memo = self.repository_memo.heads.get(ref)
+        facts = None
+        if own is not None:
+            # What belongs to a request is read again only if it changed.
+            facts = head_memo.find_facts(own) if head_memo is not None else None
+            facts = facts or self._read_facts(ref, own)
         return HeadMemo(
-            facts=self._read_facts(ref, own) if own is not None else None,
+            facts=facts,
             foreign_requests=tuple(
                 it for it in of_head if it.base_branch != base and it not in moved
             ),
@@ -230,12 +236,8 @@ class ForgeReader:
         }
 
     def _read_facts(self, ref: str, request: ObservedRequest) -> RequestFacts:
-        """Return the request with what belongs to it, which is read again only if it changed."""
+        """Return the request with what belongs to it."""
         forge, name = self.repository.forge, self.repository.name
-        head_memo = self.repository_memo.heads.get(ref)
-        facts = head_memo.find_facts(request) if head_memo is not None else None
-        if facts is not None:
-            return facts
         if request.state is RequestState.CLOSED:
             closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""
             return RequestFacts(request=request, closed_by=closed_by)

@@ -194,7 +194,22 @@ class _RequestRun:
                 forge.edit_request(repository, self._request, change.edit)
             self._add_labels(forge, repository)
         elif kind is ActionKind.SET_STATUS:
-            self._set_status(forge, repository)
+            assert change.status is not None, "it is to be set"
+            if not self._head:
+                branch = change.head_ref.removeprefix("refs/heads/")
+                raise Conflict(f"{branch} was deleted during the pass", reason="RemoteMoved")
+            if not isinstance(forge, StatusStore):
+                raise Unavailable("the forge has no statuses of commits", reason="ForgeRefuses")
+            status = CommitStatus(
+                context=change.status.context,
+                state=change.status.state,
+                creator="",
+                instant=self.now,
+                description=change.status.description,
+                url=self._request.url if self._request is not None else "",
+            )
+            forge.set_status(repository, self._head, status)
+            self._status_head = self._head
         elif kind is ActionKind.CLOSE_REQUEST:
             assert self._request is not None, "what is closed was observed"
             forge.close_request(repository, self._request.number)
@@ -210,30 +225,6 @@ class _RequestRun:
         if self._request is not None and self.change.added_labels:
             with self.label_lock:
                 forge.add_labels(repository, self._request, self.change.added_labels)
-
-    def _set_status(self, forge: Forge, repository: RepositoryName) -> None:
-        status = self.change.status
-        assert status is not None, "it is to be set"
-        if not self._head:
-            raise Conflict(
-                f"{self.change.head_ref.removeprefix('refs/heads/')} was deleted during the pass",
-                reason="RemoteMoved",
-            )
-        if not isinstance(forge, StatusStore):
-            raise Unavailable("the forge has no statuses of commits", reason="ForgeRefuses")
-        forge.set_status(
-            repository,
-            self._head,
-            CommitStatus(
-                context=status.context,
-                state=status.state,
-                creator="",
-                instant=self.now,
-                description=status.description,
-                url=self._request.url if self._request is not None else "",
-            ),
-        )
-        self._status_head = self._head
 
     def _note(
         self, *, is_merged: bool = False, is_closed: bool = False, refusal: Waiting | None = None

@@ -94,8 +94,24 @@ class RequestObserver:
         # Several Repository objects may share one state; it is asked about once.
         hosted_states = {id(it): it for it in states.values() if it.remote.access in names}
         self.hosted_urls = frozenset(it.remote.url for it in hosted_states.values())
-        forge_states = self._read_forges(hosted_states.values(), scope, names)
-        attached = {key: self._attach(it, forge_states[key]) for key, it in hosted_states.items()}
+        attached: dict[int, RepositoryState] = {}
+        for key, forge_state in self._read_forges(hosted_states.values(), scope, names).items():
+            state = hosted_states[key]
+            former_state, former = self._attached.get(state.key, (None, None))
+            if former is None or former_state is not state or former.forge != forge_state:
+                former = replace(state, forge=forge_state)
+                # What is declared is wrong. As with a repository that cannot be listed, nothing is
+                # written there until it is corrected.
+                if isinstance(forge_state.failure, InvalidInput) and state.failure is None:
+                    former = RepositoryState(
+                        remote=state.remote,
+                        branch=state.branch,
+                        refs=state.refs,
+                        forge=forge_state,
+                        failure=forge_state.failure,
+                    )
+                self._attached[state.key] = state, former
+            attached[key] = former
         return {key: attached.get(id(state), state) for key, state in states.items()}
 
     def digest_known(self, urls: Iterable[str]) -> str:
@@ -130,24 +146,6 @@ class RequestObserver:
                 return ""
         return self.digest_known(urls)
 
-    def _attach(self, state: RepositoryState, forge_state: ForgeState) -> RepositoryState:
-        former_state, former = self._attached.get(state.key, (None, None))
-        if former is not None and former_state is state and former.forge == forge_state:
-            return former
-        attached = replace(state, forge=forge_state)
-        # What is declared is wrong. As with a repository that cannot be listed, nothing is written
-        # there until it is corrected.
-        if isinstance(forge_state.failure, InvalidInput) and state.failure is None:
-            attached = RepositoryState(
-                remote=state.remote,
-                branch=state.branch,
-                refs=state.refs,
-                forge=forge_state,
-                failure=forge_state.failure,
-            )
-        self._attached[state.key] = state, attached
-        return attached
-
     def _read_forges(
         self,
         states: Iterable[RepositoryState],
@@ -164,7 +162,15 @@ class RequestObserver:
             for (place, head_ref), line in policy_state.status.requests.items():
                 recorded.setdefault(place, {})[head_ref] = line
         granted_heads, subjects = _find_released(scope, self.install)
-        recorded_paths = _find_owned_paths(scope)
+        # The paths of what was published or released, and of what was left behind there; None if
+        # some records cannot be read.
+        recorded_paths: dict[str, set[str]] | None = None
+        policy_states = scope.policy_states.values()
+        if all(it.failure is None and it.rewound is None for it in policy_states):
+            recorded_paths = {}
+            for places in scope.path_ownership.recorded_paths.all_paths_by_owner.values():
+                for place, path in places:
+                    recorded_paths.setdefault(place, set()).add(path)
         forge_states: dict[int, ForgeState] = {}
         by_account: dict[str, list[HostedRepository]] = {}
         for state in states:
@@ -277,22 +283,6 @@ def _find_released(
                 subject = StatusSubject(spec=spec, stage=stage, status_line=line)
                 subjects.setdefault(place, []).append(subject)
     return heads, subjects
-
-
-def _find_owned_paths(scope: PassScope) -> Mapping[str, Set[str]] | None:
-    """Return the paths that the records of all policies name, or None if some cannot be read.
-
-    These are the paths of what was published or released, and of what was left behind there, by
-    identity of the repository.
-    """
-    policy_states = scope.policy_states.values()
-    if any(it.failure is not None or it.rewound is not None for it in policy_states):
-        return None
-    paths: dict[str, set[str]] = {}
-    for places in scope.path_ownership.recorded_paths.all_paths_by_owner.values():
-        for repository, path in places:
-            paths.setdefault(repository, set()).add(path)
-    return paths
 
 
 def has_same_requests(

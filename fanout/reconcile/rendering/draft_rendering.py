@@ -1,6 +1,6 @@
 """Rendering of drafts: candidates are assigned to variants, and due renderings are made."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from fanout.api.reasons import Reason
@@ -103,48 +103,34 @@ class DraftRenderer(Value, kw_only=True):
 
         A failure is the outcome of its variant. `budget`: what scripts and programs may cost.
         """
+        obtain = partial(self.function_results.obtain, budget=budget)
         timing = self.counters.times.phase("rendering")
         with timing, self.progress.task("rendering", len(due.written)) as advance:
+
+            def render(variant: SelectedVariant) -> RenderedVariant:
+                rendered = self._render(variant)
+                advance()
+                return rendered
+
             rendered_variants: list[RenderedVariant] = []
             for start in range(0, len(variants), BATCH_SIZE):
-                rendered_variants += self._render_batch(
-                    variants[start : start + BATCH_SIZE], due, advance, budget
-                )
+                # Function results and schemas that a batch needs are requested together.
+                batch = variants[start : start + BATCH_SIZE]
+                due_variants = [it for it in batch if it.spec.name in due.written]
+                self.counters.add("renders", sum(not it.is_rollback for it in due_variants))
+                rendered = iter(complete([partial(render, it) for it in due_variants], obtain))
+                rendered_variants += [
+                    next(rendered)
+                    if it.spec.name in due.written
+                    else RenderedVariant(
+                        it, postponed=due.hold if it.spec.name in due.postponed else None
+                    )
+                    for it in batch
+                ]
                 # Between batches only: within one, a repeated rendering needs every answer it got
                 # before, or it would ask again without end.
                 self.function_results.drop_if_large()
             return tuple(rendered_variants)
-
-    def _render_batch(
-        self,
-        variants: Sequence[SelectedVariant],
-        due: DueDrafts,
-        advance: Callable[[], None],
-        budget: EvaluationBudget | None,
-    ) -> list[RenderedVariant]:
-        """Render a batch; function results and schemas that it needs are requested together."""
-        due_variants = [it for it in variants if it.spec.name in due.written]
-        self.counters.add("renders", sum(not it.is_rollback for it in due_variants))
-
-        def render(variant: SelectedVariant) -> RenderedVariant:
-            rendered = self._render(variant)
-            advance()
-            return rendered
-
-        rendered_variants = iter(
-            complete(
-                [partial(render, variant) for variant in due_variants],
-                partial(self.function_results.obtain, budget=budget),
-            )
-        )
-        return [
-            next(rendered_variants)
-            if variant.spec.name in due.written
-            else RenderedVariant(
-                variant, postponed=due.hold if variant.spec.name in due.postponed else None
-            )
-            for variant in variants
-        ]
 
     def _prepare_package(
         self, observed: ObservedPolicy, revision: str

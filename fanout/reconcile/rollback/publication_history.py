@@ -7,11 +7,17 @@ example by squashing, and nothing is stated, Kptfile and rendering branch descri
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.commit_statement import NO_VALUE, PackageStatement, parse_message
+from fanout.plan.commit_statement import (
+    NO_VALUE,
+    CommitStatement,
+    PackageStatement,
+    parse_message,
+)
 from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.publication_statement import PublicationStatement
@@ -185,10 +191,24 @@ class PublicationHistory(Value):
         The publication includes people's edits from before the next one.
         """
         untagged = self._list_by_commits() if self._lacks_commits() else ()
-        for publication, last_commit, replaced_tree in chain(self._list_by_numbers(), untagged):
-            if publication.revision == revision:
-                return self._with_last_tree(publication, last_commit, replaced_tree)
-        return None
+        publications = chain(self._list_by_numbers(), untagged)
+        match = next((it for it in publications if it[0].revision == revision), None)
+        if match is None:
+            return None
+        publication, last_commit, replaced_tree = match
+        last_tree = self._tree_at(last_commit) if self.reader.has(last_commit) else None
+        if last_tree == publication.tree:
+            return publication
+        published_lock = find_upstream_lock(self.reader, publication.tree)
+        # The last commit before the next publication may not be in the mirror, or be a revert by a
+        # person; the tree that the next draft was based on is the second witness.
+        for tree in (last_tree, replaced_tree):
+            if tree is None or tree in ("", NO_VALUE):
+                continue
+            lock = find_upstream_lock(self.reader, tree)
+            if published_lock and lock and not is_other_state(lock, published_lock):
+                return replace(publication, tree=tree)
+        return publication
 
     def find_merge_since(self, commit: str) -> PackageStatement | None:
         """Return the trailers of the variant's draft that was merged last since a commit, if any.
@@ -286,24 +306,6 @@ class PublicationHistory(Value):
             return None  # a person's commit
         return _describe_by_lock(lock, tree, pristine)
 
-    def _with_last_tree(
-        self, publication: EarlierPublication, last_commit: str, replaced_tree: str
-    ) -> EarlierPublication:
-        """Return the publication with the last tree that has the same revision."""
-        last_tree = self._tree_at(last_commit) if self.reader.has(last_commit) else None
-        if last_tree == publication.tree:
-            return publication
-        published_lock = find_upstream_lock(self.reader, publication.tree)
-        # The last commit before the next publication may not be in the mirror, or be a revert by a
-        # person; the tree that the next draft was based on is the second witness.
-        for tree in (last_tree, replaced_tree):
-            if tree in (None, "", NO_VALUE):
-                continue
-            lock = find_upstream_lock(self.reader, tree)
-            if published_lock and lock and not is_other_state(lock, published_lock):
-                return replace(publication, tree=tree)
-        return publication
-
     def _find_trailers(self, commit: Commit) -> PackageStatement | None:
         """Return the trailers of the variant's draft that a commit published, or None."""
         # A person may have fast-forwarded the branch to the draft.
@@ -322,26 +324,16 @@ class PublicationHistory(Value):
         )
         for tip in (*tips, *heads):
             if tip not in self.memo.trailers_by_tip:
-                self.memo.trailers_by_tip[tip] = self._read_draft_trailers(tip)
+                commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
+                newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
+                packages = newest.packages if newest is not None else {}
+                if newest is not None and newest.base:  # else a draft by an earlier version
+                    packages = read_packages(self.reader, tip, partial(_is_of_branch, newest))
+                self.memo.trailers_by_tip[tip] = {it.variant: it for it in packages.values()}
             trailers = self.memo.trailers_by_tip[tip].get(self.spec.name)
             if trailers is not None:
                 return trailers
         return None
-
-    def _read_draft_trailers(self, tip: str) -> Mapping[str, PackageStatement]:
-        """Return what a merged branch states of its packages, by variant."""
-        commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
-        statements = filter(None, (parse_message(it.message) for it in commits))
-        newest = next(statements, None)
-        if newest is None:
-            return {}
-        packages = newest.packages
-        if newest.base:  # else the draft of one variant, by an earlier version
-            branch = newest.ref, newest.policy, newest.stage
-            packages = read_packages(
-                self.reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch
-            )
-        return {package.variant: package for package in packages.values()}
 
     def describe_drafted(self, tree: str, rendering: str) -> EarlierPublication | None:
         """Return what a package is that a person made of a drafted rendering; None without lock."""
@@ -388,6 +380,11 @@ class HistoryReader(Value):
             self.memo,
             parse_publication_number(tag, variant.spec.path),
         )
+
+
+def _is_of_branch(newest: CommitStatement, stated: CommitStatement) -> bool:
+    branch = newest.ref, newest.policy, newest.stage
+    return (stated.ref, stated.policy, stated.stage) == branch
 
 
 def _first_parent(commit: Commit) -> str:

@@ -15,7 +15,6 @@ from datetime import datetime
 
 from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
-from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
 from fanout.api.stages import Stage
@@ -90,13 +89,20 @@ def _find_stage_expression_failures(
                 if reads_counts and isinstance(value, ExpressionFailure):
                     continue
                 is_condition = field.startswith(_CONDITION)
-                if problem := _describe_failure(value, is_condition=is_condition):
-                    yield _TargetProblem(
-                        variant.target,
-                        Reason.EXPRESSION_ERROR,
-                        f"{text}: {problem}",
-                        f"spec.stages[{index}].{field}",
-                    )
+                if isinstance(value, bool if is_condition else str) and value != "":
+                    continue
+                wanted = "true or false" if is_condition else "a string that is not empty"
+                if isinstance(value, ExpressionFailure):
+                    remedy = value.remedy or "correct the expression, or the target"
+                    problem = f"{value.problem}; {remedy}"
+                else:
+                    problem = f"yields {format_value(value)}, expected {wanted}"
+                yield _TargetProblem(
+                    variant.target,
+                    Reason.EXPRESSION_ERROR,
+                    f"{text}: {problem}",
+                    f"spec.stages[{index}].{field}",
+                )
 
 
 def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
@@ -108,16 +114,6 @@ def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
             for name in ("name", "address", "query", "url"):
                 if expression := getattr(check.machine_check, f"{name}_expr", None):
                     yield f"{section}[{number}].{check.method.value}.{name}Expr", expression
-
-
-def _describe_failure(value: object, *, is_condition: bool) -> str:
-    if isinstance(value, ExpressionFailure):
-        return f"{value.problem}; {value.remedy or 'correct the expression, or the target'}"
-    if is_condition:
-        is_usable, wanted = isinstance(value, bool), "true or false"
-    else:
-        is_usable, wanted = isinstance(value, str) and value != "", "a string that is not empty"
-    return "" if is_usable else f"yields {format_value(value)}, expected {wanted}"
 
 
 Locate = Callable[[str, str, str, str], str]
@@ -312,9 +308,6 @@ def _find_unmatched_groups(
                 )
 
 
-_SECTIONS = ("mutators", "validators")
-
-
 def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
     """Return a finding for every configuration that its function would refuse.
 
@@ -329,30 +322,29 @@ def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
     variant_pipelines = [
         (variant, "spec.pipeline", variant.spec.pipeline) for variant in declared.variants
     ]
-    return tuple(
-        Finding(declared.where(declaration, f"{field}.{section}[{index}].configMap"), *words)
+    functions = (
+        (declaration, f"{field}.{section}[{index}].configMap", function)
         for declaration, field, pipeline in (*policy_pipelines, *variant_pipelines)
-        for section in _SECTIONS
+        for section in ("mutators", "validators")
         for index, function in enumerate(getattr(pipeline, section))
-        for words in _find_refusal(function)
     )
-
-
-def _find_refusal(function: Function) -> Iterator[tuple[str, str]]:
-    """Yield problem and remedy if the function refuses its configuration."""
-    implementation = find_function(function.image) or find_script_function(function.image)
-    if implementation is None or function.config_path:
-        return
-    exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()
-    data: dict[str, str] = {**function.config_map}
-    data |= {pair.key: pair.value or "x" for pair in exprs if pair.key}
-    try:
-        implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
-    except InvalidInput as error:
-        if not exprs or isinstance(error, UnknownField):
-            # `configMap` has the keys of the ConfigMap's data.
-            problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
-            yield f"{implementation.name}: {problem}", error.remedy
+    findings: list[Finding] = []
+    for declaration, field, function in functions:
+        implementation = find_function(function.image) or find_script_function(function.image)
+        if implementation is None or function.config_path:
+            continue
+        exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()
+        data: dict[str, str] = {**function.config_map}
+        data |= {pair.key: pair.value or "x" for pair in exprs if pair.key}
+        try:
+            implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
+        except InvalidInput as error:
+            if not exprs or isinstance(error, UnknownField):
+                # `configMap` has the keys of the ConfigMap's data.
+                problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
+                sentence = f"{implementation.name}: {problem}"
+                findings.append(Finding(declared.where(declaration, field), sentence, error.remedy))
+    return tuple(findings)
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:

@@ -6,7 +6,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from fanout.api.object_meta import KRMObject
+from fanout.api.scenario import Scenario
 from fanout.declared.declared_objects import DeclaredObjects, locate_broken
 from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
@@ -25,7 +25,22 @@ _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 
 def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[Finding, ...]:
     """Return a finding for every invalid expression, template and version range."""
-    located_code = list(_find_code(declared))
+    located_code: list[tuple[ErrorLocation, DeclaredCode]] = []
+    for declaration in (*declared.policies, *declared.promotions, *declared.scenarios):
+        spec = declaration.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
+        is_scenario = isinstance(declaration, Scenario)
+        located_code += [
+            (declared.where(declaration, code.field), code)
+            for code in _walk_fields(spec, "spec")
+            # Further fields of scenarios are data.
+            if not is_scenario or code.field.startswith("spec.stages[")
+        ]
+    reported_fields = {(fault.where.object, fault.where.field) for fault in declared.faults}
+    for key, place in declared.broken:  # faulty objects
+        for code in _walk_fields(place.value.get("spec"), "spec"):
+            where = locate_broken(key, place, code.field)
+            if (where.object, where.field) not in reported_fields:
+                located_code.append((where, code))
     faults = find_code_faults([code for _, code in located_code], sandbox)
     broken = [
         Finding(where, *fault)
@@ -59,23 +74,6 @@ def _validate_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
                 yield Finding(where, f"{pin} is not a revision", by_commit)
 
 
-def _find_code(declared: DeclaredObjects) -> Iterator[tuple[ErrorLocation, DeclaredCode]]:
-    """Yield all code with its location, including that of faulty objects."""
-    for declaration in (*declared.policies, *declared.promotions):
-        for code in _find_object_code(declaration):
-            yield declared.where(declaration, code.field), code
-    for scenario in declared.scenarios:
-        for code in _find_object_code(scenario):
-            if code.field.startswith("spec.stages["):  # further fields are data
-                yield declared.where(scenario, code.field), code
-    reported_fields = {(fault.where.object, fault.where.field) for fault in declared.faults}
-    for key, place in declared.broken:
-        for code in _walk_fields(place.value.get("spec"), "spec"):
-            where = locate_broken(key, place, code.field)
-            if (where.object, where.field) not in reported_fields:
-                yield where, code
-
-
 def find_code_faults(
     codes: Sequence[DeclaredCode], sandbox: Sandbox
 ) -> list[tuple[str, str] | None]:
@@ -94,11 +92,6 @@ def find_code_faults(
         else:
             faults.append(find_unknown(code, names))
     return faults
-
-
-def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
-    spec = declaration.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
-    yield from _walk_fields(spec, "spec")
 
 
 def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:

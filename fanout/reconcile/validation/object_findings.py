@@ -16,7 +16,6 @@ from fanout.values import replace
 
 ErrorsByObject = Mapping[str, tuple[str, ...]]
 """Sentences by `Kind/namespace/name`."""
-_FindingsByKey = dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]]
 
 
 class ObjectFindings:
@@ -28,51 +27,44 @@ class ObjectFindings:
         self._declared = DeclaredObjects()
         self._errors: ErrorsByObject = {}
         # An object that says the same is the same one.
-        self._validated: _FindingsByKey = {}
+        self._validated: dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]] = {}
 
     def find_errors(self, declared: DeclaredObjects) -> ErrorsByObject:
         """Return the errors of usable objects; those of the others are what makes them unusable."""
-        if declared is not self._declared:
-            self._validated = self._validate(declared)
-            findings = (
-                *declared.faults,
-                *(finding for _, own in self._validated.values() for finding in own),
-            )
-            sentences: dict[str, dict[str, None]] = {}
-            for finding in findings:
-                if finding.severity == "error":
-                    sentences.setdefault(finding.where.object, {})[str(finding)] = None
-            for key in declared.left_out:
-                sentences.pop(f"{key.kind}/{key.namespace}/{key.name}", None)
-            self._errors = {name: tuple(own) for name, own in sentences.items()}
-            self._declared = declared
-        return self._errors
-
-    def _validate(self, declared: DeclaredObjects) -> _FindingsByKey:
-        """Return the findings of all objects; only those that have changed are validated."""
+        if declared is self._declared:
+            return self._errors
         items = {
             key_of(it): it for it in (*declared.policies, *declared.variants, *declared.promotions)
         }
+        # Only the objects that have changed are validated, and those that are gone are forgotten.
         validated = {
             key: pair for key, pair in self._validated.items() if items.get(key) is pair[0]
         }
         changed = {key: item for key, item in items.items() if key not in validated}
-        if not changed:
-            return validated
-        subset = replace(
-            declared,
-            policies=tuple(it for it in declared.policies if key_of(it) in changed),
-            variants=tuple(it for it in declared.variants if key_of(it) in changed),
-            promotions=tuple(it for it in declared.promotions if key_of(it) in changed),
-            scenarios=(),
-            broken=(),
-        )
-        findings: dict[str, list[Finding]] = {}
-        for finding in (
-            *validate_expressions(subset, self._sandbox),
-            *find_function_findings(subset),
-        ):
-            findings.setdefault(finding.where.object, []).append(finding)
-        for key, item in changed.items():
-            validated[key] = item, tuple(findings.get(declared.where(item).object, ()))
-        return validated
+        if changed:
+            subset = replace(
+                declared,
+                policies=tuple(it for it in declared.policies if key_of(it) in changed),
+                variants=tuple(it for it in declared.variants if key_of(it) in changed),
+                promotions=tuple(it for it in declared.promotions if key_of(it) in changed),
+                scenarios=(),
+                broken=(),
+            )
+            findings: dict[str, list[Finding]] = {}
+            for finding in (
+                *validate_expressions(subset, self._sandbox),
+                *find_function_findings(subset),
+            ):
+                findings.setdefault(finding.where.object, []).append(finding)
+            for key, item in changed.items():
+                validated[key] = item, tuple(findings.get(declared.where(item).object, ()))
+        self._validated = validated
+        sentences: dict[str, dict[str, None]] = {}
+        for finding in (*declared.faults, *(it for _, own in validated.values() for it in own)):
+            if finding.severity == "error":
+                sentences.setdefault(finding.where.object, {})[str(finding)] = None
+        for left_out in declared.left_out:
+            sentences.pop(f"{left_out.kind}/{left_out.namespace}/{left_out.name}", None)
+        self._errors = {name: tuple(own) for name, own in sentences.items()}
+        self._declared = declared
+        return self._errors
