@@ -377,7 +377,9 @@ def open_program(
         ExitStack() as stack,
     ):
         patience = ROUND_PATIENCE if long_running else COMMAND_PATIENCE
-        world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets, patience)
+        world, sweeps = _open_world(
+            settings, configuration, sandbox, counters, secrets, patience, forges
+        )
         stack.enter_context(closing(world.git))
         creator = open_record_creator(settings)
         # The records of a command that writes none into Git.
@@ -387,7 +389,7 @@ def open_program(
         elif creator is not None:
             overlay = RecordOverlay(world.records, creator.create)
         records = overlay or world.records
-        world = replace(world, forges=forges, records=records, makes_rounds=long_running)
+        world = replace(world, records=records, makes_rounds=long_running)
         reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
         url, _ = _records_url(settings, configuration)
         version = f"{installed_version()}\0{url}\0{configuration.model_dump_json()}"
@@ -432,6 +434,7 @@ def _open_world(
     counters: Counters,
     secrets: Secrets,
     patience: RemoteTimeout,
+    forges: ForgeDirectory,
 ) -> tuple[World, SweepLogStore]:
     """Return the ports of a program, and the log of sweeps in its records repository."""
     progress, author = build_progress(settings), configuration.author
@@ -484,6 +487,7 @@ def _open_world(
         progress=progress,
         function_runtime=build_function_runner(configuration, counters),
         probes=_build_probes(settings, configuration, secrets, patience),
+        forges=forges,
     )
     return world, SweepLogStore(repository, setup.install, setup.identity)
 

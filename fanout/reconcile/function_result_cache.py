@@ -56,10 +56,7 @@ class FunctionResultCache:
                 self._results[request] = read_schemas(request)
 
     def run_until_answered(self, work: Callable[[Responses], Result]) -> Result:
-        """Repeat `work` until it requests no further result, and return its value.
-
-        Raises what it raises.
-        """
+        """Repeat `work` until it requests no further result; return and raise as it does."""
         [value] = complete([lambda: work(self._results)], self.obtain)
         return value
 

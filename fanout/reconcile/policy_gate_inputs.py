@@ -33,10 +33,7 @@ def build_gate_inputs(
     rules: tuple[StageRule, ...],
     now: datetime,
 ) -> GateInputs:
-    """Build the inputs of the gates that no repository state contributes to.
-
-    `revisions`: commit by allowed revision.
-    """
+    """Build the gate inputs that no repository state contributes to; `revisions`: their commits."""
     resolved_policy = inputs.resolved_policy
     facts = PolicyFacts(
         name=resolved_policy.name,

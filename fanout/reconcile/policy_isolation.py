@@ -25,17 +25,11 @@ from fanout.values import replace
 
 
 def stop_policy(result: PolicyResult, error: FanoutError) -> PolicyResult:
-    """Return the result with the error, and the decision that holds all variants for it.
-
-    Verdicts are those on record.
-    """
+    """Return the result with the error, the verdicts on record, and all variants held for it."""
     hold, history = Hold(str(error.reason), str(error)), result.status.history
     variants = {
         variant.spec.name: VariantResult(
-            name=variant.spec.name,
-            stage=variant.spec.stage,
-            state=VariantState.HELD,
-            holds=(hold,),
+            name=variant.spec.name, stage=variant.spec.stage, state=VariantState.HELD, holds=(hold,)
         )
         for variant in result.variants
     }
@@ -79,10 +73,7 @@ def compute_changes(
 
 
 def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) -> PassPlan:
-    """Return the pass with nothing to do for these policies.
-
-    Raises Bug if changes cannot be computed.
-    """
+    """Return the pass without work for these policies. Raises Bug if it cannot be computed."""
     if not policy_errors:
         return pass_plan
     plans = tuple(it for it in pass_plan.plans if (it.namespace, it.name) not in policy_errors)

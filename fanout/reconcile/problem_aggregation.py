@@ -87,10 +87,7 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
 
 
 def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
-    """Yield a sentence for each problem.
-
-    A failed push is one, for all drafts it contained.
-    """
+    """Yield a sentence for each problem: a failed push is one, for all drafts it contained."""
     for problem, failed in _group_by_problem(outcomes).items():
         yield f"{list_first([it.action.sentence() for it in failed], 1)}: {problem}"
 
@@ -113,10 +110,7 @@ def _group_by_problem(outcomes: Iterable[ActionResult]) -> Mapping[str, Sequence
 
 
 def count_failures(problems: Iterable[PassProblem]) -> str:
-    """Return the number of failures by kind, as `1 policy, 4 targets`.
-
-    "" if there are none.
-    """
+    """Return the number of failures by kind, as `1 policy, 4 targets`; "" if there are none."""
     count_by_noun = Counter(problem.noun for problem in problems if problem.failed)
     nouns = [it for it in ("policy", "target", "variant") if count_by_noun[it]]
     return ", ".join(pluralize(count_by_noun[it], it) for it in nouns)

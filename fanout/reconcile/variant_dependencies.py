@@ -84,10 +84,7 @@ class VariantDependencies:
                 )
 
     def with_dependencies(self, covered: Sequence[ResolvedPolicy]) -> tuple[ResolvedPolicy, ...]:
-        """Return the covered policies with their dependencies in evaluation order.
-
-        Policies come first.
-        """
+        """Return covered policies and their dependencies in evaluation order, policies first."""
         wanted_keys = dict.fromkeys(it.key for it in covered)
         pending = list(covered)
         while pending:
@@ -104,28 +101,8 @@ class VariantDependencies:
         if len(wanted_keys) == len(covered) and not any(map(_declared_dependencies, covered)):
             return tuple(covered)
         selected = [it for it in self.all_policies if it.key in wanted_keys]
-        hand_written = [it for it in selected if it.upstream_policy is None]
-        return (
-            *(it for it in selected if it.upstream_policy is not None),
-            *self._sort_topologically(hand_written),
-        )
-
-    def find_holds(
-        self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
-    ) -> tuple[Hold, ...]:
-        """Return the hold of each dependency that is not ready.
-
-        `results` holds the policies evaluated before.
-        """
-        holds = (
-            self._check_dependency(resolved_policy, dependency, results)
-            for dependency in _declared_dependencies(resolved_policy)
-        )
-        return tuple(it for it in holds if it is not None)
-
-    def _sort_topologically(self, hand_written: Sequence[ResolvedPolicy]) -> list[ResolvedPolicy]:
-        """Sort topologically; members of a cycle are stored, and the cycle is cut at one edge."""
-        policy_by_key = {resolved_policy.key: resolved_policy for resolved_policy in hand_written}
+        policies = [it for it in selected if it.upstream_policy is not None]
+        policy_by_key = {it.key: it for it in selected if it.upstream_policy is None}
         # Dictionaries instead of sets: the sorter's order must not depend on hash seeds.
         dependencies_by_key = {
             key: {
@@ -139,14 +116,25 @@ class VariantDependencies:
         while True:
             sorter = TopologicalSorter(dependencies_by_key)
             try:
-                return [policy_by_key[key] for key in sorter.static_order()]
+                return (*policies, *[policy_by_key[key] for key in sorter.static_order()])
             except CycleError as error:
+                # Its members are stored, and the cycle is cut at one edge. Any edge will do: all
+                # members are held for the cycle anyway.
                 cycle = list(error.args[1])
                 names = tuple(name for _, name, _ in reversed(cycle))
                 for key in cycle:
                     self._cycle_by_key.setdefault(key, names)
-                # Any edge of the cycle will do: all its members are held for the cycle anyway.
                 del dependencies_by_key[cycle[1]][cycle[0]]
+
+    def find_holds(
+        self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
+    ) -> tuple[Hold, ...]:
+        """Return the hold of each dependency that is not ready, by the results of policies."""
+        holds = (
+            self._check_dependency(resolved_policy, dependency, results)
+            for dependency in _declared_dependencies(resolved_policy)
+        )
+        return tuple(it for it in holds if it is not None)
 
     def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
         if dependency.policy is not None:

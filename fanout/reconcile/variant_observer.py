@@ -250,10 +250,7 @@ class VariantObserver:
         )
 
     def _observe_where_published(
-        self,
-        spec: VariantSpec,
-        repository_state: RepositoryState,
-        status_line: VariantLine | None,
+        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
     ) -> ObservedVariant:
         """Observe the variant at its path, or at an earlier one with an unrecorded publication."""
         wanted_place = self._wanted_places[spec.name]
@@ -263,9 +260,7 @@ class VariantObserver:
             or self._was_removed(spec.name, status_line)
         ):
             return self._observe_at(
-                spec,
-                repository_state,
-                None if repository_state.failure is None else status_line,
+                spec, repository_state, None if repository_state.failure is None else status_line
             )
         published = status_line.published
         if (
@@ -324,10 +319,7 @@ class VariantObserver:
         )
 
     def _find_unrecorded(
-        self,
-        spec: VariantSpec,
-        status_line: VariantLine,
-        place: PackagePlace | None,
+        self, spec: VariantSpec, status_line: VariantLine, place: PackagePlace | None
     ) -> ObservedVariant | None:
         """Return the variant at a previous path with an unrecorded publication, else None."""
         if place is None or place == self._wanted_places[spec.name]:
@@ -350,10 +342,7 @@ class VariantObserver:
         )
 
     def _observe_at(
-        self,
-        spec: VariantSpec,
-        repository_state: RepositoryState,
-        status_line: VariantLine | None,
+        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
     ) -> ObservedVariant:
         """Observe the variant at the path of the spec, with what its other locations still have.
 

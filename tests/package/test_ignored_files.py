@@ -9,11 +9,10 @@ from fanout.cli.input.package_validation import PackageFunctions, validate_packa
 from fanout.errors import InvalidInput
 from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.world import DisabledFunctionRuntime
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.variants.function_requests import AllowedPrograms
 
-RUNTIME = PackageFunctions(AllowedPrograms({}, {}), FunctionResultCache(DisabledFunctionRuntime()))
+RUNTIME = PackageFunctions(AllowedPrograms({}, {}), FunctionResultCache(None))
 CHART = "replicas: {{ .Values.replicas }}\n"  # no YAML
 A, A2 = thing("a"), thing("a", 2)
 IGNORING = {".krmignore": "templates\n"}

@@ -8,10 +8,9 @@ from fanout.package.merge.clone_matching import find_identities
 from fanout.package.secret_redaction import mask_secrets
 from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.world import DisabledFunctionRuntime
 from fanout.variants.function_requests import AllowedPrograms
 
-RUNTIME = PackageFunctions(AllowedPrograms({}, {}), FunctionResultCache(DisabledFunctionRuntime()))
+RUNTIME = PackageFunctions(AllowedPrograms({}, {}), FunctionResultCache(None))
 A, A2, A3 = thing("a"), thing("a", 2), thing("a", 3)
 SUB = {
     "Kptfile": kptfile(),

@@ -3,7 +3,6 @@
 from variants.builders import KPTFILE, package, spec
 
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.world import DisabledFunctionRuntime
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.variants.package_preparation import prepare_package
@@ -12,7 +11,7 @@ from fanout.variants.render_model import RenderLimits
 from fanout.variants.variant_digest import resolve_inputs
 
 LIMITS = RenderLimits()
-NOBODY = FunctionResultCache(DisabledFunctionRuntime())  # no programs, but all schemas
+NOBODY = FunctionResultCache(None)  # no programs, but all schemas
 OURS = ("Kptfile", "package-context.yaml")
 
 

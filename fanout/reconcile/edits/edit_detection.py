@@ -132,7 +132,6 @@ class _EditInspection(Value):
         return None
 
     def _read_kptfile(self, tree: str) -> bytes | None:
-        """Return the Kptfile in a tree of the package, or None if it cannot be read."""
         if not self.reader.has(tree):
             return None
         try:

@@ -32,10 +32,7 @@ def describe_faults(variant: ObservedVariant) -> str:
 
 
 def describe_leftover_draft(variant: RenderedVariant) -> str:
-    """Describe a branch that remains of a published draft, and the remedy.
-
-    "" if there is none.
-    """
+    """Describe a branch that remains of a published draft, and the remedy; "" if there is none."""
     if (
         variant.observed.draft is None
         or variant.observed.draft.has_edits

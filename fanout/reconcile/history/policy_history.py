@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.errors import FanoutError
 from fanout.plan.history.admission import (
-    RecordIndex,
     find_admission,
     index_records,
     list_approvals,
@@ -49,11 +48,6 @@ class RepositoryHistory(Value):
     def find_commit(self, publication: RecordedPublication) -> PublicationCommit | None:
         """Return the commit of a publication; None if it could not be read."""
         return self.commits.get(publication.line.merge)
-
-    def find_reported(self, publication: RecordedPublication) -> Sequence[str]:
-        """Return the commits of reports at which the package is the published one."""
-        tree = publication.line.tree
-        return self.reported.get((publication.stage, publication.path, tree), ())
 
 
 def read_repository_history(
@@ -137,7 +131,33 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
         publications = tuple(it for it in history.publications if it.variant == resolved.name)
         history = RecordedHistory(publications, ())
     index = index_records(item.records)
-    repositories, failures = _read_repositories(world, item, history.publications, index)
+    variants_by_place: dict[str, list[RenderedVariant]] = {}
+    recorded_by_place: dict[str, list[RecordedPublication]] = {}
+    for variant in item.variants:
+        place = variant.observed.repository_state.identity
+        variants_by_place.setdefault(place, []).append(variant)
+    for publication in history.publications:
+        recorded_by_place.setdefault(publication.repository, []).append(publication)
+    identity = world.setup.identity
+    repositories: dict[str, RepositoryHistory] = {}
+    failures: dict[str, FanoutError] = {}
+    states = (*item.repository_states, *(it.observed.repository_state for it in item.variants))
+    for place, state in {it.identity: it for it in states}.items():
+        try:
+            if state.failure is not None:
+                raise state.failure
+            # One reader after the other: an error is then about the repository that is open.
+            with world.git.reader(state.remote) as reader:
+                repositories[place] = read_repository_history(
+                    reader,
+                    state,
+                    variants_by_place.get(place, ()),
+                    recorded_by_place.get(place, ()),
+                    index.reported_commits,
+                    f"{identity.name} <{identity.email}>",
+                )
+        except FanoutError as error:
+            failures[state.remote.url] = error
     recorded: list[RecordedPublication] = []
     for publication in history.publications:
         repository = repositories.get(publication.repository, _UNREAD)
@@ -153,49 +173,13 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
     for publication in merged:
         repository = repositories.get(publication.repository, _UNREAD)
         commit = repository.find_commit(publication)
+        package = publication.stage, publication.path, publication.line.tree
         entries.append(
             HistoryEntry(
                 publication,
                 find_admission(publication, commit, item.records),
                 list_approvals(publication, commit, index),
-                list_evidence(publication, index, repository.find_reported(publication)),
+                list_evidence(publication, index, repository.reported.get(package, ())),
             )
         )
     return PolicyHistory(tuple(entries), history.verdicts, failures)
-
-
-def _read_repositories(
-    world: World,
-    item: PolicyResult,
-    publications: Sequence[RecordedPublication],
-    index: RecordIndex,
-) -> tuple[Mapping[str, RepositoryHistory], Mapping[str, FanoutError]]:
-    """Return what each downstream repository shows, by identity, and the failures by URL."""
-    variants: dict[str, list[RenderedVariant]] = {}
-    recorded: dict[str, list[RecordedPublication]] = {}
-    for variant in item.variants:
-        variants.setdefault(variant.observed.repository_state.identity, []).append(variant)
-    for publication in publications:
-        recorded.setdefault(publication.repository, []).append(publication)
-    identity = world.setup.identity
-    own_identity = f"{identity.name} <{identity.email}>"
-    histories: dict[str, RepositoryHistory] = {}
-    failures: dict[str, FanoutError] = {}
-    states = (*item.repository_states, *(it.observed.repository_state for it in item.variants))
-    for name, state in {it.identity: it for it in states}.items():
-        try:
-            if state.failure is not None:
-                raise state.failure
-            # One reader after the other: an error is then about the repository that is open.
-            with world.git.reader(state.remote) as reader:
-                histories[name] = read_repository_history(
-                    reader,
-                    state,
-                    variants.get(name, ()),
-                    recorded.get(name, ()),
-                    index.reported_commits,
-                    own_identity,
-                )
-        except FanoutError as error:
-            failures[state.remote.url] = error
-    return histories, failures

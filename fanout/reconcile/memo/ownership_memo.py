@@ -46,10 +46,7 @@ class OwnershipMemo:
     def count_claims(
         self, policy_paths: PolicyPaths, writing_accesses: frozenset[RepositoryAccess]
     ) -> PolicyPaths:
-        """Return the paths where the claims of these accesses count.
-
-        It is the same object if neither changed.
-        """
+        """Return the paths where these claims count: the same object if neither changed."""
         if not writing_accesses:
             return policy_paths
         counted = self._counted

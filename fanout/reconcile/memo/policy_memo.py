@@ -112,12 +112,7 @@ class PolicyMemo:
         return self._present_keys == self._entries.keys()
 
     def store(
-        self,
-        inputs: PolicyInputs,
-        result: PolicyResult,
-        plan: PolicyPlan | None,
-        *,
-        publish: bool,
+        self, inputs: PolicyInputs, result: PolicyResult, plan: PolicyPlan | None, *, publish: bool
     ) -> None:
         """Store the result if a later pass may reuse it: no work was planned, nothing failed."""
         key = inputs.resolved_policy.key

@@ -92,9 +92,7 @@ class ResolutionMemo:
             before == after and len(old) == len(new) and all(map(operator.is_, old, new))
         ) and have_same_paths(tuple(previous.values()), self._policies)
         return PolicyResolution(
-            self._policies,
-            frozenset(readers.union(it.key for it in resolved_again)),
-            is_exact,
+            self._policies, frozenset(readers.union(it.key for it in resolved_again)), is_exact
         )
 
 

@@ -50,9 +50,7 @@ _Result = TypeVar("_Result")
 def read_with_recovery(
     git: GitStore, listing_request: RefListingRequest, read: Callable[[], _Result]
 ) -> _Result:
-    """Return the result of `read`.
-
-    If it finds a damaged mirror, list again and read once more.
+    """Return the result of `read`; if it finds a damaged mirror, list again and read once more.
 
     Raises what `read` raises, and the error of the listing.
     """
@@ -106,11 +104,7 @@ class PackageContentCache:
         return cached
 
     def read_blob(self, reader: ObjectReader, oid: str) -> bytes:
-        """Return the data of a file.
-
-        Raises Unavailable when it is missing, InvalidInput when it exceeds the size limit of a
-        file.
-        """
+        """Return the data of a file. Raises Unavailable, and InvalidInput for a large file."""
         data = self._blobs.get(oid)
         if data is None:
             data = reader.blob(oid)

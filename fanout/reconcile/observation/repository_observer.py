@@ -5,7 +5,7 @@ a repository without changes costs its listing and nothing more.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -172,6 +172,13 @@ class RepositoryObserver:
         numbers = {path: it.number for path, it in memo.statements.by_path.items()}
         for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
             numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
+        # Those of the paths that another installation has a draft at, with its name.
+        wanted_paths, other_installations = set(paths), dict[str, str]()
+        for other, ref in _list_drafts(refs, self.install):
+            other_paths = memo.other_paths.get((ref, refs[ref]), frozenset())
+            if not is_stage_draft(other, ref):
+                other_paths = frozenset([ref.removeprefix(drafts_prefix(other)).rpartition("/")[0]])
+            other_installations |= dict.fromkeys(other_paths & wanted_paths, other)
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -188,7 +195,7 @@ class RepositoryObserver:
             unmanaged_drafts={
                 ref: it for ref, it in branches.items() if isinstance(it, OtherBranch)
             },
-            other_installations=self._find_other_installations(refs, paths, memo.other_paths),
+            other_installations=other_installations,
             pushes_tags=pushes_tags,
             publication_numbers=numbers,
             publication_statements=memo.statements.by_path,
@@ -230,19 +237,6 @@ class RepositoryObserver:
                 except InvalidInput:  # it is not for this installation to say what is wrong with it
                     paths[ref, commit] = frozenset()
         return paths
-
-    def _find_other_installations(
-        self, refs: Mapping[str, str], paths: Collection[str], drafted_paths: _DraftedPaths
-    ) -> dict[str, str]:
-        """Return those of the paths that another installation has a draft at, with its name."""
-        wanted_paths = set(paths)
-        install_by_path: dict[str, str] = {}
-        for other, ref in _list_drafts(refs, self.install):
-            draft_paths = drafted_paths.get((ref, refs[ref]), frozenset())
-            if not is_stage_draft(other, ref):
-                draft_paths = frozenset([ref.removeprefix(drafts_prefix(other)).rpartition("/")[0]])
-            install_by_path |= dict.fromkeys(draft_paths & wanted_paths, other)
-        return install_by_path
 
 
 def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, str]]:

@@ -9,19 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fanout.api.promotion_policy import normalize_person
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import add_package
-from fanout.plan.commit_statement import (
-    NO_VALUE,
-    CommitStatement,
-    PackageStatement,
-    parse_message,
-)
+from fanout.plan.commit_statement import NO_VALUE, CommitStatement, PackageStatement, parse_message
 from fanout.plan.edits.draft_damage import describe_outside_files, find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
-from fanout.plan.edits.merge_disputes import (
-    parse_conflict_paragraph,
-    parse_disputes,
-    settled_keys,
-)
+from fanout.plan.edits.merge_disputes import parse_conflict_paragraph, parse_disputes, settled_keys
 from fanout.plan.observation.repository_state import Commit, OpenDraft, OtherBranch, SetState
 from fanout.ports import ObjectReader
 from fanout.selection.ref_names import draft_path, install_of, is_removal_draft, is_stage_draft
@@ -315,10 +306,7 @@ def _judge_edits(
     link: SetCommit,
     outside: tuple[InvalidInput, ...],
 ) -> OpenDraft:
-    """Return the draft with its faults, its editors, and its conflicts.
-
-    `link` is the commit that wrote it, and `outside` are the faults beside all packages of the set.
-    """
+    """Return the draft, written by `link`, with its faults (`outside`, too), editors, conflicts."""
     stated, rejected = draft.trailers, tuple[str, ...]()
     if stated.conflicts != NO_VALUE:
         rejected = parse_conflict_paragraph(link.commit.message)

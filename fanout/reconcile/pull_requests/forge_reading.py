@@ -20,14 +20,7 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_status import RequestLine
-from fanout.ports import (
-    BranchReader,
-    ClosingReader,
-    Forge,
-    GitStore,
-    ReviewReader,
-    StatusStore,
-)
+from fanout.ports import BranchReader, ClosingReader, Forge, GitStore, ReviewReader, StatusStore
 from fanout.reconcile.observation.set_reader import is_statement_for, read_packages
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
@@ -236,7 +229,6 @@ class ForgeReader:
         }
 
     def _read_facts(self, ref: str, request: ObservedRequest) -> RequestFacts:
-        """Return the request with what belongs to it."""
         forge, name = self.repository.forge, self.repository.name
         if request.state is RequestState.CLOSED:
             closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""

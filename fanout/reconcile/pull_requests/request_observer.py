@@ -45,7 +45,6 @@ from fanout.reconcile.pull_requests.request_memo import (
     BranchMemo,
     HostMemo,
     OtherRequestMemo,
-    RepositoryMemo,
     RequestMemos,
     digest_listing,
 )
@@ -115,10 +114,7 @@ class RequestObserver:
         return {key: attached.get(id(state), state) for key, state in states.items()}
 
     def digest_known(self, urls: Iterable[str]) -> str:
-        """Return a digest of what is known of the requests on the hosts of these repositories.
-
-        Raises FanoutError.
-        """
+        """Return a digest of what is known of the requests on these hosts. Raises FanoutError."""
         digests = {it.account_digest for it, _ in map(self.forges.forge_of, urls)}
         return " ".join(self.memos.host(it).digest_requests() for it in sorted(digests))
 
@@ -139,7 +135,11 @@ class RequestObserver:
 
         def is_same(forge: Forge, name: RepositoryName) -> bool:
             memo = self.memos.host(forge.account_digest).repository(name)
-            return has_same_requests(forge, name, memo, instants[forge.account_digest])
+            readings = [it.read for it in (memo.settings, memo.rules) if it is not None]
+            if readings and instants[forge.account_digest] - max(readings) >= _RULES_AGE:
+                return False
+            known = memo.listing_digest
+            return known is None or digest_listing(forge.open_requests(name)) == known
 
         with ThreadPoolExecutor(_CALLS_AT_ONCE) as threads:
             if not all(threads.map(is_same, *zip(*located, strict=True))):
@@ -152,10 +152,7 @@ class RequestObserver:
         scope: PassScope,
         names: Mapping[RepositoryAccess, str],
     ) -> Mapping[int, ForgeState]:
-        """Return the states of the forges, by the id of the repository's state.
-
-        `names` are the identities of the Repositories, by access.
-        """
+        """Return the forges' states by the id of the repository's state; `names`: by access."""
         # Of all policies, by repository and full ref of the head.
         recorded: dict[str, dict[str, RequestLine]] = {}
         for policy_state in scope.policy_states.values():
@@ -207,7 +204,6 @@ class RequestObserver:
         return forge_states
 
     def _read_host(self, repositories: Sequence[HostedRepository]) -> Mapping[int, ForgeState]:
-        """Return the states of all repositories of one host."""
         forge = repositories[0].forge
         memo = self.memos.host(forge.account_digest)
         instant = run_isolated(partial(_search, forge, memo))
@@ -261,10 +257,7 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
 def _find_released(
     scope: PassScope, install: str
 ) -> tuple[Mapping[str, Set[str]], Mapping[str, Sequence[StatusSubject]]]:
-    """Return drafts of released variants, and variants with checks of commit statuses.
-
-    By repository: the full refs of the drafts, and the variants whose stages have such checks.
-    """
+    """Return the full refs of drafts of released variants, and variants that wait for statuses."""
     heads: dict[str, set[str]] = {}
     subjects: dict[str, list[StatusSubject]] = {}
     for resolved_policy in scope.evaluated:
@@ -283,21 +276,6 @@ def _find_released(
                 subject = StatusSubject(spec=spec, stage=stage, status_line=line)
                 subjects.setdefault(place, []).append(subject)
     return heads, subjects
-
-
-def has_same_requests(
-    forge: Forge, name: RepositoryName, memo: RepositoryMemo, instant: datetime
-) -> bool:
-    """Return whether the open requests of a repository, and its rules, count as read before.
-
-    `instant` is the host's time. Raises FanoutError.
-    """
-    readings = [it.read for it in (memo.settings, memo.rules) if it is not None]
-    if readings and instant - max(readings) >= _RULES_AGE:
-        return False
-    if memo.listing_digest is None:
-        return True
-    return digest_listing(forge.open_requests(name)) == memo.listing_digest
 
 
 class OtherRequestReader(Value):

@@ -66,7 +66,7 @@ class RequestPlanner(Value, kw_only=True):
                 RequestHoldInputs(settings, lines, self.now, is_publishing=self.publish),
             ),
         )
-        built = self.texts.build_texts(
+        texts, warnings = self.texts.build_texts(
             [group for group in groups if wants_request(group)], promotions, settings.merge
         )
         begun = find_begun(plan.planned.openings, groups, self.now)
@@ -74,7 +74,7 @@ class RequestPlanner(Value, kw_only=True):
             it
             for group in groups
             if group.key not in begun
-            and (it := plan_request(group, built.texts.get(group.key), settings)) is not None
+            and (it := plan_request(group, texts.get(group.key), settings)) is not None
         ]
         openings = {
             (it.change.repository, it.change.head_ref): self.now
@@ -86,7 +86,7 @@ class RequestPlanner(Value, kw_only=True):
         actions += [action for it in planned for action in it.actions]
         status = replace(plan.planned, requests=lines, openings={**begun, **openings})
         plan = with_requests(plan, [it.change for it in planned], actions, status)
-        return replace(plan, warnings=built.warnings)
+        return replace(plan, warnings=warnings)
 
 
 def plan_others(

@@ -17,14 +17,7 @@ from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.rendering.commit_templates import render_texts
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import Value, field
-
-
-class RequestTexts(Value):
-    """Texts of pull requests, and warnings about templates that yield none."""
-
-    texts: Mapping[RequestKey, RequestText] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+from fanout.values import Value
 
 
 class RequestTextBuilder(Value, kw_only=True):
@@ -40,8 +33,8 @@ class RequestTextBuilder(Value, kw_only=True):
         groups: Sequence[RequestGroup],
         promotions: Sequence[PromotionPolicy],
         merge: MergeMethod,
-    ) -> RequestTexts:
-        """Build the text of each request of one policy, by the request's key.
+    ) -> tuple[Mapping[RequestKey, RequestText], tuple[str, ...]]:
+        """Return the text of each request of one policy by the request's key, and warnings.
 
         `promotions` are the PromotionPolicies that govern the policy. The first by name that has
         a template gives it. A template that fails or yields nothing gives a warning, and the
@@ -57,13 +50,11 @@ class RequestTextBuilder(Value, kw_only=True):
         warnings: dict[str, None] = {}
         titles = self._render(promotions, "title", contents, build_title_variables, warnings)
         bodies = self._render(promotions, "body", contents, build_text_variables, warnings)
-        return RequestTexts(
-            {
-                key: format_request(content, titles.get(key, ""), bodies.get(key, ""))
-                for key, content in contents.items()
-            },
-            tuple(warnings),
-        )
+        texts = {
+            key: format_request(content, titles.get(key, ""), bodies.get(key, ""))
+            for key, content in contents.items()
+        }
+        return texts, tuple(warnings)
 
     def _render(
         self,

@@ -14,11 +14,7 @@ from fanout.errors import InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.drafts.draft_location import find_draft
-from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
-    PristineRenderings,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.rollback.earlier_publication import EarlierPublication, is_other_state
@@ -123,7 +119,8 @@ def recover_replaced_draft(
     merged = _find_merged_draft(variant, tree, history)
     pristine_tree = merged.pristine_tree if merged is not None else history.find_drafted(tree)
     if not variant.is_unrecorded:
-        if merged is None or not history.shows_commit(tree, merged.commit):
+        lock = find_upstream_lock(history.reader, tree) if merged is not None else None
+        if merged is None or lock is None or lock.commit != merged.commit:
             return variant
         published = PublishedLine(
             revision=merged.revision,

@@ -66,19 +66,16 @@ class _Intake:
     has_more: bool = False
 
 
+@dataclass(slots=True)
 class RecordIntake:
-    """Intake of the records of a cluster. Several processes may take in the same records."""
+    """Intake of the records of a cluster, from `pending` to `records`.
 
-    def __init__(
-        self,
-        records: RecordStore,
-        pending: PendingRecords,
-        find_obstacle: FindObstacle,
-    ) -> None:
-        """Take in from `pending` to `records`."""
-        self._records = records
-        self._pending = pending
-        self._find_obstacle = find_obstacle
+    Several processes may take in the same records.
+    """
+
+    records: RecordStore
+    pending: PendingRecords
+    find_obstacle: FindObstacle
 
     def take_in(self, now: datetime) -> IntakeResult:
         """Take in the records that are pending; `now` is their instant.
@@ -86,7 +83,7 @@ class RecordIntake:
         Raises Denied and Unavailable if the objects cannot be listed. Then nothing may be
         published: somebody may have restricted it.
         """
-        listing, intake = self._pending.read(), _Intake(now)
+        listing, intake = self.pending.read(), _Intake(now)
         waiting: dict[RecordsKey, list[RecordObject]] = {}
         for item in listing.objects:
             if item.state.is_refused:  # for good: another one has to be created
@@ -99,15 +96,15 @@ class RecordIntake:
             else:
                 waiting.setdefault(item.key, []).append(item)
         keys = sorted(waiting)
-        states = run_isolated(partial(self._records.read, keys)) if keys else {}
+        states = run_isolated(partial(self.records.read, keys)) if keys else {}
         for key in keys:
             if isinstance(states, FanoutError):
                 self._wait(key, waiting[key], states, intake, is_held=True)
             else:
                 self._take_in_policy(key, waiting[key], states[key], intake)
-        self._records.hold_status(intake.held)
+        self.records.hold_status(intake.held)
         # What is not written now is written the next time: the records in Git say what to write.
-        errors = self._pending.write_states(intake.states) if intake.states else {}
+        errors = self.pending.write_states(intake.states) if intake.states else {}
         intake.problems += (f"{it} could not be written: {errors[it]!s}" for it in errors)
         return IntakeResult(
             frozenset(intake.changed),
@@ -127,7 +124,7 @@ class RecordIntake:
         accepting = [
             it for it in items if it.manifest["spec"].get("action") == Action.ACCEPT_RECORDS
         ]
-        obstacle = self._find_obstacle(key, policy_records)
+        obstacle = self.find_obstacle(key, policy_records)
         is_known = obstacle is not None and obstacle.reason == Reason.RECORDS_REWOUND
         # Only the decision to accept older records can follow on them; the others come after it.
         is_rewound = (is_known or policy_records.rewound is not None) and bool(accepting)
@@ -162,7 +159,7 @@ class RecordIntake:
                 )
                 for it in taken
             ]
-            return self._records.append_once(key, submitted, intake.now)
+            return self.records.append_once(key, submitted, intake.now)
 
         entries = run_isolated(append)
         if isinstance(entries, FanoutError):

@@ -1,5 +1,6 @@
 """Retention of the objects of records: how long they stay in a cluster when they are on record."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from fanout.ports import PendingRecords
@@ -7,7 +8,6 @@ from fanout.values import Value
 
 # Those on record may be many, and nothing waits for their deletion.
 _INTERVAL = timedelta(minutes=10)
-_FIRST_DELETION = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DELETIONS = 500  # the rest follows in the next round
 
 
@@ -18,28 +18,27 @@ class DeletionResult(Value):
     has_more: bool = False  # there are more than one call deletes
 
 
+@dataclass(slots=True)
 class RecordRetention:
     """Deletes the objects of a cluster that have been on record for the retention."""
 
-    def __init__(self, pending: PendingRecords, retention: timedelta | None) -> None:
-        """Delete objects of `pending`, `retention` after they were recorded; None: never."""
-        self._pending = pending
-        self._retention = retention
-        self._next_deletion = _FIRST_DELETION
+    pending: PendingRecords
+    retention: timedelta | None  # None: they stay
+    _next_deletion: datetime = datetime(1970, 1, 1, tzinfo=UTC)
 
     def delete_expired(self, now: datetime) -> DeletionResult:
         """Delete the expired objects, every ten minutes, at most MAX_DELETIONS in a call.
 
         Raises Denied and Unavailable if they cannot be listed.
         """
-        if self._retention is None or now < self._next_deletion:
+        if self.retention is None or now < self._next_deletion:
             return DeletionResult()
         expired = [
             item
-            for item in self._pending.read_recorded()
-            if item.state.at is not None and item.state.at + self._retention <= now
+            for item in self.pending.read_recorded()
+            if item.state.at is not None and item.state.at + self.retention <= now
         ]
-        errors = self._pending.delete(expired[:MAX_DELETIONS])
+        errors = self.pending.delete(expired[:MAX_DELETIONS])
         has_more = len(expired) > MAX_DELETIONS and not errors
         self._next_deletion = now if has_more else now + _INTERVAL
         problems = (f"{it} could not be deleted: {errors[it]!s}" for it in errors)

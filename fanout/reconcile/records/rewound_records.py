@@ -33,9 +33,7 @@ class RecordBaseline(Value):
 
 
 def compare_with_publication(
-    variant: ObservedVariant,
-    baseline: RecordBaseline,
-    histories: HistoryReader,
+    variant: ObservedVariant, baseline: RecordBaseline, histories: HistoryReader
 ) -> ObservedVariant:
     """Return the variant with its newest publication, if that is not on record.
 

@@ -12,12 +12,7 @@ from hashlib import sha256
 from itertools import chain, islice
 
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.commit_statement import (
-    NO_VALUE,
-    CommitStatement,
-    PackageStatement,
-    parse_message,
-)
+from fanout.plan.commit_statement import NO_VALUE, CommitStatement, PackageStatement, parse_message
 from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.publication_statement import PublicationStatement
@@ -56,10 +51,7 @@ def walk_branch(reader: ObjectReader, head: str) -> Iterator[Commit]:
 
 
 def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterator[str]:
-    """Yield the trees that the rendering branch had at `published/PATH` or `drafts/PATH`.
-
-    The newest one is first.
-    """
+    """Yield the trees that the rendering branch had at a directory, newest first."""
     previous_tree = ""
     for commit in walk_branch(reader, vendor):
         tree = reader.paths(commit.oid, [directory])[directory].tree
@@ -81,24 +73,18 @@ class PublicationMemo(Value):
         default_factory=dict
     )
 
-    def read_statements(
-        self, reader: ObjectReader, vendor_commit: str
-    ) -> Mapping[_StatementKey, PublicationStatement]:
-        """Return the statements up to a commit of the vendor branch."""
-        if vendor_commit not in self.statements:
-            by_key: dict[_StatementKey, PublicationStatement] = {}
-            for _, statements in list_statements(reader, vendor_commit):
-                for statement in statements:
-                    by_key.setdefault((statement.path, statement.number), statement)
-            self.statements[vendor_commit] = by_key
-        return self.statements[vendor_commit]
-
     def find_statement(
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
     ) -> PublicationStatement | None:
         """Return the statement about a publication, or None if there is none."""
         newest = repository_state.last_statements
-        return self.read_statements(reader, newest).get((path, number)) if newest else None
+        if newest and newest not in self.statements:
+            by_key: dict[_StatementKey, PublicationStatement] = {}
+            for _, statements in list_statements(reader, newest):
+                for statement in statements:
+                    by_key.setdefault((statement.path, statement.number), statement)
+            self.statements[newest] = by_key
+        return self.statements[newest].get((path, number)) if newest else None
 
     def find_commit(
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
@@ -272,7 +258,6 @@ class PublicationHistory(Value):
     def _read_publication(
         self, number: int
     ) -> tuple[str, PackageStatement | None, EarlierPublication | None]:
-        """Return commit, trailers and description of the publication with this number."""
         commit = self._find_commit(number)
         if not commit or not self.reader.has(commit):
             return "", None, None
@@ -344,11 +329,6 @@ class PublicationHistory(Value):
         """Return the newest drafted rendering of the upstream state of a package, or ""."""
         lock = find_upstream_lock(self.reader, tree)
         return self._find_rendering(lock, "drafts") if lock is not None else ""
-
-    def shows_commit(self, tree: str, commit: str) -> bool:
-        """Return whether the Kptfile of a package names an upstream commit."""
-        lock = find_upstream_lock(self.reader, tree)
-        return lock is not None and lock.commit == commit
 
     def _find_rendering(self, lock: UpstreamLock, kind: str = "published") -> str:
         """Return the newest rendering of the same upstream state, or ""."""

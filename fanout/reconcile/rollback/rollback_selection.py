@@ -130,10 +130,7 @@ class RollbackSelector:
 def list_published_revisions(
     git: GitStore, variants: Iterable[ObservedVariant]
 ) -> Sequence[Sequence[str]]:
-    """Return the revisions of all publications of each variant, newest first.
-
-    Variants whose repository cannot be read are left out. Raises what Git raises.
-    """
+    """Return the revisions of all publications of each variant that can be read, newest first."""
     with open_one_at_a_time(git) as open_reader:
         histories = HistoryReader(open_reader)
         return [

@@ -8,7 +8,6 @@ from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPoli
 from fanout.selection.cluster_objects import ObjectChange, group_of
 from fanout.selection.label_index import list_exact_requirements, read_labels
 from fanout.selection.label_selector import is_text_map, match_raw_labels
-from fanout.selection.variant_spec import Object
 from fanout.variants.functions.kind_scopes import CRD_KIND
 
 _Term = tuple[str, ...]
@@ -52,14 +51,19 @@ class PolicyIndex:
                 terms |= {(_LABEL, *change.kind, key, value) for key, value in labels.items()}
             elif labels is not None:
                 terms.add((_KIND, *change.kind))
+        namespace, name = change.name
         return {
             key
             for key in self._find(terms)
             if (policy := self._policies[key].upstream_policy) is not None
+            and namespace in ("", policy.metadata.namespace)
             and any(
-                _may_select(selector, policy, change, item)
+                (group_of(selector.api_version), selector.kind) == change.kind
+                and selector.name in (None, name)
+                and match_raw_labels(selector, read_labels(item)) is not False
                 for selector in _object_selectors(policy)
                 for item in (change.previous, change.present)
+                if item is not None
             )
         }
 
@@ -78,19 +82,6 @@ class PolicyIndex:
 
     def _find(self, terms: set[_Term]) -> set[PolicyKey]:
         return set().union(*(self._keys_by_term.get(term, ()) for term in terms))
-
-
-def _may_select(
-    selector: ObjectSelector, policy: UpstreamPolicy, change: ObjectChange, item: Object | None
-) -> bool:
-    namespace, name = change.name
-    return (
-        item is not None
-        and (group_of(selector.api_version), selector.kind) == change.kind
-        and namespace in ("", policy.metadata.namespace)
-        and selector.name in (None, name)
-        and match_raw_labels(selector, read_labels(item)) is not False
-    )
 
 
 def _object_selectors(policy: UpstreamPolicy) -> Iterator[ObjectSelector]:

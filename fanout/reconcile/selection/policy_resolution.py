@@ -331,8 +331,7 @@ def _build_variants(
         key: objects[repository.metadata.name] for key, repository in repository_by_target.items()
     }
     assembly = VariantBuilder(
-        policy,
-        collect_values(list_variant_batches(policy, targets, object_by_target), responses),
+        policy, collect_values(list_variant_batches(policy, targets, object_by_target), responses)
     )
     spec_by_target: dict[str, VariantSpec | TargetFailure] = {}
     for target in targets:
@@ -468,9 +467,7 @@ def _build_repository_error(
 
 
 def _resolve_package_variant(
-    variant: PackageVariant,
-    declared: DeclaredObjects,
-    repository_by_name: Mapping[str, Repository],
+    variant: PackageVariant, declared: DeclaredObjects, repository_by_name: Mapping[str, Repository]
 ) -> ResolvedPolicy:
     namespace = variant.metadata.namespace
     upstream = repository_by_name.get(variant.spec.upstream.repository)

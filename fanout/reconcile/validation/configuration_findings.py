@@ -108,9 +108,7 @@ def find_missing_secrets(declared: DeclaredObjects, secrets: Secrets) -> Iterato
 
 
 def find_configured_secrets(
-    configuration: FanoutConfiguration,
-    locate: Callable[[str], ErrorLocation],
-    secrets: Secrets,
+    configuration: FanoutConfiguration, locate: Callable[[str], ErrorLocation], secrets: Secrets
 ) -> Iterator[Finding]:
     """Yield a warning for each secret of a configuration that cannot be used.
 

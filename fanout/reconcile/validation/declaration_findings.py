@@ -141,47 +141,36 @@ def find_target_findings(
     # neither is read here.
     claims = PathClaims.build(resolved_policies, ())
     collisions = claims.find_refusals({}, claims.claims_by_access)
+    findings: list[Finding] = []
+    for resolved_policy in resolved_policies:
+        declaration, policy = resolved_policy.declaration, resolved_policy.upstream_policy
+        assert declaration is not None, "a policy is resolved from a declaration"
+        problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
+        for it in (
+            *_find_target_problems(resolved_policy, collisions, declared),
+            *_find_stage_expression_failures(resolved_policy, sandbox),
+        ):
+            target = resolved_policy.targets.get(it.target)
+            problem = PassProblem(
+                policy=declaration.identity,
+                subject=it.target,
+                reason=it.reason,
+                message=it.problem,
+                noun="target",
+                names=(target.readable,) if target is not None else (),
+            )
+            problems_by_field[it.field, it.severity].append(problem)
+        for (field, severity), problems in problems_by_field.items():
+            where = declared.where(declaration, field)
+            findings += [
+                Finding(where, _format_group(group, resolved_policy, locate), "", severity)
+                for group in group_problems(problems)
+            ]
+        if policy is not None and not any(declared.find_unusable_targets(policy)):
+            findings += _find_unmatched_groups(resolved_policy, policy, declared)
     return tuple(
-        finding
-        for resolved_policy in resolved_policies
-        for finding in _find_policy_findings(resolved_policy, collisions, declared, sandbox, locate)
-        if (finding.where.object, finding.where.field) not in fields_with_errors
+        it for it in findings if (it.where.object, it.where.field) not in fields_with_errors
     )
-
-
-def _find_policy_findings(
-    resolved_policy: ResolvedPolicy,
-    collisions: Mapping[PathOwner, str],
-    declared: DeclaredObjects,
-    sandbox: Sandbox,
-    locate: Locate,
-) -> Iterator[Finding]:
-    declaration = resolved_policy.declaration
-    assert declaration is not None, "a policy is resolved from a declaration"
-    problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
-    target_problems = (
-        *_find_target_problems(resolved_policy, collisions, declared),
-        *_find_stage_expression_failures(resolved_policy, sandbox),
-    )
-    for target_problem in target_problems:
-        target = resolved_policy.targets.get(target_problem.target)
-        aliases = (target.readable,) if target is not None else ()
-        problem = PassProblem(
-            policy=declaration.identity,
-            subject=target_problem.target,
-            reason=target_problem.reason,
-            message=target_problem.problem,
-            noun="target",
-            names=aliases,
-        )
-        problems_by_field[target_problem.field, target_problem.severity].append(problem)
-    for (field, severity), problems in problems_by_field.items():
-        where = declared.where(declaration, field)
-        for group in group_problems(problems):
-            yield Finding(where, _format_group(group, resolved_policy, locate), "", severity)
-    policy = resolved_policy.upstream_policy
-    if policy is not None and not any(declared.find_unusable_targets(policy)):
-        yield from _find_unmatched_groups(resolved_policy, policy, declared)
 
 
 def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: Locate) -> str:
@@ -208,9 +197,7 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
 
 
 def _find_target_problems(
-    resolved_policy: ResolvedPolicy,
-    collisions: Mapping[PathOwner, str],
-    declared: DeclaredObjects,
+    resolved_policy: ResolvedPolicy, collisions: Mapping[PathOwner, str], declared: DeclaredObjects
 ) -> Iterator[_TargetProblem]:
     declaration = resolved_policy.declaration
     assert declaration is not None, "a policy is resolved from a declaration"
@@ -225,9 +212,21 @@ def _find_target_problems(
         (it.namespace, it.name) in collisions for it in resolved_policy.variants
     )
     for spec in resolved_policy.variants:
-        yield from _find_variant_problems(resolved_policy, spec, declared)
+        yield from _find_stage_problems(resolved_policy, spec, declared)
+        path, template = _find_template(resolved_policy, spec.target)
+        # A source may be of any kind.
+        missing = find_missing_sources(spec, declared.objects) if not declared.unread else ()
+        for index, problem in missing:
+            suffix = "Expr" if template and template.injectors[index].name_expr else ""
+            yield _TargetProblem(
+                spec.target,
+                Reason.REQUIRED_INJECTION_MISSING,
+                f"{problem}; if the injection point is required, the variant is held: declare the"
+                " object, or correct the injector",
+                f"{path}.injectors[{index}].name{suffix}",
+                severity="warning",
+            )
         if collision := collisions.get((spec.namespace, spec.name)):
-            path, template = _find_template(resolved_policy, spec.target)
             suffix = "Expr" if template and template.downstream.package_expr else ""
             field = f"{path}.downstream.package{suffix}"
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
@@ -238,43 +237,28 @@ def _find_target_problems(
             )
 
 
-def _find_variant_problems(
+def _find_stage_problems(
     resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
 ) -> Iterator[_TargetProblem]:
-    if resolved_policy.upstream_policy is not None:
-        stages = [stage.name for stage in resolved_policy.upstream_policy.spec.stages]
-        if stages and spec.stage not in stages:
-            # An unknown stage is an error; no stage may be intended.
-            severity: Severity = "error" if spec.stage else "warning"
-            remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
-            path, template = _find_template(resolved_policy, spec.target)
-            suffix = "Expr" if template and template.stage_expr else ""
-            yield _TargetProblem(
-                spec.target,
-                Reason.NOT_IN_STAGE,
-                f"the policy has no stage {spec.stage}; {remedy}"
-                if spec.stage
-                else "it is in no stage, so its variant is held",
-                f"{path}.stage{suffix}",
-                severity=severity,
-            )
-        if spec.offline_error:
-            field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
-            place = f"{declared.where(resolved_policy.upstream_policy, field)}: "
-            problem = spec.offline_error.removeprefix(place)
-            yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
-    if declared.unread:  # a source may be of any kind
+    policy = resolved_policy.upstream_policy
+    if policy is None:
         return
-    for index, problem in find_missing_sources(spec, declared.objects):
+    stages = [stage.name for stage in policy.spec.stages]
+    if stages and spec.stage not in stages:
         path, template = _find_template(resolved_policy, spec.target)
-        suffix = "Expr" if template and template.injectors[index].name_expr else ""
-        field = f"{path}.injectors[{index}].name{suffix}"
-        sentence = (
-            f"{problem}; if the injection point is required, the variant is held: declare the"
-            " object, or correct the injector"
-        )
-        reason = Reason.REQUIRED_INJECTION_MISSING
-        yield _TargetProblem(spec.target, reason, sentence, field, severity="warning")
+        # An unknown stage is an error; no stage may be intended.
+        severity: Severity = "error" if spec.stage else "warning"
+        problem = "it is in no stage, so its variant is held"
+        if spec.stage:
+            remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+            problem = f"the policy has no stage {spec.stage}; {remedy}"
+        field = f"{path}.stage{'Expr' if template and template.stage_expr else ''}"
+        yield _TargetProblem(spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity)
+    if spec.offline_error:
+        field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
+        place = f"{declared.where(policy, field)}: "
+        problem = spec.offline_error.removeprefix(place)
+        yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
 
 
 def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:

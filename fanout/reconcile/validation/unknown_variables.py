@@ -36,11 +36,6 @@ class DeclaredCode(NamedTuple):
         return _CONDITION_PATTERN.search(self.field) is not None
 
     @property
-    def is_of_check(self) -> bool:
-        """True if it is part of a check."""
-        return CHECK_PATTERN.search(self.field) is not None
-
-    @property
     def variables(self) -> tuple[str, ...]:
         """Variables that it may read."""
         if self.is_template:
@@ -69,7 +64,7 @@ def find_unknown(code: DeclaredCode, names: Collection[str]) -> tuple[str, str] 
         elif not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
             remedy = f"if it is a string, write \"'{code.text}'\", with both quotes; {available}"
         return problem, remedy
-    if not code.is_condition and not code.is_of_check:
+    if not code.is_condition and not CHECK_PATTERN.search(code.field):
         return None
     # A condition that reads a field which does not exist would hold its variants forever. String
     # literals are blanked first: a text such as 'stage.dev' is no field access.
