@@ -288,7 +288,7 @@ def test_two_processes_take_in_the_same_records_once(company: Company):
             def read(self):
                 return listing
 
-        first._pending = Earlier(connection)
+        first.pending = Earlier(connection)
         result = first.take_in(company.fleet.now)
     assert result.changed == frozenset()
     assert [it.fields["stage"] for it in company.records().records] == ["dev", "prod"]
@@ -309,7 +309,7 @@ def test_an_object_that_was_created_anew_meanwhile_is_another_record(company: Co
                 return listing
 
         intake = open_intake(program, connection)
-        intake._pending = Earlier(connection)
+        intake.pending = Earlier(connection)
         assert intake.take_in(company.fleet.now).problems == ()
     assert company.server.get(second).get("status") is None
     company.take_in()
