@@ -275,11 +275,8 @@ class VariantObserver:
             if not published.tag:
                 commit = repository_state.find_publication_commit(spec.path)
             if commit == published.merge:
-                former, key, grant = (
-                    status_line.repository,
-                    repository_state.identity,
-                    status_line.grant,
-                )
+                former, key = status_line.repository, repository_state.identity
+                grant = status_line.grant
                 if grant is not None and grant.repository == former:
                     grant = replace(grant, repository=key)
                 left_lines = tuple(

@@ -1,6 +1,7 @@
 """Memo of resolved policies between passes, valid where no declared change concerns them."""
 
 import operator
+from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
@@ -31,16 +32,15 @@ class PolicyResolution(Value):
     is_exact: bool = True
 
 
+@dataclass(slots=True)
 class ResolutionMemo:
     """Resolves policies, from one declaration to the next; one per process."""
 
-    def __init__(self, sandbox: Sandbox, budgets: BudgetStore | None = None) -> None:
-        """`budgets`: of what the policies' expressions may cost."""
-        self._sandbox = sandbox
-        self._budgets = budgets
-        self._declared = DeclaredObjects()
-        self._policies: tuple[ResolvedPolicy, ...] = ()
-        self._index = PolicyIndex()
+    sandbox: Sandbox
+    budgets: BudgetStore | None = None  # of what the policies' expressions may cost
+    _declared: DeclaredObjects = field(default_factory=DeclaredObjects)
+    _policies: tuple[ResolvedPolicy, ...] = ()
+    _index: PolicyIndex = field(default_factory=PolicyIndex)
 
     def resolve(self, declared: DeclaredObjects) -> PolicyResolution:
         """Resolve what is declared. Policies that no change concerns stay the same objects."""
@@ -71,7 +71,7 @@ class ResolutionMemo:
                 and not _is_unfinished(it)
             )
         self._policies = resolve_policies(
-            declared, self._sandbox, self._policies, unchanged, self._budgets
+            declared, self.sandbox, self._policies, unchanged, self.budgets
         )
         previous_declared, self._declared = self._declared, declared
         resolved_again = [it for it in self._policies if previous.get(it.key) is not it]

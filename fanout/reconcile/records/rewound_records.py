@@ -12,7 +12,7 @@ from datetime import datetime
 
 from fanout.errors import InvalidInput
 from fanout.plan.commit_statement import NO_VALUE, parse_last_record
-from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
+from fanout.plan.observation.repository_state import Commit, RecordTrace, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
@@ -31,6 +31,10 @@ class RecordBaseline(Value):
     accepted_at: datetime | None  # time of the last decision that accepted the records
     now: datetime
 
+    def is_accepted(self, commit: Commit) -> bool:
+        """Return whether a person accepted the records after a commit."""
+        return self.accepted_at is not None and commit.timestamp <= self.accepted_at.timestamp()
+
 
 def compare_with_publication(
     variant: ObservedVariant, baseline: RecordBaseline, histories: HistoryReader
@@ -40,11 +44,8 @@ def compare_with_publication(
     If a person has accepted the repositories' state since then, it becomes the published
     line. Otherwise `rewound` describes the missing record.
     """
-    published, path, repository_state = (
-        variant.published,
-        variant.spec.path,
-        variant.repository_state,
-    )
+    published, path = variant.published, variant.spec.path
+    repository_state = variant.repository_state
     number = repository_state.publication_numbers.get(path, 0)
     if (
         published is None
@@ -68,7 +69,7 @@ def compare_with_publication(
     commit = history.reader.commit(newest.merge)
     if not parse_last_record(commit.message):  # no sign that its release was recorded
         return variant
-    if baseline.accepted_at is None or commit.timestamp > baseline.accepted_at.timestamp():
+    if not baseline.is_accepted(commit):
         return replace(variant, rewound_records=_describe_unrecorded(variant, newest))
     status_line = replace(variant.status_line, published=newest, grant=None)
     return replace(variant, published=newest, status_line=status_line)
@@ -81,14 +82,10 @@ def mark_missing_records(
     published = variant.published
     if published is None or not published.merge:
         return variant
-    commit_object = open_reader(variant.repository_state.remote).commit(published.merge)
-    record_name = parse_last_record(commit_object.message)
-    if record_name in ("", NO_VALUE) or record_name in baseline.record_names:
-        return variant
-    if (
-        baseline.accepted_at is not None
-        and commit_object.timestamp <= baseline.accepted_at.timestamp()
-    ):
+    commit = open_reader(variant.repository_state.remote).commit(published.merge)
+    record_name = parse_last_record(commit.message)
+    is_on_record = record_name in ("", NO_VALUE) or record_name in baseline.record_names
+    if is_on_record or baseline.is_accepted(commit):
         return variant
     return replace(variant, rewound_records=_describe_unrecorded(variant, published))
 

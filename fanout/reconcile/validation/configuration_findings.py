@@ -103,8 +103,8 @@ def find_missing_secrets(declared: DeclaredObjects, secrets: Secrets) -> Iterato
     for repository in declared.repositories:
         if repository.spec.secret_ref is not None:
             where = declared.where(repository, "spec.secretRef.name")
-            find_secret = partial(secrets.get, repository.metadata.namespace)
-            yield from _find_problem(where, repository.spec.secret_ref.name, find_secret)
+            namespace, name = repository.metadata.namespace, repository.spec.secret_ref.name
+            yield from _find_problem(where, name, partial(secrets.get, namespace))
 
 
 def find_configured_secrets(

@@ -4,6 +4,7 @@ Expressions, version ranges and configurations of functions are validated once f
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fanout.api.object_meta import KRMObject
 from fanout.declared.declared_objects import DeclaredObjects, key_of
@@ -18,16 +19,15 @@ ErrorsByObject = Mapping[str, tuple[str, ...]]
 """Sentences by `Kind/namespace/name`."""
 
 
+@dataclass(slots=True)
 class ObjectFindings:
     """Errors of the objects that are declared now; those of an unchanged object are kept."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        """Compile expressions with the sandbox, whose thread is that of the caller."""
-        self._sandbox = sandbox
-        self._declared = DeclaredObjects()
-        self._errors: ErrorsByObject = {}
-        # An object that says the same is the same one.
-        self._validated: dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]] = {}
+    sandbox: Sandbox  # its thread is that of the caller
+    _declared: DeclaredObjects = field(default_factory=DeclaredObjects)
+    _errors: ErrorsByObject = field(default_factory=dict)
+    # An object that says the same is the same one.
+    _validated: dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]] = field(default_factory=dict)
 
     def find_errors(self, declared: DeclaredObjects) -> ErrorsByObject:
         """Return the errors of usable objects; those of the others are what makes them unusable."""
@@ -52,7 +52,7 @@ class ObjectFindings:
             )
             findings: dict[str, list[Finding]] = {}
             for finding in (
-                *validate_expressions(subset, self._sandbox),
+                *validate_expressions(subset, self.sandbox),
                 *find_function_findings(subset),
             ):
                 findings.setdefault(finding.where.object, []).append(finding)
