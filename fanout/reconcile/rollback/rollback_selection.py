@@ -68,12 +68,29 @@ class RollbackSelector:
     def _pin_variant(
         self, variant: ObservedVariant, pin: Pin, histories: HistoryReader
     ) -> SelectedVariant:
-        try:
-            publication = self._find_publication(variant, pin.revision, histories)
-        except FanoutError as error:
-            return SelectedVariant(
-                variant, revision=pin.revision, is_rollback=True, preparation_failure=error
+        published, state, publication = variant.published, variant.repository_state, None
+        if published is not None and published.revision == pin.revision:
+            publication = EarlierPublication(
+                pin.revision,
+                published.commit,
+                published.digest,
+                published.tree,
+                published.pristine or variant.pristine_tree or "",
             )
+        elif state.failure is None:
+            path, tree = variant.spec.path, variant.package_state.tree or ""
+            memo_key = state.identity, path, variant.spec.name
+            key = pin.revision, state.find_publication_commit(path), tree
+            previous_key, publication = self._memo.get(memo_key, ((), None))
+            # The key changes with every publication, so a kept result never outlives one.
+            if previous_key != key or (publication is not None and not publication.pristine_tree):
+                try:
+                    publication = histories.open(variant).find_last(pin.revision)
+                except FanoutError as error:
+                    return SelectedVariant(
+                        variant, revision=pin.revision, is_rollback=True, preparation_failure=error
+                    )
+                self._memo[memo_key] = key, publication
         selected = SelectedVariant(
             variant,
             revision=pin.revision,
@@ -96,35 +113,6 @@ class RollbackSelector:
         elif not publication.pristine_tree:
             hold = missing_base_hold(spec, pin)
         return replace(selected, revision_hold=hold)
-
-    def _find_publication(
-        self, variant: ObservedVariant, revision: str, histories: HistoryReader
-    ) -> EarlierPublication | None:
-        published_line = variant.published
-        if published_line is not None and published_line.revision == revision:
-            pristine = published_line.pristine or variant.pristine_tree or ""
-            return EarlierPublication(
-                revision,
-                published_line.commit,
-                published_line.digest,
-                published_line.tree,
-                pristine,
-            )
-        if variant.repository_state.failure is not None:
-            return None
-        path = variant.spec.path
-        memo_key = (variant.repository_state.identity, path, variant.spec.name)
-        key = (
-            revision,
-            variant.repository_state.find_publication_commit(path),
-            variant.package_state.tree or "",
-        )
-        previous_key, publication = self._memo.get(memo_key, ((), None))
-        # The key changes with every publication, so a kept result never outlives one.
-        if previous_key != key or (publication is not None and not publication.pristine_tree):
-            publication = histories.open(variant).find_last(revision)
-            self._memo[memo_key] = key, publication
-        return publication
 
 
 def list_published_revisions(
