@@ -35,26 +35,25 @@ def build_gate_inputs(
 ) -> GateInputs:
     """Build the gate inputs that no repository state contributes to; `revisions`: their commits."""
     resolved_policy = inputs.resolved_policy
+    policy, history = resolved_policy.upstream_policy, status.history
+    if policy is None:
+        # Hand-written variants share their records, each under its own name.
+        history = {
+            (HAND_WRITTEN, revision): it
+            for (stage, revision), it in status.history.items()
+            if stage == resolved_policy.name
+        }
     facts = PolicyFacts(
         name=resolved_policy.name,
         stages=rules,
         variants=(),
         revisions=tuple(revisions),
         records=gate_records,
-        # Hand-written variants share their records, each under its own name.
-        history={
-            (HAND_WRITTEN, revision): it
-            for (stage, revision), it in status.history.items()
-            if stage == resolved_policy.name
-        }
-        if resolved_policy.upstream_policy is None
-        else status.history,
+        history=history,
         now=now,
-        suspended=resolved_policy.upstream_policy is not None
-        and resolved_policy.upstream_policy.spec.suspend,
+        suspended=policy is not None and policy.spec.suspend,
         sweep=inputs.is_sweep,
-        serialize=resolved_policy.upstream_policy is not None
-        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE,
+        serialize=policy is not None and policy.spec.in_flight is InFlight.SERIALIZE,
         calendars=build_calendars(inputs.promotions),
         finishing_calendars=finishing_calendars(inputs.promotions),
         has_unreadable_calendar=not inputs.all_promotions_read,

@@ -230,13 +230,9 @@ class VariantObserver:
                     return self.variant_memo.store_observed(status_line, variant)
                 return variant
         except Bug as error:
-            unreadable_state = RepositoryState(
-                remote=repository_state.remote,
-                branch=repository_state.branch,
-                refs={},
-                failure=error,
-            )
-            return observe_variant(spec, unreadable_state, status_line, self._shared_context)
+            remote, branch = repository_state.remote, repository_state.branch
+            unreadable = RepositoryState(remote=remote, branch=branch, refs={}, failure=error)
+            return observe_variant(spec, unreadable, status_line, self._shared_context)
 
     def _is_memoizable(self, name: str) -> bool:
         """Return True if spec, status line and repository state alone determine the variant."""

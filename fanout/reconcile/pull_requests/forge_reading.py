@@ -186,14 +186,8 @@ class ForgeReader:
             # as after a renaming, nothing can be set back.
             is_lost = own.state is RequestState.MERGED or not repository.state.head
             own = None if is_lost else own
-        head_memo = self.repository_memo.heads.get(ref)
-        facts = None
-        if own is not None:
-            # What belongs to a request is read again only if it changed.
-            facts = head_memo.find_facts(own) if head_memo is not None else None
-            facts = facts or self._read_facts(ref, own)
         return HeadMemo(
-            facts=facts,
+            facts=self._read_facts(ref, own) if own is not None else None,
             foreign_requests=tuple(
                 it for it in of_head if it.base_branch != base and it not in moved
             ),
@@ -230,6 +224,10 @@ class ForgeReader:
 
     def _read_facts(self, ref: str, request: ObservedRequest) -> RequestFacts:
         forge, name = self.repository.forge, self.repository.name
+        head_memo = self.repository_memo.heads.get(ref)
+        facts = head_memo.find_facts(request) if head_memo is not None else None
+        if facts is not None:  # what belongs to a request is read again only if it changed
+            return facts
         if request.state is RequestState.CLOSED:
             closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""
             return RequestFacts(request=request, closed_by=closed_by)

@@ -7,12 +7,11 @@ example by squashing, and nothing is stated, Kptfile and rendering branch descri
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.commit_statement import NO_VALUE, CommitStatement, PackageStatement, parse_message
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement, parse_message
 from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.publication_statement import PublicationStatement
@@ -309,16 +308,23 @@ class PublicationHistory(Value):
         )
         for tip in (*tips, *heads):
             if tip not in self.memo.trailers_by_tip:
-                commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
-                newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
-                packages = newest.packages if newest is not None else {}
-                if newest is not None and newest.base:  # else a draft by an earlier version
-                    packages = read_packages(self.reader, tip, partial(_is_of_branch, newest))
+                packages = self._read_draft(tip)
                 self.memo.trailers_by_tip[tip] = {it.variant: it for it in packages.values()}
             trailers = self.memo.trailers_by_tip[tip].get(self.spec.name)
             if trailers is not None:
                 return trailers
         return None
+
+    def _read_draft(self, tip: str) -> Mapping[str, PackageStatement]:
+        """Return what a branch, which is merged, states of its packages, by path."""
+        commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
+        newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
+        if newest is None:
+            return {}
+        if not newest.base:  # the draft of one variant, by an earlier version
+            return newest.packages
+        branch = newest.ref, newest.policy, newest.stage
+        return read_packages(self.reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch)
 
     def describe_drafted(self, tree: str, rendering: str) -> EarlierPublication | None:
         """Return what a package is that a person made of a drafted rendering; None without lock."""
@@ -360,11 +366,6 @@ class HistoryReader(Value):
             self.memo,
             parse_publication_number(tag, variant.spec.path),
         )
-
-
-def _is_of_branch(newest: CommitStatement, stated: CommitStatement) -> bool:
-    branch = newest.ref, newest.policy, newest.stage
-    return (stated.ref, stated.policy, stated.stage) == branch
 
 
 def _first_parent(commit: Commit) -> str:
