@@ -29,4 +29,5 @@ class Trailer(StrEnum):
     TAG = "Fanout-Tag"  # of a publication
     TAKES = "Fanout-Takes"  # tips of earlier drafts whose commits by people it contains
     TREE = "Fanout-Tree"  # the package's tree as fanout wrote it
+    USED = "Fanout-Used"  # tag of the newest publication at a path that its variant has left
     VARIANT = "Fanout-Variant"

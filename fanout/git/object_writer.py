@@ -357,8 +357,8 @@ class _ChangeWriter:
                 last = statement.number - 1 if is_repeated else statement.number
                 statements[number] = replace(statement, merge=merge, number=last)
         head, previous = vendor.parent, vendor.last_statements
-        for part in split_statements(statements):
-            message = format_vendor_message(vendor.message, part, previous)
+        for part in split_statements(statements, vendor.used_numbers):
+            message = format_vendor_message(vendor.message, replace(part, previous=previous))
             parents = (head,) if head else ()
             head = self._write_commit(editor, parents, vendor.timestamp, message).hex()
             previous = head

@@ -44,6 +44,7 @@ class VariantContext(Value, kw_only=True):
     misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
     abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
     exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
+    occupant_tag: str = ""  # of the last publication of the one that is at its path now
     wait_hold: Hold | None = None  # it waits for another variant
     # Renderings before an interrupted push, or before a draft that replaced a merged one.
     unfinished_push: PristineRenderings | None = None

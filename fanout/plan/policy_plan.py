@@ -405,9 +405,9 @@ def _line_after_push(
             if variant.observed.draft is not None
             else previous.path_state.tree
         )
-        abandoned.append(
-            PreviousLocationLine(previous.repository_state.identity, previous.path, taken_tree)
-        )
+        place, last = (previous.repository_state.identity, previous.path), line.published
+        tag = last.tag if last is not None and line.place == place else ""
+        abandoned.append(PreviousLocationLine(*place, taken_tree, tag))
     return VariantLine(
         repository=variant.observed.repository_state.identity,
         path=variant.spec.path,

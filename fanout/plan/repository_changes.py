@@ -225,12 +225,12 @@ def last_publication_number(variant: RenderedVariant) -> int:
     """Return the number of the newest publication at the variant's path, or 0 without one.
 
     The number of a publication on record counts whether its tag is there or not, so that none is
-    given twice.
+    given twice; also one of the variant that is at the path until this one comes.
     """
-    path, recorded = variant.spec.path, _recorded_publication(variant)
-    numbers = variant.observed.repository_state.publication_numbers
-    recorded_number = parse_publication_number(recorded.tag, path) if recorded is not None else 0
-    return max(numbers.get(path, 0), recorded_number)
+    path, state = variant.spec.path, variant.observed.repository_state
+    recorded_number = variant.observed.status_line.find_used_number((state.identity, path))
+    occupant_number = parse_publication_number(variant.observed.occupant_tag, path)
+    return max(state.publication_numbers.get(path, 0), recorded_number, occupant_number)
 
 
 def last_publication_commit(variant: RenderedVariant) -> str:
@@ -302,7 +302,8 @@ def _build_vendor_commit(
     paths = {path for draft in drafts for path in draft.removed_trees}
     drop += [f"published/{path}" for path in sorted(paths & state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)
-    if not put and not drop and not statements:
+    used_numbers = _find_used_numbers(work, steps)
+    if not put and not drop and not statements and not used_numbers:
         return None
     return VendorCommit(
         ref=vendor_ref(install),
@@ -312,8 +313,26 @@ def _build_vendor_commit(
         message="Keep the pristine renderings\n",
         timestamp=max(times),
         statements=statements,
+        used_numbers=used_numbers,
         last_statements=state.last_statements,
     )
+
+
+def _find_used_numbers(work: _RepositoryWork, steps: Sequence[DecidedVariant]) -> dict[str, int]:
+    """Return the number used last at each path of which nothing will show it after this pass.
+
+    A variant leaves the path, or its publication there was reverted and is not on record any more.
+    """
+    numbers = {it.path: it.used_number for _, it in work.removals if it.used_number}
+    for planned in steps:
+        is_reverted = planned.rendered.observed.reverted_publication is not None
+        if planned.step is VariantStep.ADOPT and is_reverted:
+            numbers[planned.rendered.spec.path] = last_publication_number(planned.rendered)
+    return {
+        path: number
+        for path, number in sorted(numbers.items())
+        if not work.state.is_number_stated(path, number)
+    }
 
 
 def _state_publications(

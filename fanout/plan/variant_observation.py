@@ -80,6 +80,7 @@ def observe_variant(
         misplaced_drafts=context.misplaced_drafts,
         abandoned=context.abandoned,
         exchange_partners=context.exchange_partners,
+        occupant_tag=context.occupant_tag,
         wait_hold=context.wait_hold,
         published_for_another=context.taken_hold is not None,
         unfinished_push=context.unfinished_push,

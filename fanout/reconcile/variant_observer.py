@@ -5,7 +5,7 @@ granted path is recorded first: a pass may have ended between a push and its rec
 a person may have merged a draft there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -406,6 +406,7 @@ class VariantObserver:
             abandoned=leftovers,
             exchange_partners=move.partners,
             replaces_draft=other_draft is not None and not other_draft.has_edits,
+            occupant_tag=self._find_occupant_tag(move.partners, wanted_place),
             unpublished_tree=move.unpublished_tree,
             move_hold=hold,
             wait_hold=waiting_hold,
@@ -413,6 +414,12 @@ class VariantObserver:
             unfinished_push=earlier_renderings,
         )
         return self._observe_in(context, spec, repository_state, status_line)
+
+    def _find_occupant_tag(self, partners: Iterable[str], place: PackagePlace) -> str:
+        """Return the recorded tag of the partner of an exchange that is at a place now."""
+        lines = (self.status.variants[it] for it in partners)
+        tags = (it.published.tag for it in lines if it.place == place and it.published is not None)
+        return next(tags, "")
 
     def _observe_in(
         self,

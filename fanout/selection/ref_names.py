@@ -77,6 +77,15 @@ def tag_ref(path: str, number: int) -> str:
     return f"refs/tags/{path}/v{number}"
 
 
+def parse_publication_tag(tag: str) -> tuple[str, int]:
+    """Return path and number of a publication's tag, given without `refs/tags/`.
+
+    ("", 0) for a name that is of none.
+    """
+    path, _, number = tag.rpartition("/v")
+    return (path, int(number)) if path and _NUMBER.fullmatch(number) else ("", 0)
+
+
 def parse_publication_number(tag: str, path: str) -> int:
     """Return the number in a publication's tag, given without `refs/tags/`.
 

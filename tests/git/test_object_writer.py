@@ -351,3 +351,26 @@ def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
             assert reader.paths(head, ["published/a"])["published/a"].tree == base.trees[1]
         sound(tmp_path / "m.git", {ref: head})
     assert known.by_path == {it.path: it for it in [*statements, *stated]}
+
+
+def test_used_numbers_of_many_paths_are_read_back_from_the_vendor_branch(base, tmp_path):
+    shutil.copytree(base.mirror, tmp_path / "m.git")
+    ref, head, known = "refs/heads/vendor", "", StatementIndex()
+    used = {f"{'deep/' * 39}{number:05}": number for number in range(1, 10_001)}
+    for numbers in (used, {next(iter(used)): 7}):
+        vendor = VendorCommit(
+            ref=ref,
+            parent=head,
+            trees_by_path={},
+            message="Keep the pristine renderings\n",
+            timestamp=5,
+            used_numbers=numbers,
+            last_statements=known.newest_commit,
+        )
+        change = RepositoryChange(remote=Remote("x"), identity=WHO, expected={}, vendor=vendor)
+        head = ObjectWriter().write(tmp_path / "m.git", change).refs[ref]
+        with open_mirror(tmp_path / "m.git") as reader:
+            known = read_statement_index(reader, head, known)
+            assert known == read_statement_index(reader, head, StatementIndex())
+        sound(tmp_path / "m.git", {ref: head})
+    assert known.used_numbers == {**used, next(iter(used)): 7}

@@ -40,23 +40,33 @@ def test_what_is_stated_comes_back():
             product(["a b/c", "x"], ["dev", "none"], ["v1", "v2"], "ab"), start=1
         )
     ]
-    message = parse_vendor_message(format_vendor_message(SUBJECT, statements, "9" * 40))
+    message = parse_vendor_message(format_vendor_message(SUBJECT, VendorMessage(tuple(statements), previous="9" * 40)))
     assert sorted(message.statements, key=lambda it: it.number) == statements
     assert message.previous == "9" * 40
 
 
+def test_used_numbers_come_back_from_one_short_line_each():
+    message = VendorMessage((state("a"),), {"a b/c": 12, "d/v3": 4}, "9" * 40)
+    text = format_vendor_message(SUBJECT, message)
+    assert parse_vendor_message(text) == message
+    assert text.count("Fanout-Used: ") == 2
+    for odd in ("Fanout-Used: d/v3/v0", "Fanout-Used: v4", f"Fanout-Used: d/v{'9' * 5000}"):
+        parsed = parse_vendor_message(text.replace("Fanout-Used: d/v3/v4", odd))
+        assert parsed.used_numbers == {"a b/c": 12}
+
+
 def test_a_value_that_holds_for_all_is_written_once():
-    message = format_vendor_message(SUBJECT, [state("a"), state("b", 2)], "")
+    message = format_vendor_message(SUBJECT, VendorMessage((state("a"), state("b", 2))))
     assert [message.count(f"Fanout-{key}: ") for key in ("Policy", "Merge", "Package")] == [1, 1, 2]
 
 
 def test_without_publications_the_message_is_as_ever():
-    assert format_vendor_message(SUBJECT, [], "") == SUBJECT
+    assert format_vendor_message(SUBJECT, VendorMessage()) == SUBJECT
     assert parse_vendor_message(SUBJECT) == VendorMessage()
 
 
 def test_what_cannot_be_understood_is_left_out():
-    message = format_vendor_message(SUBJECT, [state("a"), state("b", 2)], "")
+    message = format_vendor_message(SUBJECT, VendorMessage((state("a"), state("b", 2))))
     for old, new in (
         ("Fanout-Tag: a/v1\n", "Fanout-Tag: other/v1\n"),
         ("Fanout-Tag: a/v1\n", "Fanout-Tag: a/vx\n"),

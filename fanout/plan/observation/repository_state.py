@@ -193,13 +193,14 @@ class VendorCommit(TreeCommit, kw_only=True):
     """The next commit of fanout's own branch with the pristine renderings.
 
     `message` is without its statements. `statements` are about the publications of the same push;
-    those that it merges itself have no commit yet. `last_statements` is the newest vendor commit so
-    far that has statements.
+    those that it merges itself have no commit yet. `used_numbers` are those of paths that variants
+    leave. `last_statements` is the newest vendor commit so far that has either.
     """
 
     ref: str
     parent: str  # "": the branch's first commit
     statements: tuple[PublicationStatement, ...] = ()
+    used_numbers: Mapping[str, int] = field(default_factory=dict)  # by path
     last_statements: str = ""
 
 
@@ -386,7 +387,9 @@ class RepositoryState(Value, kw_only=True):
     publication_numbers: Mapping[str, int] = field(default_factory=dict)  # by path: the highest
     # by path: newest statement of the vendor branch
     publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
-    last_statements: str = ""  # newest vendor commit that has statements; "": there is none
+    # by path that a variant has left: the highest number that the vendor branch names
+    used_numbers: Mapping[str, int] = field(default_factory=dict)
+    last_statements: str = ""  # newest vendor commit that has one of these; "": there is none
     # by path in their branch: last records that stop something
     record_traces: Mapping[str, RecordTrace] = field(default_factory=dict)
     default_branch: str = ""  # short name; asked for where the target branch is missing
@@ -422,6 +425,12 @@ class RepositoryState(Value, kw_only=True):
     def find_request(self, ref: str) -> RequestFacts | None:
         """Return the pull request from a branch as the forge shows it, or None."""
         return self.forge.requests.get(ref) if self.forge is not None else None
+
+    def is_number_stated(self, path: str, number: int) -> bool:
+        """Return whether the vendor branch shows that the number at the path is used."""
+        statement = self.publication_statements.get(path)
+        stated = statement.number if statement is not None else 0
+        return number <= max(stated, self.used_numbers.get(path, 0))
 
     def find_statement(self, path: str) -> PublicationStatement | None:
         """Return the statement about the newest publication at the path, or None without one."""

@@ -19,6 +19,7 @@ from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
+from fanout.selection.ref_names import parse_publication_number
 from fanout.values import Instant, Value, as_data, convert, field, replace
 
 StatusLines = dict[str, Mapping[str, Any] | None]
@@ -86,6 +87,7 @@ class PreviousLocationLine(RecordedLocation):
     """A place that the variant moved away from, with a package still to be removed."""
 
     tree: str  # of the package that moved
+    tag: str = ""  # of the newest publication there; "": none
 
 
 class VariantLine(RecordedLocation, kw_only=True):
@@ -98,6 +100,13 @@ class VariantLine(RecordedLocation, kw_only=True):
     stage: str = ""  # at the time of the line; "": none, or unknown
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks about the publication or the draft
     previous_grant: PreviousGrantLine | None = None
+
+    def find_used_number(self, place: PackagePlace) -> int:
+        """Return the highest number of the variant's publications on record at a place, or 0."""
+        published = self.published.tag if self.published is not None else ""
+        tags = [published if self.place == place else ""]
+        tags += [it.tag for it in self.left if it.place == place]
+        return max(parse_publication_number(tag, place[1]) for tag in tags)
 
     @property
     def granted_place(self) -> PackagePlace | None:

@@ -17,7 +17,11 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import ObservedPath
 from fanout.plan.observed_variant import missing_branch_hold
-from fanout.plan.removal.package_removal import PackageRemoval, is_reviewed
+from fanout.plan.removal.package_removal import (
+    PackageRemoval,
+    find_used_number,
+    is_reviewed,
+)
 from fanout.plan.removal.removal_drafts import (
     BRANCH_REASONS,
     describe_removing,
@@ -101,6 +105,7 @@ def _plan_leftover(
         left_line=abandoned.left_place,
         tree=abandoned.left_place.tree if removes_package else "",
         renderings=(f"published/{path}",) if is_rendered else (),
+        used_number=find_used_number(state, path, None, abandoned.left_place),
     )
 
 

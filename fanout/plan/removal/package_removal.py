@@ -16,6 +16,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.records.policy_status import PreviousLocationLine, PublishedLine, VariantLine
+from fanout.selection.ref_names import parse_publication_number
 from fanout.values import field, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
@@ -42,6 +43,7 @@ class PackageRemoval(RepositoryPath, kw_only=True):
     keeps_package: bool = False  # with `deletionPolicy: Orphan`
     kept_drafts: tuple[OpenDraft, ...] = ()  # which have edits, and stay with the package
     left_line: PreviousLocationLine | None = None  # of a variant that has moved
+    used_number: int = 0  # of the last publication there, if nothing will show it; else 0
 
     @property
     def state(self) -> RepositoryState:
@@ -128,9 +130,30 @@ def complete_removal(
         awaits_review=awaits_review,
         drafts=drafts,
         renderings=tuple(renderings),
+        used_number=find_used_number(state, path, status_line, removal.left_line)
+        if state is not None and not awaits_review
+        else 0,
         edits=edits,
         kept_drafts=tuple(it for it in own_drafts if keeps_package and it.has_edits),
     )
+
+
+def find_used_number(
+    state: RepositoryState,
+    path: str,
+    status_line: VariantLine | None,
+    left_line: PreviousLocationLine | None,
+) -> int:
+    """Return the number used last at a path that a variant leaves, if nothing will show it; else 0.
+
+    `left_line`: of a place that the variant has left before.
+    """
+    number = state.publication_numbers.get(path, 0)
+    if status_line is not None:
+        number = max(number, status_line.find_used_number((state.identity, path)))
+    if left_line is not None:
+        number = max(number, parse_publication_number(left_line.tag, path))
+    return 0 if state.is_number_stated(path, number) else number
 
 
 def is_gone(state: RepositoryState, path: str) -> bool:

@@ -1,8 +1,12 @@
 """Reader of what the vendor branch states about publications."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from fanout.plan.publication_statement import PublicationStatement, parse_vendor_message
+from fanout.plan.publication_statement import (
+    PublicationStatement,
+    VendorMessage,
+    parse_vendor_message,
+)
 from fanout.ports import ObjectReader
 from fanout.values import Value, field
 
@@ -10,17 +14,18 @@ _MAX_COMMITS = 100_000  # of the vendor branch, with statements
 
 
 class StatementIndex(Value):
-    """The newest statement about each path, and the newest commit that has any."""
+    """The newest statement about each path, the used numbers, and the newest commit with either."""
 
     vendor_head: str = ""
     newest_commit: str = ""
     by_path: Mapping[str, PublicationStatement] = field(default_factory=dict)
+    used_numbers: Mapping[str, int] = field(default_factory=dict)  # by path that was left
 
 
 def list_statements(
     reader: ObjectReader, vendor_commit: str
-) -> Iterator[tuple[str, Sequence[PublicationStatement]]]:
-    """Yield the commits with statements, newest first, from a commit of the vendor branch.
+) -> Iterator[tuple[str, VendorMessage]]:
+    """Yield the commits that state something, newest first, from a commit of the vendor branch.
 
     The branch need not be whole: what the mirror lacks ends the list.
     """
@@ -30,8 +35,8 @@ def list_statements(
         if not oid or not reader.has(oid):
             return
         message = parse_vendor_message(reader.commit(oid).message)
-        if message.statements:
-            yield oid, message.statements
+        if message.statements or message.used_numbers:
+            yield oid, message
         oid = message.previous
 
 
@@ -46,11 +51,15 @@ def read_statement_index(
         return known
     newest_commit = ""
     by_path: dict[str, PublicationStatement] = {}
-    for oid, statements in list_statements(reader, vendor_head):
+    used_numbers: dict[str, int] = {}
+    for oid, message in list_statements(reader, vendor_head):
         newest_commit = newest_commit or oid
         if oid == known.newest_commit:
             by_path = {**known.by_path, **by_path}
+            used_numbers = {**known.used_numbers, **used_numbers}
             break
-        for statement in statements:
+        for statement in message.statements:
             by_path.setdefault(statement.path, statement)
-    return StatementIndex(vendor_head, newest_commit, by_path)
+        for path, number in message.used_numbers.items():
+            used_numbers.setdefault(path, number)
+    return StatementIndex(vendor_head, newest_commit, by_path, used_numbers)

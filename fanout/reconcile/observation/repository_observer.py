@@ -169,7 +169,9 @@ class RepositoryObserver:
         memo.keep_present(head, vendor, tips)
         published = _filter_trees(pristine, "published/", package_paths)
         obsolete = frozenset(path for path in removed_paths if on_branch[path].tree is None)
-        numbers = {path: it.number for path, it in memo.statements.by_path.items()}
+        numbers = dict(memo.statements.used_numbers)
+        for path, statement in memo.statements.by_path.items():
+            numbers[path] = max(numbers.get(path, 0), statement.number)
         for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
             numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
         # Those of the paths that another installation has a draft at, with its name.
@@ -199,6 +201,7 @@ class RepositoryObserver:
             pushes_tags=pushes_tags,
             publication_numbers=numbers,
             publication_statements=memo.statements.by_path,
+            used_numbers=memo.statements.used_numbers,
             last_statements=memo.statements.newest_commit,
             record_traces=traces,
         )

@@ -79,8 +79,8 @@ class PublicationMemo(Value):
         newest = repository_state.last_statements
         if newest and newest not in self.statements:
             by_key: dict[_StatementKey, PublicationStatement] = {}
-            for _, statements in list_statements(reader, newest):
-                for statement in statements:
+            for _, message in list_statements(reader, newest):
+                for statement in message.statements:
                     by_key.setdefault((statement.path, statement.number), statement)
             self.statements[newest] = by_key
         return self.statements[newest].get((path, number)) if newest else None
