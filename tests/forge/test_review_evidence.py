@@ -282,3 +282,106 @@ def test_a_merge_by_a_person_against_a_request_for_changes_is_out_of_band(refuse
     refused.merge("edge", number, by="ann")
     swept = refused.later(minutes=1).sweep("-o", "json")
     assert "OutOfBand" in swept.reasons
+
+
+def write_policy(fleet: ForgeFleet, *edits: tuple[str, str]) -> None:
+    """Change the text of the policy, and let fanout follow."""
+    text = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    fleet.write("policy.yaml", text)
+    for _ in range(4):
+        fleet.later(minutes=1).sweep()
+
+
+PER_VARIANT = ("spec:\n  upstream", "spec:\n  draftPer: Variant\n  upstream")
+PER_STAGE = ("draftPer: Variant", "draftPer: Stage")
+
+
+def open_numbers(fleet: ForgeFleet) -> dict[str, int]:
+    """Return the numbers of the open pull requests by branch, without what all names begin with."""
+    return {
+        it["head"].removeprefix("drafts/default/"): int(it["number"])
+        for it in fleet.requests("edge")
+        if it["state"] == "open"
+    }
+
+
+def approve_all(fleet: ForgeFleet, person: str = "ann") -> None:
+    for number in open_numbers(fleet).values():
+        fleet.review("edge", number, person)
+    for _ in range(4):
+        fleet.later(minutes=1).sweep()
+
+
+def is_held_by_bob(fleet: ForgeFleet, path: str) -> bool:
+    reason, sentence = fleet.condition(path)
+    return (reason, f"{fleet.gitea.host}/bob" in sentence) == ("ChangesRequested", True)
+
+
+@pytest.fixture
+def refused_alone(fleet: ForgeFleet) -> ForgeFleet:
+    """Each variant has a pull request, and Bob requests changes of one."""
+    write_policy(fleet, PER_VARIANT, ("atLeast: 2", "atLeast: 1"))
+    numbers = open_numbers(fleet)
+    fleet.review("edge", numbers["sites/ams/monitoring"], "bob", "REQUEST_CHANGES")
+    assert is_held_by_bob(fleet.later(minutes=1), "sites/ams")
+    return fleet
+
+
+@pytest.mark.parametrize("end", ["review", "revision"])
+def test_a_request_for_changes_holds_the_drafts_of_each_variant_after_that_of_the_stage(
+    refused, end
+):
+    write_policy(refused, PER_VARIANT)
+    assert sorted(open_numbers(refused)) == ["sites/ams/monitoring", "sites/ber/monitoring"]
+    approve_all(refused)
+    assert set(refused.published().values()) == {""}
+    assert is_held_by_bob(refused, "sites/ams")
+    assert is_held_by_bob(refused, "sites/ber")
+    if end == "review":
+        refused.review("edge", open_numbers(refused)["sites/ams/monitoring"], "bob")
+        for _ in range(3):
+            refused.later(minutes=1).sweep()
+        assert refused.published() == {"sites/ams": "v1", "sites/ber": ""}
+        assert is_held_by_bob(refused, "sites/ber")
+    else:
+        refused.release("v2")
+        for _ in range(2):
+            refused.later(minutes=1).sweep()
+        approve_all(refused)
+        assert refused.published() == {"sites/ams": "v2", "sites/ber": "v2"}
+
+
+def test_a_request_for_changes_holds_the_draft_of_the_stage_after_that_of_its_variant(
+    refused_alone,
+):
+    write_policy(refused_alone, PER_STAGE)
+    assert list(open_numbers(refused_alone)) == [HEAD.removeprefix("drafts/default/")]
+    approve_all(refused_alone)
+    assert set(refused_alone.published().values()) == {""}
+    assert is_held_by_bob(refused_alone, "sites/ams")
+    # And back again.
+    write_policy(refused_alone, ("draftPer: Stage", "draftPer: Variant"))
+    approve_all(refused_alone)
+    assert refused_alone.published() == {"sites/ams": "", "sites/ber": "v1"}
+    assert is_held_by_bob(refused_alone, "sites/ams")
+    approve_all(refused_alone, "bob")
+    assert refused_alone.published() == {"sites/ams": "v1", "sites/ber": "v1"}
+
+
+def test_a_request_for_changes_holds_a_draft_whose_path_is_changed(refused_alone):
+    write_policy(refused_alone, ("'sites/' +", "'eu/' +"))
+    approve_all(refused_alone)
+    assert refused_alone.published() == {"eu/ams": "", "eu/ber": "v1"}
+    assert is_held_by_bob(refused_alone, "eu/ams")
+
+
+def test_a_request_for_changes_holds_the_draft_of_a_stage_that_is_renamed(refused):
+    for site in ("ams", "ber"):
+        refused.site(site, "lab", "edge")
+    write_policy(refused, ("name: dev,", "name: lab,"), ("[dev]", "[lab]"))
+    approve_all(refused)
+    assert set(refused.published().values()) == {""}
+    assert is_held_by_bob(refused, "sites/ams")

@@ -82,6 +82,7 @@ ROWS = [
         True,
     ),
     ("other people's requests are there", head_memo(foreign_requests=(request(),)), {}, False),
+    ("another one was closed in its place", head_memo(), {"earlier": (3,)}, False),
     ("there is none", head_memo(facts=None), {}, True),
     ("there was none, and one is on record", head_memo(facts=None), {"number": 7}, False),
 ]
@@ -91,19 +92,21 @@ ROWS = [
     ("memo", "listed", "is_current"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
 )
 def test_whether_a_head_is_read_again(memo, listed, is_current):
-    values = {"listed_commit": COMMIT, "base_commit": BASE, "base_branch": "main", "number": None}
+    values = {"listed_commit": COMMIT, "base_commit": BASE, "base_branch": "main"}
+    values |= {"number": None, "earlier": ()}
     assert memo.is_current(**{**values, **listed}) is is_current
 
 
 def test_what_belongs_to_an_unchanged_request_is_not_read_again():
     memo = head_memo()
     moved = request(base_branch="trunk")
-    facts = memo.find_facts(moved)
+    facts = memo.find_facts(moved, ())
     assert facts is not None
     assert (facts.request, facts.reviews) == (moved, memo.facts.reviews if memo.facts else ())
-    assert memo.find_facts(request(updated=NOON + timedelta(seconds=1))) is None
-    assert memo.find_facts(request(number=8)) is None
-    assert head_memo(1).find_facts(moved) is None
+    assert memo.find_facts(request(updated=NOON + timedelta(seconds=1)), ()) is None
+    assert memo.find_facts(request(number=8), ()) is None
+    assert memo.find_facts(moved, (3,)) is None, "reviews of another request belong to it now"
+    assert head_memo(1).find_facts(moved, ()) is None
 
 
 def test_a_search_marks_what_it_shows():
@@ -116,7 +119,7 @@ def test_a_search_marks_what_it_shows():
     host.mark_changed([RequestMatch(RepositoryName("ada", "other"), 7, later)])
     assert memo.heads[REF] == head_memo()
     host.mark_changed([RequestMatch(NAME, 7, later), RequestMatch(NAME, 8, later)])
-    assert memo.heads[REF].find_facts(request()) is None
+    assert memo.heads[REF].find_facts(request(), ()) is None
     assert memo.unread_numbers == {8}
 
 

@@ -25,6 +25,7 @@ class RequestFacts(Value, kw_only=True):
     reviews: tuple[ObservedReview, ...] = ()
     reviewed_trees: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refused_revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    earlier: tuple[int, ...] = ()  # closed requests whose requests for changes are in `reviews`
     closed_by: str = ""  # login of who closed it; "": it is open, or the forge does not say
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from fanout.plan.evidence.review_approvals import find_rejections
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -17,7 +18,7 @@ from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import Value, replace
 
 OPENING_PATIENCE = timedelta(minutes=1)
-_MAX_EARLIER = 4  # closed requests whose reviews are read; each takes a call
+_MAX_EARLIER = 16  # closed requests whose reviews are read; each takes a call
 _STATE_WORDS = {
     RequestState.OPEN: "open again",
     RequestState.CLOSED: "closed by a person",
@@ -53,9 +54,9 @@ def observe_request_lines(
             declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
     states = [it.repository_state for it in variants] + [it.state for it in removals]
     forges = {state.identity: state.forge for state in states}
-    lines = dict(status.requests)
+    lines = _carry_rejections(status.requests, variants)
     details: list[str] = []
-    for key in sorted({*status.requests, *declined}):
+    for key in sorted({*lines, *declined}):
         forge = forges.get(key[0])
         facts = forge.requests.get(key[1]) if forge is not None else None
         if forge is None or facts is None:
@@ -72,6 +73,37 @@ def observe_request_lines(
     return lines, tuple(details)
 
 
+def _carry_rejections(
+    lines: Mapping[RequestKey, RequestLine], variants: Sequence[ObservedVariant]
+) -> dict[RequestKey, RequestLine]:
+    """Return the lines, those of branches with the requests from where their drafts were before.
+
+    A branch has another name when `draftPer`, the stage or the path is changed. The request from
+    the former one is closed, and what people requested there is not answered by that. Lines about
+    unopened requests of branches that no variant has any more are left out.
+    """
+    earlier: dict[RequestKey, set[int]] = {}
+    for variant in variants:
+        state = variant.repository_state
+        for misplaced in variant.misplaced_drafts:
+            line = lines.get((misplaced.repository_state.identity, misplaced.draft.ref))
+            forge = misplaced.repository_state.forge
+            facts = forge.requests.get(misplaced.draft.ref) if forge is not None else None
+            if line is None or misplaced.repository_state is not state:
+                continue
+            if line.earlier or (facts is not None and find_rejections(facts.reviews)):
+                numbers = earlier.setdefault((state.identity, variant.draft_ref), set())
+                numbers.update((*line.earlier, line.number))
+    present = {(it.repository_state.identity, it.draft_ref) for it in variants}
+    carried = {key: it for key, it in lines.items() if it.number or key in present}
+    for key, numbers in earlier.items():
+        line = carried.get(key) or RequestLine(number=0, state=RequestState.OPEN.value)
+        numbers -= {0, line.number, *line.earlier}
+        kept = (*line.earlier, *sorted(numbers))[-_MAX_EARLIER:]
+        carried[key] = replace(line, earlier=kept)
+    return carried
+
+
 def _observe_line(
     line: RequestLine | None,
     facts: RequestFacts,
@@ -82,7 +114,7 @@ def _observe_line(
     request = facts.request
     if is_closed_by_person(facts, forge):
         if line is None or line.number != request.number:
-            line = RequestLine(number=request.number, state="", url=request.url)
+            line = _begin_line(line, request.number, request.url)
         if line.state == RequestState.CLOSED:
             return line
         return replace(
@@ -93,10 +125,11 @@ def _observe_line(
             closed_by=format_closer(facts, forge),
         )
     if request.state is RequestState.CLOSED:
-        return None
+        return line if line is not None and not line.number else None
     # A merge stays open on record until its publications are: whoever merged, and whether the gates
     # let it through, is asked again by the next pass if this one ends before.
-    if line is None or line.state != RequestState.CLOSED:
+    is_begun = line is not None and not line.number and request.state is RequestState.OPEN
+    if line is None or (line.state != RequestState.CLOSED and not is_begun):
         return line
     if line.number != request.number:
         return _begin_line(line, request.number, request.url)
@@ -105,7 +138,8 @@ def _observe_line(
 
 def _begin_line(former: RequestLine | None, number: int, url: str) -> RequestLine:
     """Return the line about an open request, which may be in place of a former one."""
-    earlier = (*former.earlier, former.number)[-_MAX_EARLIER:] if former is not None else ()
+    earlier = (*former.earlier, former.number) if former is not None else ()
+    earlier = tuple(it for it in earlier if it not in (0, number))[-_MAX_EARLIER:]
     return RequestLine(number=number, state=RequestState.OPEN.value, url=url, earlier=earlier)
 
 

@@ -141,11 +141,12 @@ class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
     their revisions, `closed` the instant, and `closed_by` the person as `<host>/<login>`, or "" if
     nothing tells who. `refused` is when the forge last refused to merge
-    that head, with the reason and its words. `earlier` are the closed ones from the same branch in
-    place of which it was opened: changes that people requested there hold it, too.
+    that head, with the reason and its words. `earlier` are the closed ones in place of which it was
+    opened, from the same branch or from one where its drafts were before: changes that people
+    requested there hold it, too. Before it is opened a line has these alone, and the number 0.
     """
 
-    number: int
+    number: int = 0
     state: str
     url: str = ""  # of its page
     head: str = ""  # commit at which the status was set

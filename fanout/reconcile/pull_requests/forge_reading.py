@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
-from functools import partial
 from itertools import islice
 
 from fanout.errors import InvalidInput, Unavailable
+from fanout.plan.commit_statement import CommitStatement
 from fanout.plan.evidence.due_checks import StatusSubject, find_awaited_commits
 from fanout.plan.evidence.review_approvals import find_rejections
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
@@ -128,14 +128,15 @@ class ForgeReader:
         heads: dict[str, HeadMemo] = {}
         missing: list[str] = []
         for ref in sorted({*(it for it in refs if it.startswith(prefix)), *pending, *unrecorded}):
-            head = memo.heads.get(ref)
+            head, number = memo.heads.get(ref), self._recorded_number(ref)
             if (
                 head is not None
                 and head.is_current(
                     listed_commit=refs.get(ref, ""),
                     base_commit=repository.state.head,
                     base_branch=base,
-                    number=self._recorded_number(ref),
+                    number=number,
+                    earlier=self._list_earlier(ref, number),
                 )
                 and not (has_unread and head.facts is None)
             ):
@@ -161,7 +162,14 @@ class ForgeReader:
     def _recorded_number(self, ref: str) -> int | None:
         """Return the number of the request on record from a head; a merged one is history."""
         line = self.repository.recorded.get(ref)
-        return line.number if line is not None and line.state != RequestState.MERGED else None
+        return (line.number or None) if line and line.state != RequestState.MERGED else None
+
+    def _list_earlier(self, ref: str, number: int | None) -> tuple[int, ...]:
+        """Return the numbers of the closed requests in place of which this one is, or is to be."""
+        line = self.repository.recorded.get(ref)
+        if line is None or line.number in (0, number):
+            return line.earlier if line is not None else ()
+        return (*line.earlier, line.number) if line.state == RequestState.CLOSED else ()
 
     def _read_head(
         self, ref: str, opened: Iterable[ObservedRequest], closed_number: int | None
@@ -225,25 +233,21 @@ class ForgeReader:
     def _read_facts(self, ref: str, request: ObservedRequest) -> RequestFacts:
         forge, name = self.repository.forge, self.repository.name
         head_memo = self.repository_memo.heads.get(ref)
-        facts = head_memo.find_facts(request) if head_memo is not None else None
+        earlier = self._list_earlier(ref, request.number)
+        facts = head_memo.find_facts(request, earlier) if head_memo is not None else None
         if facts is not None:  # what belongs to a request is read again only if it changed
             return facts
         if request.state is RequestState.CLOSED:
             closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""
             return RequestFacts(request=request, closed_by=closed_by)
         if not isinstance(forge, ReviewReader):
-            return RequestFacts(request=request)
+            return RequestFacts(request=request, earlier=earlier)
         # A closed request that another one replaces leaves requests for changes unanswered.
-        line, earlier = self.repository.recorded.get(ref), tuple[int, ...]()
-        if line is not None and line.number == request.number:
-            earlier = line.earlier
-        elif line is not None and line.state == RequestState.CLOSED:
-            earlier = (*line.earlier, line.number)
         rejections = (
             it for number in earlier for it in find_rejections(forge.reviews(name, number))
         )
         reviews = (*rejections, *forge.reviews(name, request.number))
-        return RequestFacts(request=request, reviews=reviews)
+        return RequestFacts(request=request, reviews=reviews, earlier=earlier)
 
     def _read_settings(self, *, is_read: bool) -> SettingsMemo:
         """Return the settings of the repository, read anew only where requests changed.
@@ -281,7 +285,13 @@ class ForgeReader:
         refused = {
             it.commit for it in facts.reviews if it.verdict is ReviewVerdict.CHANGES_REQUESTED
         }
-        counts = partial(is_statement_for, ref)
+        # Such a commit may be of a branch where the packages were before.
+        draft = state.sets.get(ref)
+
+        def counts(stated: CommitStatement) -> bool:
+            is_of_policy = draft is not None and draft.policy == stated.policy
+            return is_statement_for(stated.ref if is_of_policy else ref, stated)
+
         trees: dict[str, Mapping[str, str]] = {}
         revisions: dict[str, Mapping[str, str]] = {}
         with self.git.reader(state.remote) as reader:

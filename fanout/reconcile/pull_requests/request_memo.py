@@ -58,11 +58,17 @@ class HeadMemo(Value, kw_only=True):
         return self.listed_commit, self.base_commit, own, foreign
 
     def is_current(
-        self, *, listed_commit: str, base_commit: str, base_branch: str, number: int | None
+        self,
+        *,
+        listed_commit: str,
+        base_commit: str,
+        base_branch: str,
+        number: int | None,
+        earlier: tuple[int, ...],
     ) -> bool:
         """Return whether it is as it was read, given what Git lists now.
 
-        `number` is that of the request on record, if any.
+        `number` is that of the request on record, if any, and `earlier` are those before it.
         """
         # No search shows that a branch was renamed: that of a request follows it, and another
         # branch may get the old name.
@@ -77,6 +83,7 @@ class HeadMemo(Value, kw_only=True):
         is_head_shown = request.head_commit == listed_commit
         return (
             number in (None, request.number)
+            and (request.state is not RequestState.OPEN or self.facts.earlier == earlier)
             and request.base_branch == base_branch
             and not self._is_racy(request)
             and (is_head_shown or not listed_commit or request.state is not RequestState.OPEN)
@@ -91,14 +98,17 @@ class HeadMemo(Value, kw_only=True):
             base_commit=self.base_commit,
             base_branch=self.facts.request.base_branch,
             number=None,
+            earlier=self.facts.earlier,
         )
 
-    def find_facts(self, request: ObservedRequest) -> RequestFacts | None:
+    def find_facts(self, request: ObservedRequest, earlier: tuple[int, ...]) -> RequestFacts | None:
         """Return the facts with this request if nothing else can have changed, else None."""
         if self.facts is None or self._is_racy(self.facts.request):
             return None
         former = self.facts.request
         is_same = (former.number, former.updated) == (request.number, request.updated)
+        if request.state is RequestState.OPEN and self.facts.earlier != earlier:
+            return None
         return replace(self.facts, request=request) if is_same else None
 
     def _is_racy(self, request: ObservedRequest) -> bool:
