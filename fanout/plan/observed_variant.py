@@ -317,6 +317,14 @@ def lost_history_hold(
     )
 
 
+def lost_leftover_hold(abandoned: AbandonedLocation) -> Hold:
+    """Return the hold of a package that a move has left on a branch that was rewritten since."""
+    line, location = abandoned.left_place, abandoned.location
+    return lost_history_hold(
+        location.repository_state, location.repository, line.path, line.tag, line.merge
+    )
+
+
 def missing_branch_hold(state: RepositoryState, repository: str, *, is_published: bool) -> Hold:
     """Return the hold of variants whose repository lacks its branch.
 

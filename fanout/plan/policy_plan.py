@@ -406,8 +406,9 @@ def _line_after_push(
             else previous.path_state.tree
         )
         place, last = (previous.repository_state.identity, previous.path), line.published
-        tag = last.tag if last is not None and line.place == place else ""
-        abandoned.append(PreviousLocationLine(*place, taken_tree, tag))
+        is_there = last is not None and line.place == place
+        tag, merge = (last.tag, last.merge) if last is not None and is_there else ("", "")
+        abandoned.append(PreviousLocationLine(*place, taken_tree, tag, merge))
     return VariantLine(
         repository=variant.observed.repository_state.identity,
         path=variant.spec.path,

@@ -5,7 +5,7 @@ granted path is recorded first: a pass may have ended between a push and its rec
 a person may have merged a draft there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -31,7 +31,7 @@ from fanout.plan.observation.repository_state import (
     OpenDraft,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.observed_variant import ObservedVariant, lost_leftover_hold
 from fanout.plan.plan_wording import NEXT_RUN, format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.variant_observation import ObservationContext, observe_variant
@@ -343,16 +343,7 @@ class VariantObserver:
         """
         wanted_place = repository_state.identity, spec.path
         published = status_line.published if status_line is not None else None
-        leftovers = tuple(
-            AbandonedLocation(
-                line,
-                ObservedPath(located.state, located.repository, line.path),
-                self.path_ownership.other_owner(spec.name, line.place) is not None,
-            )
-            for line in (status_line.left if status_line is not None else ())
-            if (located := self.path_ownership.repository_by_place.get(line.repository)) is not None
-            and located.state.failure is None
-        )
+        leftovers = () if status_line is None else tuple(self._find_leftovers(spec, status_line))
         move, path_hold = _NO_MOVE, None
         if status_line is not None and published is not None and status_line.place != wanted_place:
             # Without a look at the package's publisher: a move adopts no existing package.
@@ -436,6 +427,24 @@ class VariantObserver:
         context = replace(context, merges_other_content=True)
         return observe_variant(spec, repository_state, status_line, context)
 
+    def _find_leftovers(
+        self, spec: VariantSpec, status_line: VariantLine
+    ) -> Iterator[AbandonedLocation]:
+        for line in status_line.left:
+            located = self.path_ownership.repository_by_place.get(line.repository)
+            if located is None or located.state.failure is not None:
+                continue
+            state = located.state
+            location = ObservedPath(state, located.repository, line.path)
+            is_changed = location.path_state.tree != line.tree
+            yield AbandonedLocation(
+                line,
+                location,
+                has_other_owner=self.path_ownership.other_owner(spec.name, line.place) is not None,
+                has_lost_history=bool(is_changed and state.head and line.merge)
+                and not self._histories.open_reader(state.remote).contains(state.head, line.merge),
+            )
+
     def _plan_move(
         self,
         spec: VariantSpec,
@@ -476,6 +485,8 @@ class VariantObserver:
                 hold = Hold(
                     Reason.EDITED_DOWNSTREAM, sentence, who=format_maintainers(spec.repository)
                 )
+                if leftover.has_lost_history:
+                    hold = lost_leftover_hold(leftover)
                 tree = leftover.left_place.tree
                 return _Move(previous_location, tree, hold=hold if leftover.is_edited else None)
         # With `deletionPolicy: Orphan` the old package stays, so two variants cannot exchange

@@ -40,7 +40,9 @@ def test_what_is_stated_comes_back():
             product(["a b/c", "x"], ["dev", "none"], ["v1", "v2"], "ab"), start=1
         )
     ]
-    message = parse_vendor_message(format_vendor_message(SUBJECT, VendorMessage(tuple(statements), previous="9" * 40)))
+    message = parse_vendor_message(
+        format_vendor_message(SUBJECT, VendorMessage(tuple(statements), previous="9" * 40))
+    )
     assert sorted(message.statements, key=lambda it: it.number) == statements
     assert message.previous == "9" * 40
 

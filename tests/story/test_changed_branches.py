@@ -203,6 +203,21 @@ def test_a_variant_without_a_target_is_not_forgotten_with_its_branch(fleet: Flee
     assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]
 
 
+def test_a_variant_without_a_target_on_a_branch_put_back_is_not_told_as_edited(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    main = edge.refs()["refs/heads/main"]
+    edge.git("update-ref", "refs/heads/main", edge.refs()[f"refs/tags/{AMS}/v1"])
+    fleet.write("policy.yaml", WITHOUT_AMS)
+    told = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
+    assert f"published {AMS}" in told
+    assert "fanout remove" not in told
+    edge.git("update-ref", "refs/heads/main", main)
+    assert fleet.later(minutes=1).settle() > 0
+    assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]
+
+
 def test_a_person_ends_a_variant_whose_package_went_with_its_branch(fleet: Fleet):
     rewrite(fleet)
     fleet.write("policy.yaml", WITHOUT_AMS)

@@ -1,5 +1,6 @@
 """What a variant that moved has left: a person removes it where nobody lets it go by itself."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,69 @@ def test_what_is_left_on_a_branch_that_is_renamed_is_not_forgotten(fleet: Fleet)
     edge.git("branch", "-m", "trunk", "main")
     fleet.later(minutes=1).settle()
     assert packages(fleet) == {"sites/ber"}
+
+
+def begin_anew(fleet: Fleet) -> None:
+    """Somebody begins the branch anew."""
+    edge = fleet.repos["edge"]
+    edge.git("update-ref", "refs/heads/main", edge.git("rev-list", "--max-parents=0", "main"))
+
+
+def go_back(fleet: Fleet) -> None:
+    """Somebody puts the branch back to the first publication."""
+    edge = fleet.repos["edge"]
+    edge.git("update-ref", "refs/heads/main", edge.refs()[f"refs/tags/{AMS}/v1"])
+
+
+@pytest.mark.parametrize("tags", ["Each", "None"])
+@pytest.mark.parametrize("act", [begin_anew, go_back])
+def test_what_is_left_on_a_branch_that_is_rewritten_is_not_forgotten(
+    fleet: Fleet, act: Callable[[Fleet], None], tags: str
+):
+    fleet.release("v2")
+    if tags == "None":
+        path = fleet.root / fleet.policies / "repository-edge.yaml"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("spec: {", "spec: {tags: None, "), encoding="utf-8")
+    fleet.later(minutes=1).settle()
+    moved_by_hand(fleet, "core")
+    edge = fleet.repos["edge"]
+    main = edge.refs()["refs/heads/main"]
+    act(fleet)
+    fleet.write("promotion.yaml", PROMOTION)
+    lines = (("sweep",), ("sweep",), ("status",), ("explain", "monitoring"))
+    told = "".join(it.err + it.out for it in [fleet.later(minutes=1).run(*line) for line in lines])
+    assert "branch main of edge was rewritten or replaced" in told
+    assert AMS in told
+    assert "fanout remove" not in told
+    assert "was edited" not in told
+    edge.git("update-ref", "refs/heads/main", main)
+    fleet.later(minutes=1).settle()
+    assert packages(fleet) == {"sites/ber"}
+
+
+def test_a_path_on_a_rewritten_branch_that_a_variant_comes_back_to_is_not_told_as_edited(
+    fleet: Fleet,
+):
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    moved_by_hand(fleet, "core")
+    go_back(fleet)
+    place(fleet, "ams", AMS)
+    told = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
+    assert "was rewritten or replaced" in told
+    assert "was edited" not in told
+
+
+def test_what_is_left_on_a_rewritten_branch_goes_if_it_is_still_the_same(fleet: Fleet):
+    moved_by_hand(fleet, "core")
+    edge = fleet.repos["edge"]
+    commit = edge.git("commit-tree", "-m", "squashed", "main^{tree}")
+    edge.git("update-ref", "refs/heads/main", commit)
+    fleet.write("promotion.yaml", PROMOTION)
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    assert AMS not in packages(fleet)
 
 
 def test_what_is_left_is_shown_with_the_variant(fleet: Fleet):

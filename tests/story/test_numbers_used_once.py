@@ -44,7 +44,9 @@ def remove_it(fleet: Fleet) -> None:
 
 
 def delete_policy(fleet: Fleet) -> None:
-    fleet.write("policy.yaml", POLICY.replace("objectSelector: {", "objectSelector: {name: nobody, "))
+    fleet.write(
+        "policy.yaml", POLICY.replace("objectSelector: {", "objectSelector: {name: nobody, ")
+    )
     done = fleet.later(minutes=1).run("remove", "monitoring", "--all-gone", *ANN)
     assert done.code == 0, done.err
 
@@ -165,7 +167,14 @@ def test_a_deleted_tag_of_the_other_package_of_an_exchange_is_not_used_again(fle
     place(fleet, "ber", NEW)
     settle(fleet)
     assert packages(fleet) == {BER, NEW}
-    assert fleet.repos["edge"].tags() == [f"{NEW}/v1", f"{NEW}/v2", V1, V2, f"{BER}/v1", f"{BER}/v3"]
+    assert fleet.repos["edge"].tags() == [
+        f"{NEW}/v1",
+        f"{NEW}/v2",
+        V1,
+        V2,
+        f"{BER}/v1",
+        f"{BER}/v3",
+    ]
 
 
 def test_a_number_on_record_stays_used_when_its_publication_is_reverted(fleet: Fleet):

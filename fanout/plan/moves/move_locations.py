@@ -33,11 +33,14 @@ class AbandonedLocation(Value):
     left_place: PreviousLocationLine
     location: ObservedPath
     has_other_owner: bool  # another variant is on record there, so nothing of this one remains
+    # Its package is not there as it was, and the branch lacks the commit that published it.
+    has_lost_history: bool = False
 
     @property
     def is_vacant(self) -> bool:
-        """Return whether no package of this variant is left there."""
-        return self.has_other_owner or self.location.path_state.tree is None
+        """Return whether no package of this variant is left there, nor comes back with a branch."""
+        is_missing = self.location.path_state.tree is None and not self.has_lost_history
+        return self.has_other_owner or is_missing
 
     @property
     def is_edited(self) -> bool:

@@ -88,6 +88,7 @@ class PreviousLocationLine(RecordedLocation):
 
     tree: str  # of the package that moved
     tag: str = ""  # of the newest publication there; "": none
+    merge: str = ""  # commit on the branch that made it; "": unknown
 
 
 class VariantLine(RecordedLocation, kw_only=True):

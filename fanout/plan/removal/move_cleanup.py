@@ -16,7 +16,7 @@ from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import ObservedPath
-from fanout.plan.observed_variant import missing_branch_hold
+from fanout.plan.observed_variant import lost_leftover_hold, missing_branch_hold
 from fanout.plan.removal.package_removal import (
     PackageRemoval,
     find_used_number,
@@ -81,8 +81,8 @@ def _plan_leftover(
 ) -> PackageRemoval | None:
     """Return what this pass removes from a place that a variant has left, or None."""
     state, path = abandoned.location.repository_state, abandoned.location.path
-    if not state.head:
-        return None  # its package may be on a branch of another name
+    if not state.head or abandoned.has_lost_history:
+        return None  # its package may be on a branch of another name, or come back with the history
     is_automatic = (
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
     )
@@ -164,6 +164,7 @@ def list_drafted_leftovers(
         if (
             _is_reviewed(abandoned, permission)
             and not abandoned.is_vacant
+            and not abandoned.has_lost_history
             and not _moves_back(variant, abandoned)
             and (not abandoned.is_edited or removal.tree in (permission.confirmed_trees or ()))
         ):
@@ -213,6 +214,9 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
             yield missing_branch_hold(state, abandoned.location.repository, is_published=True)
             continue
         if abandoned.is_vacant or _moves_back(variant, abandoned):
+            continue
+        if abandoned.has_lost_history:
+            yield lost_leftover_hold(abandoned)
             continue
         removing = (
             describe_removing(state, it.ref)

@@ -404,14 +404,15 @@ def _build_gate_input(
 
 
 def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold | None:
-    """Return the hold of a package that is missing together with the branch or its history.
+    """Return the hold of a package that is missing or changed, with the branch or its history.
 
     It may be on a branch of another name, or come back with the history: its variant is not
     forgotten.
     """
     for removal in removals:
         state, published = removal.repository_state, removal.published
-        if state is None or published is None or removal.path_state.tree is not None:
+        tree = removal.path_state.tree
+        if state is None or published is None or tree == published.tree:
             continue
         if not state.head:
             return missing_branch_hold(state, removal.repository, is_published=True)
