@@ -18,6 +18,8 @@ AMS, CPH = "sites/ams", "sites/cph"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
 REVIEW = "{name: review, approval: {from: [sre]}}"
 TEXT = PACKAGE["deployment.yaml"]
+MANUAL = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
+OURS = {f"{AMS}/deployment.yaml": f"{TEXT}# ours\n"}
 # Verbs that only show something; they are run, and end nothing.
 SHOWING = {"diff", "explain"}
 # Verbs without an author.
@@ -312,6 +314,54 @@ def soak_cut_short(fleet: Fleet) -> None:
     go_back(fleet)
 
 
+def declare_paths(fleet: Fleet) -> None:
+    """Have the packages at the paths that the targets name, and publish by decisions alone."""
+    path = "has(target.spec.path) ? target.spec.path : 'sites/' + target.metadata.name"
+    text = POLICY.replace(", soak: 1h", "").replace("'sites/' + target.metadata.name", path)
+    fleet.write("policy.yaml", text)
+    fleet.write("promotion.yaml", MANUAL)
+
+
+def leftover(fleet: Fleet) -> None:
+    declare_paths(fleet)
+    fleet.site("ams", "dev", "edge", path="eu/ams")
+    fleet.later(minutes=1).settle()
+    moved = fleet.run("promote", "monitoring", "--stage", "dev", "--variant", "ams", *WHY)
+    assert moved.code == 0, moved.err
+    assert fleet.report("dev", "v1").code == 0
+    fleet.later(minutes=1).settle()
+
+
+def edited_leftover(fleet: Fleet) -> None:
+    leftover(fleet)
+    fleet.repos["edge"].commit("main", OURS)
+
+
+def edited_and_gone(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", OURS)
+    fleet.remove("site-ams.yaml")
+
+
+def path_of_one_gone(fleet: Fleet) -> None:
+    declare_paths(fleet)
+    fleet.remove("site-ams.yaml")
+    fleet.site("dub", "dev", "edge", path=AMS)
+
+
+def stale_answer(fleet: Fleet) -> None:
+    stages(fleet, "{name: dev, requires: [{name: e2e, report: {}, freshFor: 1h}]}")
+    fleet.write("promotion.yaml", MANUAL)
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep()
+    assert fleet.report("dev", "v2").code == 0
+    fleet.later(minutes=90).sweep()
+
+
+def removed_by_hand(fleet: Fleet) -> None:
+    edge = fleet.repos["edge"]
+    edge.commit("main", dict.fromkeys(it for it in edge.files() if it.startswith(f"{AMS}/")))
+
+
 def soak_of_the_next_cut_short(fleet: Fleet) -> None:
     fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [dev]"))
     soak_cut_short(fleet)
@@ -358,6 +408,11 @@ STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("more removals than may be", many_gone, Reason.TOO_MANY_REMOVALS),
     ("a removal after one of a later stage", later_removal, Reason.REMOVAL_AWAITS),
     ("a publication that was reverted", reverted, Reason.EDITED_DOWNSTREAM),
+    ("a package that a move has left", leftover, Reason.PLACE_LEFT),
+    ("an edited one that a move has left", edited_leftover, Reason.EDITED_DOWNSTREAM),
+    ("an edited package without a target", edited_and_gone, Reason.EDITED_DOWNSTREAM),
+    ("the path of a variant without a target", path_of_one_gone, Reason.PATH_TAKEN),
+    ("an answer that is too old", stale_answer, Reason.ANSWER_STALE),
 ]
 
 
@@ -444,6 +499,7 @@ def early_approval(fleet: Fleet) -> None:
 WITHOUT = [
     ("a removal that a window holds", window_over_a_removal, Reason.WINDOW_CLOSED, "ams"),
     ("an approval before the soak", early_approval, Reason.APPROVAL_MISSING, "cph"),
+    ("a package that was removed by hand", removed_by_hand, Reason.EDITED_DOWNSTREAM, "ams"),
     ("a check of which a reporter says so", pending_alone, Reason.VERIFICATION_PENDING, "ams"),
 ]
 

@@ -132,6 +132,8 @@ class CommandBuilder:
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
         else:
             for command in find_decisions(blocker.message):
+                if self._is_refused_removal(command, blocker):
+                    continue
                 # The sentence is the one of the first variant.
                 is_promotion = command.startswith("fanout promote ")
                 scoped = self._command("promote", *self._scope(blocker), *_WHY)
@@ -362,6 +364,19 @@ class CommandBuilder:
             # One command for all holds of a variant: without the option it is refused.
             option = ("--edited",) if name in edited or (is_all and edited) else ()
             yield self._command("remove", name, *option, *_WHY)
+
+    def _is_refused_removal(self, command: str, blocker: Blocker) -> bool:
+        """Return whether the command removes a variant that has a target and left nothing behind.
+
+        The sentence says that the target goes first.
+        """
+        if not command.startswith("fanout remove "):
+            return False
+        lines, orphans = self.item.status.variants, {it.name for it in self.item.orphans}
+        return any(
+            name in blocker.variants and name not in orphans and not lines[name].left
+            for name in lines.keys() & set(shlex.split(command))
+        )
 
     def _find_orphans(self, blocker: Blocker) -> Sequence[str]:
         orphans = [it.name for it in self.item.orphans]
