@@ -513,6 +513,9 @@ class RecordStore(Protocol):
     def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
         """Read the records and status of all policies, these and others."""
 
+    def find_push_refusal(self) -> str:
+        """Return the words of the last write if the repository refused it, else ""."""
+
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last."""
 

@@ -25,6 +25,7 @@ from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
+from fanout.cluster.push_refusal import PushRefusal
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.declared.declared_objects import DeclaredObjects
@@ -497,15 +498,16 @@ def _open_records(
 ) -> RecordsRepository:
     url, is_configured = _records_url(settings, configuration)
     remote = _build_records_remote(settings, configuration)
+    refusal = PushRefusal.of_repository(settings.state_dir / "refusals", url)
     if settings.uses_cluster:
         _require_records(url)
-        return RecordsRepository(git, remote, counters)
+        return RecordsRepository(git, remote, counters, push_refusal=refusal)
     # A repository that somebody named may be a mistyped path, so its creation is announced; the
     # default one is created silently.
     local_records = _as_local_repository(
         url, _create_and_announce if is_configured else create_bare
     )
-    return RecordsRepository(git, remote, counters, local_records)
+    return RecordsRepository(git, remote, counters, local_records, push_refusal=refusal)
 
 
 def _require_records(url: str) -> None:

@@ -180,6 +180,10 @@ class PolicyStateStore:
         self._last_states = states
         return self._last_states
 
+    def find_push_refusal(self) -> str:
+        """Return the words of the last push if the repository refused it, else ""."""
+        return self._repository.push_refusal.read()
+
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last."""
         head = self._last_read(key).state.head

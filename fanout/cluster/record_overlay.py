@@ -43,6 +43,7 @@ class RecordOverlay:
         self.heads_unchanged = store.heads_unchanged
         self.heads = store.heads
         self.empty_problem = store.empty_problem
+        self.find_push_refusal = store.find_push_refusal
         self.read_status_revisions = store.read_status_revisions
         self.manifests: list[Mapping[str, Any]] = []  # of all new records, in order
 

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fanout.api.reasons import Reason
+from fanout.cluster.push_refusal import PushRefusal
 from fanout.errors import FanoutError, Unavailable
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -25,6 +26,7 @@ RECORDS_ACCESS_REMEDY = (
     "give the user of fanout a key that this records repository accepts, and its host key in"
     " known_hosts; in a cluster both are in the Secret fanout-ssh"
 )
+_PUSH_REASONS = (Reason.PUSH_REFUSED, Reason.PUSH_DENIED)
 
 
 class LocalRepository(Value):
@@ -43,6 +45,7 @@ class RecordsRepository(Value):
     local: LocalRepository | None = None
     # Errors of heads with objects that Git refuses, by commit: such a branch cannot be read.
     refused: dict[str, FanoutError] = field(default_factory=dict)
+    push_refusal: PushRefusal = field(default_factory=PushRefusal)
 
     def heads(self, refs: Iterable[str]) -> dict[str, str]:
         """Return the heads of these branches, "" for a missing one, by at most one listing.
@@ -88,7 +91,11 @@ class RecordsRepository(Value):
         )
         written = self.store.change([change])[self.remote.key]
         if isinstance(written, FanoutError):
-            raise self._with_remedy(written)
+            error = self._with_remedy(written)
+            if error.reason in _PUSH_REASONS:
+                self.push_refusal.note(str(error))
+            raise error
+        self.push_refusal.clear()
         self.counters.add("record_writes", len(commits))
         return written.refs
 
@@ -146,7 +153,7 @@ class RecordsRepository(Value):
             error.remedy = f"{RECORDS_REMEDY}{private}"
         elif error.reason == Reason.REMOTE_DENIED:
             error.remedy = login_remedy if uses_http else RECORDS_ACCESS_REMEDY
-        elif error.reason in (Reason.PUSH_REFUSED, Reason.PUSH_DENIED):
+        elif error.reason in _PUSH_REASONS:
             error.remedy = (
                 "allow the account of fanout to push branches below fanout/ to this records"
                 " repository"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -151,7 +152,8 @@ TEXTS_PER_REQUEST = 20  # texts in one request
 ROWS_PER_WORKER = 4000  # rows; starting a second worker takes as long as evaluating them
 MAX_BATCHES = 200  # after which a worker is replaced, with what it caches and leaks
 MAX_TRIES = 2  # of a request whose worker ended without exceeding a limit
-STEPS_PER_CHARACTER = 40  # of a text that is parsed, which takes as long
+STEPS_PER_TOKEN = 150  # of a text that is parsed, which takes as long, or less than that
+_TOKEN = re.compile(r"\w+|[^\w\s]")  # nearly as the parsers see them
 
 
 class ParsedText(Value):
@@ -200,6 +202,8 @@ class WorkerPool:
             texts = [text for text in texts if text not in parsed]
         if not texts:
             return parsed
+        self._start_worker(0)  # whose time is no author's
+        start = time.monotonic()
         try:
             answers = self.send_request(0, json.dumps({"texts": texts}))["texts"]
         except WorkerEndedError as end:
@@ -210,7 +214,8 @@ class WorkerPool:
                 parsed |= self._parse_chunk([text], budget)
             return parsed
         if budget is not None:
-            budget.spend(STEPS_PER_CHARACTER * sum(map(len, texts)))
+            tokens = sum(len(_TOKEN.findall(text)) for text in texts)
+            budget.spend(STEPS_PER_TOKEN * tokens, time.monotonic() - start)
         for text, answer in zip(texts, answers, strict=True):
             if "broken" in answer:
                 parsed[text] = ExpressionFailure(*answer["broken"])
@@ -292,12 +297,7 @@ class WorkerPool:
         """
         self._was_used = True
         for attempt in range(MAX_TRIES):
-            worker = self._workers.get(number)
-            # An idle worker may have been killed from outside; that is no fault of the text, so
-            # it costs no try.
-            if worker is None or not worker.is_alive:
-                self._discard_worker(number)
-                worker = self._workers[number] = WorkerProcess(self._module, self._limits)
+            worker = self._start_worker(number)
             try:
                 return worker.send_request(request)
             except WorkerEndedError as end:
@@ -306,6 +306,16 @@ class WorkerPool:
                 if end.limit is not ExceededLimit.UNKNOWN or attempt == MAX_TRIES - 1:
                     raise
         raise AssertionError(MAX_TRIES)
+
+    def _start_worker(self, number: int) -> WorkerProcess:
+        """Return worker `number`, started if there is none."""
+        worker = self._workers.get(number)
+        # An idle worker may have been killed from outside; that is no fault of a text, so it costs
+        # no try.
+        if worker is None or not worker.is_alive:
+            self._discard_worker(number)
+            worker = self._workers[number] = WorkerProcess(self._module, self._limits)
+        return worker
 
     def finish_batch(self) -> None:
         """Count a batch that sent a request; stop workers that have served enough batches."""

@@ -1,9 +1,7 @@
 """Commands on the objects of a real kube-apiserver, compared with the same objects in files."""
 
 import json
-import shlex
 from collections.abc import Iterator
-from datetime import timedelta
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -15,8 +13,6 @@ from fleet import Result
 from kube.record_fleet import granted, wait_until
 from kube.twin import Twin, install_clusters, open_twin
 from kube_server import KubeServer
-
-from fanout.reconcile.removal import orphaned_variants
 
 pytestmark = pytest.mark.kube
 
@@ -500,26 +496,3 @@ def test_a_kind_that_is_not_served_any_more_removes_nothing(
     assert told.code == 3
     assert "does not serve kind Cluster of group infra.example.com" in " ".join(told.err.split())
     assert "emove" not in told.out
-
-
-def test_the_command_of_uncertain_targets_ends_them(twin: Twin, monkeypatch: pytest.MonkeyPatch):
-    """The definition of the targets looks newer than the policy."""
-    monkeypatch.setattr(orphaned_variants, "INSTALLATION_TIME", timedelta(days=-1))
-    for _ in range(3):
-        twin.show("sweep")
-    twin.server.kubectl("delete", "clusters.infra.example.com", "ams", namespace=twin.namespace)
-    twin.fleet.later(minutes=1)
-
-    def find_blockers() -> list[dict[str, Any]]:
-        blockers = twin.ask("explain", "monitoring", "-o", "json").json["status"]["blockers"]
-        return [it for it in blockers if it["reason"] == "TargetsUncertain"]
-
-    [uncertain] = find_blockers()
-    [command] = uncertain["commands"]
-    program, *line = shlex.split(command)
-    assert program == "fanout"
-    # What the command says of its reader is for the same server; the rest is this test's.
-    done = twin.ask(*line, "--by", "Ann <ann@example.com>")
-    assert done.code == 0, done.err
-    assert find_blockers() == []
-    assert not [it for it in twin.fleet.repos["edge"].files() if it.startswith("sites/ams/")]

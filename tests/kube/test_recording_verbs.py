@@ -13,6 +13,8 @@ from fleet import PACKAGE, Result
 from kube.record_fleet import GROUPS, KINDS, Company, decision, granted, wait_until
 from kube_server import KubeServer
 
+from fanout.reconcile.removal import orphaned_variants
+
 pytestmark = pytest.mark.kube
 READER = """\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -354,6 +356,33 @@ def test_a_removal_is_an_object_and_the_controller_removes(fleet: Company):
     assert set(fleet.fleet.repos["edge"].files()) == files
     fleet.take_in()
     fleet.run("sweep")
+    assert not any("ams" in it for it in fleet.fleet.repos["edge"].files())
+
+
+def test_the_command_of_uncertain_targets_removes_a_variant(
+    fleet: Company, monkeypatch: pytest.MonkeyPatch
+):
+    """The definition of the targets looks newer than the policy."""
+    monkeypatch.setattr(orphaned_variants, "INSTALLATION_TIME", timedelta(days=-1))
+    publish(fleet, "v1")
+    site = next(it for it in fleet.policies.glob("*ams*"))
+    fleet.server.kubectl("delete", "--ignore-not-found", "-f", str(site), namespace=fleet.namespace)
+
+    def find_blockers() -> list[dict[str, Any]]:
+        told = ask(fleet, "explain", "monitoring", "-o", "json", by="admin")
+        blockers = told.json["status"]["blockers"]
+        return [it for it in blockers if it["reason"] == "TargetsUncertain"]
+
+    [uncertain] = find_blockers()
+    [command] = uncertain["commands"]
+    line = shlex.split(command)
+    assert line[:2] == ["fanout", "remove"]
+    told = ask(fleet, *line[1:])
+    assert "the controller removes" in told.out
+    fleet.take_in()
+    site.unlink()
+    fleet.run("sweep")
+    assert find_blockers() == []
     assert not any("ams" in it for it in fleet.fleet.repos["edge"].files())
 
 

@@ -236,6 +236,29 @@ def test_time_counts_where_steps_tell_little():
     assert budget.pauses == {}
 
 
+def test_parsing_is_counted_by_what_a_text_consists_of():
+    """A text of single characters takes several times as long to parse as one of words."""
+    dense = [f"{'n?b:' * 250}{it}" for it in range(30)]
+    usual = [f"target.metadata.labels.tier == 'prod' && target.n > {it}" for it in range(30)]
+    limits = WorkerLimits(cpu=60, wall_seconds=60, processes=1)
+    for texts, is_left in ((dense, True), (usual, False)):
+        with ProcessSandbox(limits, Counters()) as sandbox:
+            columns = sandbox.evaluate(texts, ROWS[:1], EvaluationBudget(NOW, {}, 2_000_000))
+        left = {"left for the next pass" in str(answer) for [answer] in columns}
+        assert left == {is_left}
+
+
+def test_the_time_of_parsing_counts_where_its_length_tells_little():
+    deep = "{{ " + "+".join(["n"] * 330) + " }}"  # a time that grows with the square of its depth
+    limits = WorkerLimits(cpu=60, wall_seconds=60, processes=1)
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        budget = EvaluationBudget(NOW, {}, 100_000)
+        [done] = sandbox.render([deep], [{"n": 1}], budget)
+        [left] = sandbox.render(["{{ n }}"], [{"n": 1}], budget)
+    assert "left for the next pass" not in str(done)
+    assert "left for the next pass" in str(left)
+
+
 def test_large_values_outside_of_macros_end_a_budget_together():
     """Each text takes some hundredths of a second, and no step."""
     row = {"target": {"many": list(range(3700))}}

@@ -7,11 +7,12 @@ from fanout.api.durations import format_instant
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
-from fanout.cli.terminal import complete_text, print_message
+from fanout.cli.terminal import Color, complete_text, print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
+from fanout.ports import RecordStore
 from fanout.present.enforcement_conditions import list_unenforced
 from fanout.present.hold_listing import list_holds
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport
@@ -223,3 +224,15 @@ def _serialize_outcome(outcome: ActionResult) -> dict[str, object]:
         body |= {"reason": outcome.reason, "message": outcome.problem}
         body |= {"until": format_instant(outcome.until)} if outcome.until is not None else {}
     return body
+
+
+def report_refused_records(records: RecordStore, color: Color) -> bool:
+    """Report that the records repository refused the last push; return whether it did.
+
+    For commands that write nothing, and so cannot meet it.
+    """
+    refusal = records.find_push_refusal()
+    if refusal:
+        text = f"warning: the last push of records was refused, and nothing is published: {refusal}"
+        print_message(text, color, fg="yellow")
+    return bool(refusal)

@@ -21,7 +21,7 @@ from fanout.cli.input.name_lookup import (
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.explanation_text import ExplanationLayout, format_explanation, format_fleet
-from fanout.cli.output.pass_output import report_input_errors
+from fanout.cli.output.pass_output import report_input_errors, report_refused_records
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.text_layout import text_width
 from fanout.cli.process_exit import ExitCode
@@ -68,6 +68,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
         )
     with open_program(settings, check=False) as program:
         errors = report_input_errors(program.check_input(), settings.namespace)
+        errors += report_refused_records(program.world.records, settings.color)
         layout = ExplanationLayout(
             settings.now(),
             text_width(),

@@ -35,7 +35,7 @@ from fanout.cli.input.completion import (
 from fanout.cli.input.name_lookup import target_names
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
-from fanout.cli.output.pass_output import report_input_errors
+from fanout.cli.output.pass_output import report_input_errors, report_refused_records
 from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -282,6 +282,7 @@ def command(
     with open_program(settings, check=False) as program:
         declared = program.check_input()
         faults = report_input_errors(declared, settings.namespace)
+        faults += report_refused_records(program.world.records, settings.color)
         object_filter.check_criteria(declared, settings.namespace)
         items, now, is_partial = _read_items(program, resource_type, names)
         object_filter.refuse_unknown(items)
