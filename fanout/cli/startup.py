@@ -25,7 +25,7 @@ from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
-from fanout.cluster.push_refusal import PushRefusal
+from fanout.cluster.record_refusals import RecordRefusals
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.declared.declared_objects import DeclaredObjects
@@ -498,7 +498,7 @@ def _open_records(
 ) -> RecordsRepository:
     url, is_configured = _records_url(settings, configuration)
     remote = _build_records_remote(settings, configuration)
-    refusal = PushRefusal.of_repository(settings.state_dir / "refusals", url)
+    refusal = RecordRefusals.of_repository(settings.state_dir / "refusals", url)
     if settings.uses_cluster:
         _require_records(url)
         return RecordsRepository(git, remote, counters, push_refusal=refusal)

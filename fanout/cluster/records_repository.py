@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fanout.api.reasons import Reason
-from fanout.cluster.push_refusal import PushRefusal
+from fanout.cluster.record_refusals import RecordRefusals
 from fanout.errors import FanoutError, Unavailable
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -45,7 +45,7 @@ class RecordsRepository(Value):
     local: LocalRepository | None = None
     # Errors of heads with objects that Git refuses, by commit: such a branch cannot be read.
     refused: dict[str, FanoutError] = field(default_factory=dict)
-    push_refusal: PushRefusal = field(default_factory=PushRefusal)
+    push_refusal: RecordRefusals = field(default_factory=RecordRefusals)
 
     def heads(self, refs: Iterable[str]) -> dict[str, str]:
         """Return the heads of these branches, "" for a missing one, by at most one listing.

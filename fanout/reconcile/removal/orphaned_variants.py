@@ -404,7 +404,7 @@ def _build_gate_input(
 
 
 def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold | None:
-    """Return the hold of a package that is missing or changed, with the branch or its history.
+    """Return the hold of a package that is not as it was, on a branch that is gone or rewritten.
 
     It may be on a branch of another name, or come back with the history: its variant is not
     forgotten.

@@ -14,7 +14,7 @@ from fanout.values import write_json
 _FORMAT = "refusal of records, 1"
 
 
-class PushRefusal:
+class RecordRefusals:
     """The last refusal of one records repository; `path` None: known to this process alone."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -23,7 +23,7 @@ class PushRefusal:
         self._problem = ""
 
     @classmethod
-    def of_repository(cls, directory: Path, url: str) -> "PushRefusal":
+    def of_repository(cls, directory: Path, url: str) -> "RecordRefusals":
         """Return the refusal of the repository at a URL; `directory` has those of all."""
         return cls(directory / f"{hashlib.sha256(url.encode()).hexdigest()[:24]}.json")
 
