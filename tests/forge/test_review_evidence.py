@@ -326,7 +326,8 @@ def refused_alone(fleet: ForgeFleet) -> ForgeFleet:
     write_policy(fleet, PER_VARIANT, ("atLeast: 2", "atLeast: 1"))
     numbers = open_numbers(fleet)
     fleet.review("edge", numbers["sites/ams/monitoring"], "bob", "REQUEST_CHANGES")
-    assert is_held_by_bob(fleet.later(minutes=1), "sites/ams")
+    fleet.later(minutes=1).sweep()
+    assert is_held_by_bob(fleet, "sites/ams")
     return fleet
 
 

@@ -93,8 +93,8 @@ ROWS = [
 )
 def test_whether_a_head_is_read_again(memo, listed, is_current):
     values = {"listed_commit": COMMIT, "base_commit": BASE, "base_branch": "main"}
-    values |= {"number": None, "earlier": ()}
-    assert memo.is_current(**{**values, **listed}) is is_current
+    recorded = {"number": None, "earlier": ()}
+    assert memo.is_current(**{**values, **recorded, **listed}) is is_current
 
 
 def test_what_belongs_to_an_unchanged_request_is_not_read_again():
