@@ -202,9 +202,8 @@ def _stage_reference_rules() -> Iterator[SchemaRule]:
     )
     yield SchemaRule(
         _STAGE,
-        "!has(self.requires) || !has(self.verification) ||"
-        " [self.verification.map(check, check.name)].all(names,"
-        " self.requires.all(check, !(check.name in names)))",
+        "!has(self.requires) || !has(self.verification) || [self.verification.map(check,"
+        " check.name)].all(names, self.requires.all(check, !(check.name in names)))",
         "requires and verification have checks of the same name",
     )
 

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StringConstraints
 from fanout.api.durations import Duration
 from fanout.api.git_repository import SecretRef
 from fanout.api.notifications import NotificationTargets
-from fanout.api.object_meta import KRMObject, Model, ObjectMeta
+from fanout.api.object_meta import KRMObject, Model, ObjectMeta, optional
 from fanout.api.text_fields import (
     Distinct,
     Executable,
@@ -134,9 +134,8 @@ class AllowedExecutable(Model):
     path: Executable = Field(
         description="Absolute path of the executable on the machine that runs fanout."
     )
-    name: FunctionName | None = Field(
-        default=None,
-        description="Name by which pipelines may call the executable; its path is always accepted.",
+    name: FunctionName | None = optional(
+        "Name by which pipelines may call the executable; its path is always accepted."
     )
 
 
@@ -161,9 +160,8 @@ class Functions(Model):
         description="Images that `image` of a pipeline may name, besides the functions that"
         " run in process; others are refused. Default: none.",
     )
-    container_runtime: ContainerRuntime | None = Field(
-        default=None,
-        description="Program that runs the images; default: none, and no image is run.",
+    container_runtime: ContainerRuntime | None = optional(
+        "Program that runs the images; default: none, and no image is run."
     )
     wall_seconds: StrictInt = Field(
         default=60, ge=1, le=3600, description="Elapsed time limit of one function run, in seconds."
@@ -226,29 +224,22 @@ class ForgeHost(Model):
         description="Host name in the URLs of the Repositories, with the port if the URLs have one."
     )
     type: ForgeProgram = Field(description="Program that the host runs.")
-    api: ServerUrl | None = Field(
-        default=None,
-        description="URL of the API; default: the usual one of the program on this host.",
+    api: ServerUrl | None = optional(
+        "URL of the API; default: the usual one of the program on this host."
     )
     secret_ref: SecretRef = Field(
         description="Secret with the token for the API; may be the same secret as for Git."
     )
-    webhook_secret_ref: SecretRef | None = Field(
-        default=None, description="Secret that the host signs its webhooks with."
+    webhook_secret_ref: SecretRef | None = optional("Secret that the host signs its webhooks with.")
+    certificate_authority: CertificateText | None = optional(
+        "Certificate authorities that are trusted for the host, in PEM;"
+        " default: those of the system."
     )
-    certificate_authority: CertificateText | None = Field(
-        default=None,
-        description="Certificate authorities that are trusted for the host, in PEM;"
-        " default: those of the system.",
+    calls_per_minute: Annotated[StrictInt, Field(ge=1, le=100000)] | None = optional(
+        "Maximum number of API calls in a minute; default: depends on `type`."
     )
-    calls_per_minute: Annotated[StrictInt, Field(ge=1, le=100000)] | None = Field(
-        default=None,
-        description="Maximum number of API calls in a minute; default: depends on `type`.",
-    )
-    creations_per_hour: Annotated[StrictInt, Field(ge=1, le=100000)] | None = Field(
-        default=None,
-        description="Maximum number of pull requests opened in an hour; default: depends on"
-        " `type`.",
+    creations_per_hour: Annotated[StrictInt, Field(ge=1, le=100000)] | None = optional(
+        "Maximum number of pull requests opened in an hour; default: depends on `type`."
     )
 
 
@@ -260,10 +251,9 @@ class RecordsLocation(Model):
         description="URL or path of the records repository; default: a bare repository in"
         " the working directory.",
     )
-    secret_ref: SecretRef | None = Field(
-        default=None,
-        description="Secret with the credentials, also of a repository that `--records` names;"
-        " absent if none are needed.",
+    secret_ref: SecretRef | None = optional(
+        "Secret with the credentials, also of a repository that `--records` names;"
+        " absent if none are needed."
     )
 
 
@@ -292,7 +282,7 @@ class FanoutConfiguration(KRMObject):
     author: Author = Field(
         default=Author.model_construct(), description="Author and committer of fanout's commits."
     )
-    signing_key: Text | None = Field(default=None, description="Key that signs commits.")
+    signing_key: Text | None = optional("Key that signs commits.")
     records: Annotated[RecordsLocation, BeforeValidator(_read_records_location)] = Field(
         default=RecordsLocation.model_construct(),
         description="The records repository; a string is its `url`.",
@@ -301,9 +291,7 @@ class FanoutConfiguration(KRMObject):
         default=".fanout/mirrors",
         description="Path of the directory with the private mirrors of repositories.",
     )
-    git_engine: Text | None = Field(
-        default=None, description="Program that writes commits into the mirrors."
-    )
+    git_engine: Text | None = optional("Program that writes commits into the mirrors.")
     injection: InjectionRules = Field(
         default=InjectionRules.model_construct(),
         description="Cluster objects that may be injected into packages.",

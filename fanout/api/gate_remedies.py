@@ -86,9 +86,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "Run `fanout explain POLICY` with the policy that `dependsOn` names.",
     ),
     Reason.EDITED_DOWNSTREAM: Remedy(
-        "Somebody reverted or removed the published package on the branch, or changed "
-        "a package that is due for removal. fanout does not overwrite such a "
-        "change.",
+        "Somebody reverted or removed the published package on the branch, or changed a package"
+        " that is due for removal. fanout does not overwrite such a change.",
         "Restore the published package, or run `fanout promote POLICY --stage STAGE "
         "--variant VARIANT --reason WHY` to publish the next draft. To remove a "
         "changed package, run `fanout remove POLICY VARIANT --edited --reason WHY`.",
@@ -115,9 +114,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.FROM_THE_FUTURE: Remedy(
         "The clock of the machine that wrote the record is fast.",
-        "Correct the clock. The record counts when its date is reached. To drop a "
-        "decision or evidence earlier, run `fanout withdraw POLICY RECORD --reason "
-        "WHY`.",
+        "Correct the clock. The record counts when its date is reached. To drop a decision or"
+        " evidence earlier, run `fanout withdraw POLICY RECORD --reason WHY`.",
     ),
     Reason.GROUP_AWAITS: Remedy(
         "An earlier group in `rollout.groups` is not complete.",

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, optional
 from fanout.api.text_fields import (
     MAX_VALUES,
     Branch,
@@ -75,8 +75,8 @@ class RepositorySpec(Model):
         description="Tags of publications. `Each`: every publication is tagged; `None`:"
         " only the vendor branch has tags.",
     )
-    secret_ref: SecretRef | None = Field(
-        default=None, description="Secret with the credentials; absent if none are needed."
+    secret_ref: SecretRef | None = optional(
+        "Secret with the credentials; absent if none are needed."
     )
     allowed_namespaces: Distinct[Name] = Field(
         default=(),

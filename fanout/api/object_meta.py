@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
@@ -65,6 +65,14 @@ class Model(BaseModel):
     )
 
 
+def optional(description: str, **keywords: Any) -> Any:
+    """Return a field of a model that is None where nobody wrote one."""
+    return Field(default=None, description=description, **keywords)
+
+
+_IGNORED = "Set by Kubernetes; fanout accepts and ignores it."
+
+
 class ObjectMeta(Model):
     """Metadata as in Kubernetes; fields that its API server adds are accepted."""
 
@@ -74,41 +82,20 @@ class ObjectMeta(Model):
     annotations: Annotations = Field(
         default={}, description="Annotations; fanout does not interpret them."
     )
-    generate_name: str | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    generate_name: str | None = optional(_IGNORED)
+    uid: str | None = optional(_IGNORED)
+    resource_version: str | None = optional(_IGNORED)
+    generation: StrictInt | None = optional(_IGNORED)
+    creation_timestamp: datetime | None = optional(_IGNORED)
+    deletion_timestamp: datetime | None = optional(
+        "Set by Kubernetes when the object is deleted. An UpstreamPolicy with it has"
+        " no targets, and its variants are removed; so is a PackageVariant."
     )
-    uid: str | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    resource_version: str | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    generation: StrictInt | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    creation_timestamp: datetime | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    deletion_timestamp: datetime | None = Field(
-        default=None,
-        description="Set by Kubernetes when the object is deleted. An UpstreamPolicy with it has"
-        " no targets, and its variants are removed; so is a PackageVariant.",
-    )
-    deletion_grace_period_seconds: StrictInt | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    finalizers: tuple[str, ...] = Field(
-        default=(), description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    owner_references: tuple[FreeForm, ...] = Field(
-        default=(), description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    managed_fields: tuple[FreeForm, ...] = Field(
-        default=(), description="Set by Kubernetes; fanout accepts and ignores it."
-    )
-    self_link: str | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
-    )
+    deletion_grace_period_seconds: StrictInt | None = optional(_IGNORED)
+    finalizers: tuple[str, ...] = Field(default=(), description=_IGNORED)
+    owner_references: tuple[FreeForm, ...] = Field(default=(), description=_IGNORED)
+    managed_fields: tuple[FreeForm, ...] = Field(default=(), description=_IGNORED)
+    self_link: str | None = optional(_IGNORED)
 
 
 class RecordMeta(ObjectMeta):
@@ -133,15 +120,12 @@ class StatusCondition(Model):
         description="Reason as one CamelCase word; the index of reasons lists all values."
     )
     message: str = Field(default="", description="Explanation of the reason as one sentence.")
-    last_transition_time: str | None = Field(
-        default=None,
-        description="Time since which the reason is on record, in RFC 3339; null if no"
-        " record or commit has it.",
+    last_transition_time: str | None = optional(
+        "Time since which the reason is on record, in RFC 3339; null if no record or commit has it."
     )
-    observed_generation: StrictInt | None = Field(
-        default=None,
-        description="Generation of the object that the condition is about; absent for"
-        " objects that no API server stored.",
+    observed_generation: StrictInt | None = optional(
+        "Generation of the object that the condition is about; absent for"
+        " objects that no API server stored."
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, StrictBool
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, optional
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_VALUES,
@@ -34,10 +34,10 @@ RESERVED_KEYS = ("name", "package-path")  # kpt writes these two itself
 class PipelineSelector(Model):
     """Conditions on one object, all of which must hold."""
 
-    api_version: Text | None = Field(default=None, description="apiVersion of the objects.")
-    kind: Kind | None = Field(default=None, description="Kind of the objects.")
-    name: Text | None = Field(default=None, description="Name of the object.")
-    namespace: Text | None = Field(default=None, description="Namespace of the objects.")
+    api_version: Text | None = optional("apiVersion of the objects.")
+    kind: Kind | None = optional("Kind of the objects.")
+    name: Text | None = optional("Name of the object.")
+    namespace: Text | None = optional("Namespace of the objects.")
     labels: Labels = Field(default={}, description="Labels that the objects must have.")
     annotations: Annotations = Field(
         default={}, description="Annotations that the objects must have."
@@ -66,23 +66,17 @@ class Function(Model):
         default="",
         description="Function: its name in the catalog, like `set-namespace`, or its image.",
     )
-    exec: Text | None = Field(
-        default=None,
-        description="Executable to run in place of an image; must be listed in"
-        " `functions.executables` of the FanoutConfiguration.",
+    exec: Text | None = optional(
+        "Executable to run in place of an image; must be listed in"
+        " `functions.executables` of the FanoutConfiguration."
     )
-    tag: Text | None = Field(
-        default=None,
-        description="Tag of the image; ignored for functions that run in process.",
-    )
-    name: FunctionName | None = Field(
-        default=None, description="Name of the entry, without dots; unique in its list."
-    )
+    tag: Text | None = optional("Tag of the image; ignored for functions that run in process.")
+    name: FunctionName | None = optional("Name of the entry, without dots; unique in its list.")
     config_map: FunctionConfig = Field(
         default={}, description="Configuration of the function, as the data of a ConfigMap."
     )
-    config_path: PackageFile | None = Field(
-        default=None, description="Path of the file in the package that configures the function."
+    config_path: PackageFile | None = optional(
+        "Path of the file in the package that configures the function."
     )
     selectors: tuple[NonEmptySelector, ...] = Field(
         default=(),
@@ -127,16 +121,13 @@ class PackageContext(Model):
 class InjectionPointFilter(Model):
     """Injection points that an injector is for; an absent field matches any."""
 
-    group: Annotated[str, Field(max_length=253)] | None = Field(
-        default=None,
-        description='API group of the injection points; `""` is the core group. Default: any.',
+    group: Annotated[str, Field(max_length=253)] | None = optional(
+        'API group of the injection points; `""` is the core group. Default: any.'
     )
-    version: Annotated[str, Field(max_length=63)] | None = Field(
-        default=None, description="API version of the injection points; default: any."
+    version: Annotated[str, Field(max_length=63)] | None = optional(
+        "API version of the injection points; default: any."
     )
-    kind: Kind | None = Field(
-        default=None, description="Kind of the injection points; default: any."
-    )
+    kind: Kind | None = optional("Kind of the injection points; default: any.")
 
 
 class Injector(InjectionPointFilter):
@@ -179,23 +170,16 @@ class DeletionPolicy(StrEnum):
 class RevisionRule(Model):
     """Revisions of the package that are wanted; exactly one of the fields."""
 
-    tag: RevisionName | None = Field(
-        default=None,
-        description="Exactly this revision: the part of the tag after the package path, like `v3`.",
+    tag: RevisionName | None = optional(
+        "Exactly this revision: the part of the tag after the package path, like `v3`."
     )
-    semver: Text | None = Field(
-        default=None,
-        description='All revisions in this version range, like `">=1 <3"`, `"^1.4"` or'
-        ' `"1.x || 3.x"`.',
+    semver: Text | None = optional(
+        'All revisions in this version range, like `">=1 <3"`, `"^1.4"` or `"1.x || 3.x"`.'
     )
-    latest: Literal[True] | None = Field(
-        default=None,
-        description="All revisions except prereleases.",
-        json_schema_extra={"type": "boolean"},
+    latest: Literal[True] | None = optional(
+        "All revisions except prereleases.", json_schema_extra={"type": "boolean"}
     )
-    commit: CommitId | None = Field(
-        default=None, description="The package as of this commit; 40 hexadecimal digits."
-    )
+    commit: CommitId | None = optional("The package as of this commit; 40 hexadecimal digits.")
 
 
 class Upstream(Model):
@@ -224,13 +208,9 @@ class Downstream(Model):
 class Dependency(Model):
     """Variant that must be ready first: that of a policy for a target, or one by name."""
 
-    policy: Name | None = Field(
-        default=None, description="Name of an UpstreamPolicy; requires `target`."
-    )
-    target: Text | None = Field(default=None, description="Key of a target of that policy.")
-    variant: Name | None = Field(
-        default=None, description="Name of a PackageVariant; excludes `policy` and `target`."
-    )
+    policy: Name | None = optional("Name of an UpstreamPolicy; requires `target`.")
+    target: Text | None = optional("Key of a target of that policy.")
+    variant: Name | None = optional("Name of a PackageVariant; excludes `policy` and `target`.")
 
 
 class PolicyRef(Model):
@@ -290,13 +270,11 @@ class PackageVariantSpec(Model):
         default=False,
         description="Whether the variant is suspended: no draft is written, nothing is published.",
     )
-    policy_ref: PolicyRef | None = Field(
-        default=None,
-        description="UpstreamPolicy that created the variant; absent in a manually written object.",
+    policy_ref: PolicyRef | None = optional(
+        "UpstreamPolicy that created the variant; absent in a manually written object."
     )
-    stage: Name | None = Field(
-        default=None,
-        description="Name of the stage in that policy; absent in a manually written object.",
+    stage: Name | None = optional(
+        "Name of the stage in that policy; absent in a manually written object."
     )
 
 

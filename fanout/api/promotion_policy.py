@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.durations import Duration
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, optional
 from fanout.api.text_fields import (
     MAX_VALUES,
     Distinct,
@@ -86,23 +86,18 @@ class Period(Model):
     """Recurring period; exactly one of `duration` and `until`."""
 
     schedule: Text = Field(description="Start of the period, as a cron expression of five fields.")
-    duration: Duration = Field(default=None, description="Length of the period, in elapsed time.")
-    until: Text | None = Field(
-        default=None, description="End of the period, as a cron expression of five fields."
-    )
-    time_zone: Text | None = Field(
-        default=None,
-        description="IANA name of the time zone; default: that of the PromotionPolicy.",
+    duration: Duration = optional("Length of the period, in elapsed time.")
+    until: Text | None = optional("End of the period, as a cron expression of five fields.")
+    time_zone: Text | None = optional(
+        "IANA name of the time zone; default: that of the PromotionPolicy."
     )
 
 
 class Window(Model):
     """Period in which publication is allowed or denied; exactly one of the two."""
 
-    allow: Period | None = Field(
-        default=None, description="Period in which publication is allowed."
-    )
-    deny: Period | None = Field(default=None, description="Period in which publication is denied.")
+    allow: Period | None = optional("Period in which publication is allowed.")
+    deny: Period | None = optional("Period in which publication is denied.")
 
 
 class ApproverGroup(Model):
@@ -119,14 +114,11 @@ class ApproverGroup(Model):
 class PullRequest(Model):
     """Title, body, labels and reviewers of pull requests, and how they are opened and merged."""
 
-    title_template: JinjaText | None = Field(
-        default=None,
-        description="Jinja template of the title; the variable `title` is the built-in one.",
+    title_template: JinjaText | None = optional(
+        "Jinja template of the title; the variable `title` is the built-in one."
     )
-    body_template: JinjaText | None = Field(
-        default=None,
-        description="Jinja template of the description, in Markdown; the variable `text` is"
-        " the built-in one.",
+    body_template: JinjaText | None = optional(
+        "Jinja template of the description, in Markdown; the variable `text` is the built-in one."
     )
     labels: Distinct[Text] = Field(
         max_length=MAX_VALUES, default=(), description="Labels to set on the pull request."
@@ -158,30 +150,24 @@ class PromotionPolicySpec(Model):
         max_length=MAX_VALUES,
         description="Names of manually written PackageVariants that it applies to.",
     )
-    auto_promotion: AutoPromotion | None = Field(
-        default=None,
-        description="Automatic promotion; absent: this object enables none.",
+    auto_promotion: AutoPromotion | None = optional(
+        "Automatic promotion; absent: this object enables none."
     )
     merge: MergeMethod = Field(
         default=MergeMethod.DIRECT,
         description="Method of merging drafts in repositories on a forge.",
     )
-    schedule: Text | None = Field(
-        default=None,
-        description="Start times of sweeps, as a cron expression of five fields or a macro"
-        " like `@daily`.",
+    schedule: Text | None = optional(
+        "Start times of sweeps, as a cron expression of five fields or a macro like `@daily`."
     )
-    time_zone: Text | None = Field(
-        default=None,
-        description="IANA name of the time zone of the schedule and the windows; default: UTC.",
+    time_zone: Text | None = optional(
+        "IANA name of the time zone of the schedule and the windows; default: UTC."
     )
-    starting_deadline_seconds: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None,
-        description="Maximum delay after which a missed sweep is still started, in seconds.",
+    starting_deadline_seconds: Annotated[StrictInt, Field(ge=1)] | None = optional(
+        "Maximum delay after which a missed sweep is still started, in seconds."
     )
-    jitter: Duration = Field(
-        default=None,
-        description="Maximum delay of the start of a sweep; each sweep has its own fixed delay.",
+    jitter: Duration = optional(
+        "Maximum delay of the start of a sweep; each sweep has its own fixed delay."
     )
     windows: tuple[Window, ...] = Field(
         default=(),
@@ -206,11 +192,9 @@ class PromotionPolicySpec(Model):
         default=False,
         description="Whether approvals by authors of the approved changes are ignored.",
     )
-    pull_request: PullRequest | None = Field(
-        default=None, description="Contents and form of pull requests."
-    )
-    commit_template: JinjaText | None = Field(
-        default=None, description="Jinja template of the commit message of publications."
+    pull_request: PullRequest | None = optional("Contents and form of pull requests.")
+    commit_template: JinjaText | None = optional(
+        "Jinja template of the commit message of publications."
     )
 
 

@@ -13,7 +13,14 @@ from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, RecordMeta
+from fanout.api.object_meta import (
+    KRMObject,
+    Model,
+    ObjectStatus,
+    ObservedStatus,
+    RecordMeta,
+    optional,
+)
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_NAMES,
@@ -59,12 +66,11 @@ class EvidenceSpec(RecordSubject):
 
     check: Name = Field(description="Name of the check.")
     status: Verdict = Field(description="Result of the check.")
-    revision: RevisionName | None = Field(
-        default=None, description="Upstream revision that the evidence is about; excludes `commit`."
+    revision: RevisionName | None = optional(
+        "Upstream revision that the evidence is about; excludes `commit`."
     )
-    commit: CommitId | None = Field(
-        default=None,
-        description="Downstream commit that the evidence is about; excludes `revision`.",
+    commit: CommitId | None = optional(
+        "Downstream commit that the evidence is about; excludes `revision`."
     )
     link: Link = Field(default="", max_length=2048, description="URL with more information.")
 
@@ -73,10 +79,8 @@ class ApprovalSpec(RecordSubject):
     """Approval of drafts, or of removals, by one person and by their trees."""
 
     check: Name = Field(description="Name of an approval check under `requires` of the stage.")
-    revision: RevisionName | None = Field(
-        default=None,
-        description="Upstream revision of the approved drafts; default: none, if removals are"
-        " approved.",
+    revision: RevisionName | None = optional(
+        "Upstream revision of the approved drafts; default: none, if removals are approved."
     )
     trees: Distinct[CommitId] = Field(
         max_length=MAX_NAMES,
@@ -93,9 +97,7 @@ class DecisionSpec(RecordSubject):
     """Decision of a person, with its reason."""
 
     action: Action = Field(description="Action to perform.")
-    revision: RevisionName | None = Field(
-        default=None, description="Upstream revision that the decision is about."
-    )
+    revision: RevisionName | None = optional("Upstream revision that the decision is about.")
     overrides: Distinct[OverridableGate] = Field(
         default=(),
         max_length=MAX_ENTRIES,
@@ -122,9 +124,7 @@ class DecisionSpec(RecordSubject):
     reason: str = Field(
         default="", max_length=4096, description="Reason for the decision, for later readers."
     )
-    expires: Instant = Field(
-        default=None, description="Time when the decision expires, in RFC 3339."
-    )
+    expires: Instant = optional("Time when the decision expires, in RFC 3339.")
     withdraws: RecordName = Field(
         default="",
         description="Name of an earlier Decision or Evidence that this decision withdraws.",

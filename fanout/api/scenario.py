@@ -31,7 +31,7 @@ from fanout.api.durations import (
 )
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
-from fanout.api.object_meta import KRMObject, Model
+from fanout.api.object_meta import KRMObject, Model, optional
 from fanout.api.promotion_policy import PromotionPolicySpec
 from fanout.api.reasons import ReasonClass
 from fanout.api.stages import LIST_MAP_BY_NAME, Stage
@@ -95,19 +95,15 @@ class _CheckResult(ScenarioModel):
     check: Name = Field(description="Name of the check.")
     status: Verdict = Field(description="Result of the check.")
     message: str = Field(default="", description="Message of the check, for people.")
-    seen: Text | None = Field(
-        default=None,
-        description="Revision or commit that the checked system reports; default: the one"
-        " the check is about.",
+    seen: Text | None = optional(
+        "Revision or commit that the checked system reports; default: the one the check is about."
     )
 
 
 class StatedCheckResult(_CheckResult):
     """Result of a check at an instant."""
 
-    at: InstantOrDistance = Field(
-        default=None, description="Time of the result; default: the time of the publication."
-    )
+    at: InstantOrDistance = optional("Time of the result; default: the time of the publication.")
 
 
 class CheckResultEvent(_CheckResult):
@@ -121,31 +117,22 @@ class CheckResultEvent(_CheckResult):
 class StatedPublication(ScenarioModel):
     """Published revision of a variant, with the results of its checks."""
 
-    revision: RevisionName | None = Field(
-        default=None, description="Name of the published revision; default: none."
-    )
-    digest: Text | None = Field(
-        default=None, description="Digest of its inputs; default: the name of the revision."
-    )
-    tree: Text | None = Field(default=None, description="Git tree of the package.")
+    revision: RevisionName | None = optional("Name of the published revision; default: none.")
+    digest: Text | None = optional("Digest of its inputs; default: the name of the revision.")
+    tree: Text | None = optional("Git tree of the package.")
     commits: Distinct[CommitId] = Field(
         default=(), description="Commits whose evidence counts for it."
     )
     reads: Mapping[Text, Text] = Field(
         default={}, description="Versions of the cluster objects that the package uses, by object."
     )
-    published: InstantOrDistance = Field(
-        default=None,
-        description="Time of the publication; default: `ready` if set, otherwise `now`.",
+    published: InstantOrDistance = optional(
+        "Time of the publication; default: `ready` if set, otherwise `now`."
     )
-    ready: InstantOrDistance = Field(
-        default=None, description="Time when all checks of `verification` had passed."
-    )
-    failed: InstantOrDistance = Field(
-        default=None, description="Time when all checks of `verification` failed."
-    )
-    withdrawn: InstantOrDistance = Field(
-        default=None, description="Time when the checks that had passed were reported as failed."
+    ready: InstantOrDistance = optional("Time when all checks of `verification` had passed.")
+    failed: InstantOrDistance = optional("Time when all checks of `verification` failed.")
+    withdrawn: InstantOrDistance = optional(
+        "Time when the checks that had passed were reported as failed."
     )
     answers: tuple[StatedCheckResult, ...] = Field(
         default=(), description="Results of single checks, of `verification` and `requires`."
@@ -155,17 +142,11 @@ class StatedPublication(ScenarioModel):
 class StatedDraft(ScenarioModel):
     """Open draft that differs from an up-to-date draft of the candidate."""
 
-    revision: RevisionName | None = Field(
-        default=None,
-        description="Name of the revision that the draft was rendered for; default: the"
-        " candidate of the stage.",
+    revision: RevisionName | None = optional(
+        "Name of the revision that the draft was rendered for; default: the candidate of the stage."
     )
-    digest: Text | None = Field(
-        default=None, description="Digest of its inputs; default: the name of the revision."
-    )
-    tree: Text | None = Field(
-        default=None, description="Git tree of the draft, which approvals refer to."
-    )
+    digest: Text | None = optional("Digest of its inputs; default: the name of the revision.")
+    tree: Text | None = optional("Git tree of the draft, which approvals refer to.")
     current: StrictBool = Field(
         default=True,
         description="Whether the draft was rendered from the current inputs; otherwise it"
@@ -196,9 +177,7 @@ class StatedHold(ScenarioModel):
     """Hold on a variant that is independent of the gates."""
 
     message: Text = Field(description="Explanation of the hold as one sentence.")
-    reason: Text | None = Field(
-        default=None, description="Reason as one CamelCase word, from the index of reasons."
-    )
+    reason: Text | None = optional("Reason as one CamelCase word, from the index of reasons.")
     who: str = Field(default="", description="Person or group that can resolve it.")
 
 
@@ -216,10 +195,9 @@ class StatedVariant(StatedPublication):
     """
 
     name: Name = Field(description="Name of the variant; with `count`, the prefix of the names.")
-    count: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = Field(
-        default=None,
-        description="Number of identical variants, named `name-001`, `name-002` and so on;"
-        " default: a single variant.",
+    count: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = optional(
+        "Number of identical variants, named `name-001`, `name-002` and so on;"
+        " default: a single variant."
     )
     stage: Name | Literal[""] = Field(
         description="Name of the stage of the variant; empty for none."
@@ -233,37 +211,25 @@ class StatedVariant(StatedPublication):
         default=False, description="Whether the spec suspends the variant."
     )
     offline: StrictBool = Field(default=False, description="Whether the target is offline.")
-    released: InstantOrDistance = Field(
-        default=None, description="Time when the draft was released."
-    )
+    released: InstantOrDistance = optional("Time when the draft was released.")
     drafted: StrictBool = Field(
         default=True, description="Whether a draft exists where one is needed."
     )
-    draft: StatedDraft | None = Field(
-        default=None, description="Properties of the draft that differ from the defaults."
-    )
+    draft: StatedDraft | None = optional("Properties of the draft that differ from the defaults.")
     earlier: tuple[StatedPublication, ...] = Field(
         default=(), description="Earlier publications of the variant, oldest first."
     )
     depends_on: tuple[StatedDependency, ...] = Field(
         default=(), description="Variants that must be ready before this one is published."
     )
-    held: StatedHold | None = Field(
-        default=None, description="Hold that prevents writing or publishing the variant."
-    )
-    broken: StatedHold | None = Field(
-        default=None, description="Error that prevents rendering the variant."
-    )
+    held: StatedHold | None = optional("Hold that prevents writing or publishing the variant.")
+    broken: StatedHold | None = optional("Error that prevents rendering the variant.")
     taken_back: StrictBool = Field(
         default=False, description="Whether the publication was reverted on the branch."
     )
-    removed: InstantOrDistance = Field(
-        default=None, description="Time of the last decision to remove the variant."
-    )
-    ready_after: Duration = Field(
-        default=None,
-        description="With `advance`: time from publication until the checks pass; default:"
-        " that of `advance`.",
+    removed: InstantOrDistance = optional("Time of the last decision to remove the variant.")
+    ready_after: Duration = optional(
+        "With `advance`: time from publication until the checks pass; default: that of `advance`."
     )
     fails: StrictBool = Field(default=False, description="With `advance`: whether the checks fail.")
 
@@ -271,7 +237,7 @@ class StatedVariant(StatedPublication):
 class _StatedRecord(ScenarioModel):
     """Fields that all records have."""
 
-    at: InstantOrDistance = Field(default=None, description="Time of the record; default: `now`.")
+    at: InstantOrDistance = optional("Time of the record; default: `now`.")
     by: Text = Field(
         default="scenario@example.com",
         description="Author of the record, as `Name <address>` or as the address.",
@@ -290,12 +256,10 @@ class StatedEvidence(_StatedRecord):
     stage: Name = Field(description="Name of the stage that the record is about.")
     check: Name = Field(description="Name of the check.")
     status: Verdict = Field(description="Result of the check.")
-    revision: RevisionName | None = Field(
-        default=None, description="Revision that the evidence is about; excludes `commit`."
+    revision: RevisionName | None = optional(
+        "Revision that the evidence is about; excludes `commit`."
     )
-    commit: CommitId | None = Field(
-        default=None, description="Commit that the evidence is about; excludes `revision`."
-    )
+    commit: CommitId | None = optional("Commit that the evidence is about; excludes `revision`.")
 
 
 class StatedApproval(_StatedRecord):
@@ -304,9 +268,8 @@ class StatedApproval(_StatedRecord):
     stage: Name = Field(description="Name of the stage that the record is about.")
     check: Name = Field(description="Name of an approval check under `requires` of the stage.")
     revision: RevisionName = Field(description="Revision of the approved drafts.")
-    trees: Distinct[Text] | None = Field(
-        default=None,
-        description="Git trees of the approved drafts; default: those of the drafts at that time.",
+    trees: Distinct[Text] | None = optional(
+        "Git trees of the approved drafts; default: those of the drafts at that time."
     )
     revokes: RecordName = Field(default="", description="Name of the approval that is revoked.")
 
@@ -314,22 +277,16 @@ class StatedApproval(_StatedRecord):
 class StatedDecision(_StatedRecord):
     """Recorded decision of a person."""
 
-    stage: Name | None = Field(
-        default=None,
-        description="Name of the stage; default: the listed variants, or the whole policy"
-        " if none are listed.",
+    stage: Name | None = optional(
+        "Name of the stage; default: the listed variants, or the whole policy if none are listed."
     )
     action: Action = Field(description="Action to perform.")
-    revision: RevisionName | None = Field(
-        default=None, description="Revision that the decision is about."
-    )
+    revision: RevisionName | None = optional("Revision that the decision is about.")
     overrides: Distinct[OverridableGate] = Field(
         default=(), description="Gates that a `Publish` overrides."
     )
-    trees: Distinct[Text] | None = Field(
-        default=None,
-        description="For `Publish`: Git trees of the drafts; default: those of the drafts"
-        " at that time.",
+    trees: Distinct[Text] | None = optional(
+        "For `Publish`: Git trees of the drafts; default: those of the drafts at that time."
     )
     accept_conflicts: StrictBool = Field(
         default=False,
@@ -337,7 +294,7 @@ class StatedDecision(_StatedRecord):
         " as they are, with undecided merge conflicts.",
     )
     reason: str = Field(default="", description="Reason for the decision.")
-    expires: InstantOrDistance = Field(default=None, description="Time when the decision expires.")
+    expires: InstantOrDistance = optional("Time when the decision expires.")
     withdraws: RecordName = Field(default="", description="Name of the decision that is withdrawn.")
 
 
@@ -349,15 +306,10 @@ class StatedHistory(ScenarioModel):
 
     stage: Name = Field(description="Name of the stage.")
     revision: RevisionName = Field(description="Name of the revision.")
-    passed: InstantOrDistance = Field(
-        default=None, description="Time since which the stage has passed the revision."
-    )
-    left: InstantOrDistance = Field(
-        default=None, description="Time when the stage went on to another revision."
-    )
-    soaked: Duration = Field(
-        default=None,
-        description="Time that the revision was ready without interruption, as of `left` or `now`.",
+    passed: InstantOrDistance = optional("Time since which the stage has passed the revision.")
+    left: InstantOrDistance = optional("Time when the stage went on to another revision.")
+    soaked: Duration = optional(
+        "Time that the revision was ready without interruption, as of `left` or `now`."
     )
 
 
@@ -381,22 +333,16 @@ class ScenarioEvent(ScenarioModel):
     """Event at an instant; without any other field, time has passed."""
 
     at: InstantOrDistance = Field(description="Time of the event.")
-    revision: RevisionName | None = Field(
-        default=None, description="Name of a new revision, newer than all before."
-    )
-    evidence: StatedEvidence | None = Field(default=None, description="Evidence that is recorded.")
-    approval: StatedApproval | None = Field(default=None, description="Approval that is recorded.")
-    decision: StatedDecision | None = Field(default=None, description="Decision that is recorded.")
-    answer: CheckResultEvent | None = Field(
-        default=None, description="Result of a check, by any method."
-    )
+    revision: RevisionName | None = optional("Name of a new revision, newer than all before.")
+    evidence: StatedEvidence | None = optional("Evidence that is recorded.")
+    approval: StatedApproval | None = optional("Approval that is recorded.")
+    decision: StatedDecision | None = optional("Decision that is recorded.")
+    answer: CheckResultEvent | None = optional("Result of a check, by any method.")
     publish: StrictBool = Field(
         default=False,
         description="Whether everything that the gates allow is released and published.",
     )
-    comes: StatedVariant | None = Field(
-        default=None, description="Variant that is added, or replaced if it exists."
-    )
+    comes: StatedVariant | None = optional("Variant that is added, or replaced if it exists.")
     goes: Distinct[Name] = Field(default=(), description="Names of variants that are removed.")
     offline: Distinct[Name] = Field(
         default=(), description="Names of variants whose targets go offline."
@@ -412,13 +358,10 @@ class ScenarioEvent(ScenarioModel):
 class AdvanceSettings(ScenarioModel):
     """Simulated progress: open gates are acted on at once, and checks pass after a time."""
 
-    ready_after: Duration = Field(
-        default=None, description="Time from publication until checks pass; default: 0."
-    )
-    until: InstantOrDistance = Field(
-        default=None,
-        description="End of the simulation; default: when nothing more happens without"
-        " action, at most 30 days after the last event or moment.",
+    ready_after: Duration = optional("Time from publication until checks pass; default: 0.")
+    until: InstantOrDistance = optional(
+        "End of the simulation; default: when nothing more happens without"
+        " action, at most 30 days after the last event or moment."
     )
 
 
@@ -426,16 +369,13 @@ class ExpectedRevision(ScenarioModel):
     """Revision that a stage is expected not to take, and the reasons."""
 
     revision: RevisionName = Field(description="Name of the revision.")
-    newer: StrictBool | None = Field(
-        default=None,
-        description="Whether the revision is expected to be queued behind the candidate;"
-        " otherwise it can no longer pass.",
+    newer: StrictBool | None = optional(
+        "Whether the revision is expected to be queued behind the candidate;"
+        " otherwise it can no longer pass."
     )
-    held: Distinct[ReasonClass] | None = Field(
-        default=None, description="Expected classes of the reasons."
-    )
-    reasons: Distinct[Text] | None = Field(
-        default=None, description="Expected reasons, in CamelCase; not checked if absent."
+    held: Distinct[ReasonClass] | None = optional("Expected classes of the reasons.")
+    reasons: Distinct[Text] | None = optional(
+        "Expected reasons, in CamelCase; not checked if absent."
     )
 
 
@@ -443,51 +383,32 @@ class ExpectedStage(ScenarioModel):
     """Expected state of a stage; absent fields are not compared."""
 
     stage: Name = Field(description="Name of the stage.")
-    candidate: RevisionName | Literal[""] | None = Field(
-        default=None, description="Expected candidate; empty for none."
+    candidate: RevisionName | Literal[""] | None = optional("Expected candidate; empty for none.")
+    gate: Verdict | None = optional("Expected result of `after`.")
+    verdict: Verdict | None = optional("Expected verdict of the candidate in the stage.")
+    halted: StrictBool | None = optional("Whether the stage is expected to be halted by failures.")
+    budget: Count | None = optional("Expected maximum number of variants in flight.")
+    in_flight: Count | None = optional("Expected number of variants in flight.")
+    ready: Count | None = optional("Expected number of ready variants.")
+    failed: Count | None = optional("Expected number of failed variants.")
+    total: Count | None = optional("Expected number of variants that count for the candidate.")
+    released: tuple[Name, ...] | None = optional(
+        "Expected variants that the pass releases, in order."
     )
-    gate: Verdict | None = Field(default=None, description="Expected result of `after`.")
-    verdict: Verdict | None = Field(
-        default=None, description="Expected verdict of the candidate in the stage."
+    releases: Count | None = optional("Expected number of variants that the pass releases.")
+    published: Distinct[Name] | None = optional("Expected variants that the pass publishes.")
+    held: Distinct[ReasonClass] | None = optional(
+        "Expected classes of all reasons by which the stage or a variant of it is held."
     )
-    halted: StrictBool | None = Field(
-        default=None, description="Whether the stage is expected to be halted by failures."
+    queued: tuple[RevisionName, ...] | None = optional(
+        "Expected revisions queued behind the candidate."
     )
-    budget: Count | None = Field(
-        default=None, description="Expected maximum number of variants in flight."
+    others: tuple[ExpectedRevision, ...] | None = optional(
+        "Expected other revisions that the stage does not take, with reasons;"
+        " an empty list expects none."
     )
-    in_flight: Count | None = Field(
-        default=None, description="Expected number of variants in flight."
-    )
-    ready: Count | None = Field(default=None, description="Expected number of ready variants.")
-    failed: Count | None = Field(default=None, description="Expected number of failed variants.")
-    total: Count | None = Field(
-        default=None, description="Expected number of variants that count for the candidate."
-    )
-    released: tuple[Name, ...] | None = Field(
-        default=None, description="Expected variants that the pass releases, in order."
-    )
-    releases: Count | None = Field(
-        default=None, description="Expected number of variants that the pass releases."
-    )
-    published: Distinct[Name] | None = Field(
-        default=None, description="Expected variants that the pass publishes."
-    )
-    held: Distinct[ReasonClass] | None = Field(
-        default=None,
-        description="Expected classes of all reasons by which the stage or a variant of it"
-        " is held.",
-    )
-    queued: tuple[RevisionName, ...] | None = Field(
-        default=None, description="Expected revisions queued behind the candidate."
-    )
-    others: tuple[ExpectedRevision, ...] | None = Field(
-        default=None,
-        description="Expected other revisions that the stage does not take, with reasons;"
-        " an empty list expects none.",
-    )
-    next: InstantOrDistance = Field(
-        default=None, description="Expected next time when the stage can change without action."
+    next: InstantOrDistance = optional(
+        "Expected next time when the stage can change without action."
     )
 
 
@@ -495,42 +416,33 @@ class ExpectedVariant(ScenarioModel):
     """Expected state of a variant; absent fields are not compared."""
 
     variant: Name = Field(description="Name of the variant.")
-    state: VariantStateName | None = Field(
-        default=None, description="Expected state of the variant."
+    state: VariantStateName | None = optional("Expected state of the variant.")
+    revision: RevisionName | Literal[""] | None = optional(
+        "Expected published revision; empty for none."
     )
-    revision: RevisionName | Literal[""] | None = Field(
-        default=None, description="Expected published revision; empty for none."
+    released: StrictBool | None = optional("Whether the pass is expected to release the variant.")
+    published: StrictBool | None = optional("Whether the pass is expected to publish the variant.")
+    held: Distinct[ReasonClass] | None = optional(
+        "Expected classes of the reasons by which the variant is held; an empty list expects none."
     )
-    released: StrictBool | None = Field(
-        default=None, description="Whether the pass is expected to release the variant."
-    )
-    published: StrictBool | None = Field(
-        default=None, description="Whether the pass is expected to publish the variant."
-    )
-    held: Distinct[ReasonClass] | None = Field(
-        default=None,
-        description="Expected classes of the reasons by which the variant is held; an empty"
-        " list expects none.",
-    )
-    reasons: Distinct[Text] | None = Field(
-        default=None, description="Expected reasons, in CamelCase; not checked if absent."
+    reasons: Distinct[Text] | None = optional(
+        "Expected reasons, in CamelCase; not checked if absent."
     )
 
 
 class Expectation(ScenarioModel):
     """Expected results at a moment, of the first pass there."""
 
-    at: InstantOrDistance = Field(default=None, description="Time of the moment; default: `now`.")
+    at: InstantOrDistance = optional("Time of the moment; default: `now`.")
     stages: tuple[ExpectedStage, ...] = Field(default=(), description="Expectations about stages.")
     variants: tuple[ExpectedVariant, ...] = Field(
         default=(), description="Expectations about variants."
     )
-    held: Distinct[ReasonClass] | None = Field(
-        default=None,
-        description="Expected classes of the reasons by which the policy as a whole is held.",
+    held: Distinct[ReasonClass] | None = optional(
+        "Expected classes of the reasons by which the policy as a whole is held."
     )
-    next: InstantOrDistance = Field(
-        default=None, description="Expected next time when the state can change without action."
+    next: InstantOrDistance = optional(
+        "Expected next time when the state can change without action."
     )
 
 
@@ -547,23 +459,21 @@ class ExpectedWaves(ScenarioModel):
 class ScenarioSpec(ScenarioModel):
     """Stated inputs, events, and expected results."""
 
-    policy: Name | None = Field(
-        default=None, description="Name of an UpstreamPolicy in the same files; excludes `stages`."
+    policy: Name | None = optional(
+        "Name of an UpstreamPolicy in the same files; excludes `stages`."
     )
     stages: tuple[Stage, ...] = Field(
         default=(),
         description="Stages, as in an UpstreamPolicy; excludes `policy`.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
-    promotion: PromotionPolicySpec | None = Field(
-        default=None,
-        description="With `stages`: promotion settings, as in a PromotionPolicy; default:"
-        " all stages are promoted automatically.",
+    promotion: PromotionPolicySpec | None = optional(
+        "With `stages`: promotion settings, as in a PromotionPolicy; default:"
+        " all stages are promoted automatically."
     )
-    in_flight: InFlight | None = Field(
-        default=None,
-        description="With `stages`: effect of a newer revision on one that is being rolled"
-        " out; default: `Supersede`.",
+    in_flight: InFlight | None = optional(
+        "With `stages`: effect of a newer revision on one that is being rolled"
+        " out; default: `Supersede`."
     )
     suspend: StrictBool = Field(default=False, description="Whether the spec suspends the policy.")
     unread: StrictBool = Field(
@@ -600,10 +510,8 @@ class ScenarioSpec(ScenarioModel):
         description="Further times to evaluate; `now` and the times of all events are"
         " always evaluated.",
     )
-    advance: AdvanceSettings | None = Field(
-        default=None,
-        description="Settings for carrying out what the gates allow; default: nothing is"
-        " carried out.",
+    advance: AdvanceSettings | None = optional(
+        "Settings for carrying out what the gates allow; default: nothing is carried out."
     )
     expect: tuple[Expectation, ...] = Field(
         default=(), description="Expected results by moment, checked by `fanout test`."

@@ -27,7 +27,7 @@ from fanout.api.durations import Duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.api.git_repository import SecretRef
-from fanout.api.object_meta import LabelSelector, Model
+from fanout.api.object_meta import LabelSelector, Model, optional
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_HEADERS,
@@ -66,9 +66,7 @@ class ApprovalCheck(Model):
         max_length=MAX_ENTRIES,
         description="Names of approver groups in a PromotionPolicy; members of all of them count.",
     )
-    expires: Duration = Field(
-        default=None, description="Time that an approval stays valid; default: no limit."
-    )
+    expires: Duration = optional("Time that an approval stays valid; default: no limit.")
 
 
 def _check_context(context: str) -> str:
@@ -96,52 +94,37 @@ class ObjectCheck(Model):
 
     api_version: ApiVersion = Field(description="apiVersion of the object.")
     kind: Kind = Field(description="Kind of the object.")
-    name: Text | None = Field(default=None, description="Name of the object.")
-    name_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the name of the object."
-    )
-    namespace: Name | None = Field(
-        default=None,
-        description="Namespace of the object; default: the policy's, or none for"
-        " cluster-scoped kinds.",
+    name: Text | None = optional("Name of the object.")
+    name_expr: Expression | None = optional("CEL expression that returns the name of the object.")
+    namespace: Name | None = optional(
+        "Namespace of the object; default: the policy's, or none for cluster-scoped kinds."
     )
     cel: Expression = Field(
         description="CEL expression over `object` that returns whether the check has passed."
     )
-    observed_revision: Expression | None = Field(
-        default=None,
-        description="CEL expression over `object` that returns the revision or commit that"
-        " the object reports.",
+    observed_revision: Expression | None = optional(
+        "CEL expression over `object` that returns the revision or commit that the object reports."
     )
 
 
 class PrometheusCheck(Model):
     """Check answered by an instant query to a Prometheus server or a compatible one."""
 
-    address: ServerUrl | None = Field(
-        default=None,
-        description="URL of the server, including the path before `/api/v1` if there is one.",
+    address: ServerUrl | None = optional(
+        "URL of the server, including the path before `/api/v1` if there is one."
     )
-    address_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the URL of the server."
-    )
-    query: Annotated[str, Field(min_length=1, max_length=16384)] | None = Field(
-        default=None, description="PromQL query."
-    )
-    query_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the PromQL query."
-    )
-    secret_ref: SecretRef | None = Field(
-        default=None, description="Secret with the keys `username` and `password`, or with `token`."
+    address_expr: Expression | None = optional("CEL expression that returns the URL of the server.")
+    query: Annotated[str, Field(min_length=1, max_length=16384)] | None = optional("PromQL query.")
+    query_expr: Expression | None = optional("CEL expression that returns the PromQL query.")
+    secret_ref: SecretRef | None = optional(
+        "Secret with the keys `username` and `password`, or with `token`."
     )
     cel: Expression = Field(
         description="CEL expression over `result`, a list of {metric, value} or a number,"
         " that returns whether the check has passed."
     )
-    observed_revision: Expression | None = Field(
-        default=None,
-        description="CEL expression over `result` that returns the revision or commit that"
-        " the result is about.",
+    observed_revision: Expression | None = optional(
+        "CEL expression over `result` that returns the revision or commit that the result is about."
     )
 
 
@@ -167,10 +150,8 @@ _HeaderValue = Annotated[Text, schema_keywords(pattern="^[ -~]+$")]
 class HttpCheck(Model):
     """Check answered by an HTTP service."""
 
-    url: HttpUrl | None = Field(default=None, description="URL of the request.")
-    url_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the URL of the request."
-    )
+    url: HttpUrl | None = optional("URL of the request.")
+    url_expr: Expression | None = optional("CEL expression that returns the URL of the request.")
     method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
     headers: Annotated[
         Mapping[Text, _HeaderValue], Field(max_length=MAX_HEADERS), AfterValidator(_check_headers)
@@ -178,18 +159,17 @@ class HttpCheck(Model):
         default={},
         description="Further HTTP headers; headers with credentials are taken from the secret.",
     )
-    body: FreeForm | None = Field(default=None, description="JSON body of a POST request.")
-    secret_ref: SecretRef | None = Field(
-        default=None, description="Secret with the keys `username` and `password`, or with `token`."
+    body: FreeForm | None = optional("JSON body of a POST request.")
+    secret_ref: SecretRef | None = optional(
+        "Secret with the keys `username` and `password`, or with `token`."
     )
     cel: Expression = Field(
         description="CEL expression over `response`, with `status` and the JSON `body`,"
         " that returns whether the check has passed."
     )
-    observed_revision: Expression | None = Field(
-        default=None,
-        description="CEL expression over `response` that returns the revision or commit"
-        " that the response is about.",
+    observed_revision: Expression | None = optional(
+        "CEL expression over `response` that returns the revision or commit"
+        " that the response is about."
     )
 
 
@@ -202,35 +182,25 @@ class Check(Model):
     name: Name = Field(
         description="Name of the check, unique in its stage; evidence and approvals refer to it."
     )
-    report: ReportCheck | None = Field(
-        default=None, description="Check by recorded Evidence (`fanout report`)."
+    report: ReportCheck | None = optional("Check by recorded Evidence (`fanout report`).")
+    approval: ApprovalCheck | None = optional(
+        "Check by Approvals (`fanout approve`) and by reviews on the forge."
     )
-    approval: ApprovalCheck | None = Field(
-        default=None,
-        description="Check by Approvals (`fanout approve`) and by reviews on the forge.",
+    commit_status: CommitStatusCheck | None = optional("Check by a commit status on the forge.")
+    object: ObjectCheck | None = optional("Check by a cluster object.")
+    prometheus: PrometheusCheck | None = optional("Check by a Prometheus query.")
+    http: HttpCheck | None = optional("Check by an HTTP request.")
+    timeout: Duration = optional(
+        "Time within which there must be a result, from publication, release or"
+        " `fanout retry`; the check fails after it. Default: no limit."
     )
-    commit_status: CommitStatusCheck | None = Field(
-        default=None, description="Check by a commit status on the forge."
+    fresh_for: Duration = optional(
+        "Time for which a result is valid before publication; required for"
+        " `object`, `prometheus` and `http`."
     )
-    object: ObjectCheck | None = Field(default=None, description="Check by a cluster object.")
-    prometheus: PrometheusCheck | None = Field(
-        default=None, description="Check by a Prometheus query."
-    )
-    http: HttpCheck | None = Field(default=None, description="Check by an HTTP request.")
-    timeout: Duration = Field(
-        default=None,
-        description="Time within which there must be a result, from publication, release or"
-        " `fanout retry`; the check fails after it. Default: no limit.",
-    )
-    fresh_for: Duration = Field(
-        default=None,
-        description="Time for which a result is valid before publication; required for"
-        " `object`, `prometheus` and `http`.",
-    )
-    settle: Duration = Field(
-        default=None,
-        description="Delay after publication (after the release for `requires`) before the"
-        " first query; required for queries without `observedRevision`.",
+    settle: Duration = optional(
+        "Delay after publication (after the release for `requires`) before the"
+        " first query; required for queries without `observedRevision`."
     )
 
     @property
@@ -354,15 +324,13 @@ class After(Model):
         default=Require.ALL,
         description="Number of the listed stages that must have passed the revision.",
     )
-    at_least: Quorum = Field(
-        default=None,
-        description="Number or percentage of the listed stages that must have passed, like"
-        ' `2` or `"60%"`; excludes `require`.',
+    at_least: Quorum = optional(
+        "Number or percentage of the listed stages that must have passed, like"
+        ' `2` or `"60%"`; excludes `require`.'
     )
-    soak: Duration = Field(
-        default=None,
-        description="Time that the revision must be ready without interruption in each of"
-        " the stages; default: none.",
+    soak: Duration = optional(
+        "Time that the revision must be ready without interruption in each of"
+        " the stages; default: none."
     )
 
     @property
@@ -386,24 +354,19 @@ class Rollout(Model):
         description="For `Exponential`: growth of the limit with each round; a number above 1.",
         json_schema_extra={"default": 2},
     )
-    max_in_flight: Amount = Field(
-        default=None,
-        description="Maximum number or percentage of variants in flight, like `5` or"
-        ' `"25%"`; 0 releases nothing. Default: no limit.',
+    max_in_flight: Amount = optional(
+        "Maximum number or percentage of variants in flight, like `5` or"
+        ' `"25%"`; 0 releases nothing. Default: no limit.'
     )
-    max_failures: Amount = Field(
-        default=None,
-        description="Number or percentage of failed variants that the stage tolerates; more"
-        " of them halt it. Default: 0.",
+    max_failures: Amount = optional(
+        "Number or percentage of failed variants that the stage tolerates; more"
+        " of them halt it. Default: 0."
     )
-    min_ready: Duration = Field(
-        default=None,
-        description="Time after the last check passed before a variant is ready; default: none.",
+    min_ready: Duration = optional(
+        "Time after the last check passed before a variant is ready; default: none."
     )
-    progress_deadline: Duration = Field(
-        default=None,
-        description="Time after publication after which an unverified variant has failed;"
-        " default: no limit.",
+    progress_deadline: Duration = optional(
+        "Time after publication after which an unverified variant has failed; default: no limit."
     )
     groups: tuple[LabelSelector, ...] = Field(
         default=(),
@@ -427,10 +390,8 @@ class Stage(Model):
     """A named set of the policy's variants."""
 
     name: Name = Field(description="Name of the stage; templates and other stages refer to it.")
-    after: After | None = Field(
-        default=None,
-        description="Stages that must have passed the revision before this stage takes it;"
-        " default: none.",
+    after: After | None = optional(
+        "Stages that must have passed the revision before this stage takes it; default: none."
     )
     verification: tuple[Check, ...] = Field(
         default=(),
@@ -444,9 +405,8 @@ class Stage(Model):
         description="Checks before publication; default: none.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
-    rollout: Rollout | None = Field(
-        default=None,
-        description="Pace of a rollout through the stage; default: all variants at once.",
+    rollout: Rollout | None = optional(
+        "Pace of a rollout through the stage; default: all variants at once."
     )
     propagate_when: tuple[Expression, ...] = Field(
         default=(),
@@ -460,8 +420,6 @@ class Stage(Model):
         default=False,
         description="Whether the stage is suspended: no draft is written, nothing is published.",
     )
-    pin: RevisionName | None = Field(
-        default=None,
-        description="Revision that the stage is pinned to; it goes back to that revision if"
-        " it has a newer one.",
+    pin: RevisionName | None = optional(
+        "Revision that the stage is pinned to; it goes back to that revision if it has a newer one."
     )

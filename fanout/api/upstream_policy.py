@@ -10,7 +10,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
-from fanout.api.object_meta import KRMObject, LabelSelector, Model, ObjectStatus, ObservedStatus
+from fanout.api.object_meta import (
+    KRMObject,
+    LabelSelector,
+    Model,
+    ObjectStatus,
+    ObservedStatus,
+    optional,
+)
 from fanout.api.package_variant import (
     AdoptionPolicy,
     DeletionPolicy,
@@ -43,14 +50,10 @@ from fanout.api.text_fields import (
 class MapExpression(Model):
     """One entry of a map: key and value, each as text or as an expression."""
 
-    key: Text | None = Field(default=None, description="Key of the entry.")
-    key_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the key."
-    )
-    value: LongText | None = Field(default=None, description="Value of the entry.")
-    value_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the value."
-    )
+    key: Text | None = optional("Key of the entry.")
+    key_expr: Expression | None = optional("CEL expression that returns the key.")
+    value: LongText | None = optional("Value of the entry.")
+    value_expr: Expression | None = optional("CEL expression that returns the value.")
 
 
 class DownstreamTemplate(Model):
@@ -59,31 +62,26 @@ class DownstreamTemplate(Model):
     By default the target's repository and the upstream's path.
     """
 
-    repository: Name | None = Field(
-        default=None,
-        description="Name of a Repository object; default: the repository of the target.",
+    repository: Name | None = optional(
+        "Name of a Repository object; default: the repository of the target."
     )
-    repository_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the name of a Repository object."
+    repository_expr: Expression | None = optional(
+        "CEL expression that returns the name of a Repository object."
     )
-    package: PackagePath | None = Field(
-        default=None,
-        description="Path of the package in the repository; default: the path of the"
-        " upstream package.",
+    package: PackagePath | None = optional(
+        "Path of the package in the repository; default: the path of the upstream package."
     )
-    package_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the path of the package."
+    package_expr: Expression | None = optional(
+        "CEL expression that returns the path of the package."
     )
 
 
 class InjectorTemplate(InjectionPointFilter):
     """Injector: selects the cluster object for the injection points that it matches."""
 
-    name: ObjectName | None = Field(
-        default=None, description="Name of the cluster object to inject."
-    )
-    name_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the name of the cluster object."
+    name: ObjectName | None = optional("Name of the cluster object to inject.")
+    name_expr: Expression | None = optional(
+        "CEL expression that returns the name of the cluster object."
     )
 
 
@@ -131,20 +129,17 @@ class PipelineTemplate(Model):
 class VariantTemplate(Model):
     """Template of the variants of a target entry."""
 
-    stage: Name | None = Field(
-        default=None, description="Name of the stage that the variants are assigned to."
-    )
-    stage_expr: Expression | None = Field(
-        default=None,
-        description="CEL expression that returns the name of the stage; the target is held"
-        " if there is no such stage.",
+    stage: Name | None = optional("Name of the stage that the variants are assigned to.")
+    stage_expr: Expression | None = optional(
+        "CEL expression that returns the name of the stage; the target is held"
+        " if there is no such stage."
     )
     priority: StrictInt = Field(
         default=0,
         description="Priority within the stage; variants with a higher one are released first.",
     )
-    priority_expr: Expression | None = Field(
-        default=None, description="CEL expression that returns the priority, an integer."
+    priority_expr: Expression | None = optional(
+        "CEL expression that returns the priority, an integer."
     )
     downstream: DownstreamTemplate = Field(
         default=DownstreamTemplate.model_construct(),
@@ -200,29 +195,26 @@ class ObjectSelector(LabelSelector):
 
     api_version: ApiVersion = Field(description="apiVersion of the objects.")
     kind: Kind = Field(description="Kind of the objects, like `Cluster` or `ConfigMap`.")
-    name: ObjectName | None = Field(default=None, description="Name of the object; default: any.")
-    namespace: Name | None = Field(
-        default=None, description="Namespace of the objects; default: the policy's namespace."
-    )
+    name: ObjectName | None = optional("Name of the object; default: any.")
+    namespace: Name | None = optional("Namespace of the objects; default: the policy's namespace.")
 
 
 class TargetEntry(Model):
     """One entry of `targets`; exactly one of `repositories` and the two selectors."""
 
-    repositories: tuple[RepositoryTarget, ...] | None = Field(
-        default=None,
+    repositories: tuple[RepositoryTarget, ...] | None = optional(
+        "Repositories by name; each one with each of its package names is a target.",
         max_length=MAX_VALUES,
         min_length=1,
-        description="Repositories by name; each one with each of its package names is a target.",
     )
-    repository_selector: LabelSelector | None = Field(
-        default=None, description="Label selector of Repository objects; each one is a target."
+    repository_selector: LabelSelector | None = optional(
+        "Label selector of Repository objects; each one is a target."
     )
-    object_selector: ObjectSelector | None = Field(
-        default=None, description="Selector of cluster objects of one kind; each one is a target."
+    object_selector: ObjectSelector | None = optional(
+        "Selector of cluster objects of one kind; each one is a target."
     )
-    offline_when: Expression | None = Field(
-        default=None, description="CEL expression that returns whether the target is offline."
+    offline_when: Expression | None = optional(
+        "CEL expression that returns whether the target is offline."
     )
     template: VariantTemplate = Field(
         default=VariantTemplate.model_construct(),
@@ -297,9 +289,8 @@ class UpstreamPolicySpec(Model):
     )
     adoption_policy: AdoptionPolicy = Field(
         default=AdoptionPolicy.ADOPT_NONE,
-        description="Handling of a package that exists at a variant's path already."
-        " `AdoptNone`: it is left alone and the variant is held; `AdoptExisting`: it becomes"
-        " the variant.",
+        description="Handling of a package that exists at a variant's path already. `AdoptNone`: it"
+        " is left alone and the variant is held; `AdoptExisting`: it becomes the variant.",
     )
     deletion_policy: DeletionPolicy = Field(
         default=DeletionPolicy.DELETE,
