@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import yaml
 
-from fanout.api.reason_remedies import REMEDIES
 from fanout.api.reasons import NEEDS_REPAIR, Reason, ReasonClass, classify_reason
 from fanout.cli.main import TERMS, VERBS, cli
 from fanout.cli.process_exit import EXIT_CODE_HELP
@@ -16,6 +16,7 @@ from fanout.serve.metric_table import METRICS
 
 DOCS = Path(__file__).parent
 WIDTH = 96
+REMEDIES = DOCS / "troubleshooting" / "remedies.yaml"
 # Class of the index for reasons that no gate gives and that are no errors.
 _STATUS, _STATUS_MEANING = "status", "no error; nothing has to be done"
 _NO_ERRORS = frozenset(
@@ -58,10 +59,10 @@ def _reasons() -> Iterator[str]:
             for link in [f"[{reason}](#{reason.lower()})"]
         )
         yield f"| `{reason_class}` | {meaning} | {', '.join(links)} |"
+    remedies = yaml.safe_load(REMEDIES.read_text(encoding="utf-8"))
     for reason in Reason:
-        remedy = REMEDIES[reason]
         yield f"\n## {reason}\n\nClass `{_display_class(reason)}`: {reason.meaning}.\n"
-        yield f"- Cause: {remedy.cause}\n- Remedy: {remedy.action}"
+        yield "- Cause: {cause}\n- Remedy: {remedy}".format(**remedies[reason])
     yield ""
 
 

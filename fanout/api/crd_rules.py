@@ -34,23 +34,29 @@ from fanout.api.validators.field_rules import (
     CHECK_PATHS,
     EXCLUSIVE_FIELDS,
     INJECTOR_PROBLEM,
+    LABEL_SELECTOR_PATHS,
     NOT_FOR_CONTROL_FLOW,
     PROBED_CHECK_TYPES,
     STRATEGY_BY_FIELD,
-    ExclusiveFields,
 )
-from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS, UnsupportedField
+from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS
 from fanout.values import Value
 
 # Names of fields that CEL keeps for itself; the API server has them in underscores.
 _RESERVED_WORDS = frozenset({"as", "break", "const", "continue", "else", "for", "function", "if"})
 _RESERVED_WORDS |= {"import", "in", "let", "loop", "package", "namespace", "return", "var", "void"}
 
-_POLICY, _VARIANT, _PROMOTION = "UpstreamPolicy", "PackageVariant", "PromotionPolicy"
 _STAGE, _TEMPLATE = "spec.stages[*]", "spec.targets[*].template"
 _READABLE_KIND = "!(self.kind == 'Secret' && !self.apiVersion.contains('/'))"
 _INJECTABLE_KIND = (
     "!(has(self.kind) && self.kind == 'Secret' && (!has(self.group) || self.group == ''))"
+)
+# In a cluster fanout writes these itself; an admission policy refuses them from others.
+_SET_BY_FANOUT = ("spec.policyRef", "spec.stage")
+_RESERVED_FOR_KPT = f"the keys {' and '.join(RESERVED_KEYS)} are reserved for kpt"
+_GIT_RULE = (
+    f"!self.matches(r'{REFUSED_BY_GIT}')",
+    "Git refuses @{, a segment @ and the ending .lock in a branch name",
 )
 _MAX_DURATION = durations.format_duration(durations.MAX_DURATION)
 
@@ -71,21 +77,28 @@ class SchemaRule(Value):
 def build_rules(model: type[KRMObject]) -> tuple[SchemaRule, ...]:
     """Return the rules of a kind."""
     kind = model.__name__
-    rules = [
-        *(
-            _exclusive_rule(row)
-            for row in EXCLUSIVE_FIELDS
-            if kind in row.kinds
-            and {*row.fields}
-            <= {*field_names_at(model, tuple(row.path.replace("[*]", "").split(".")))}
-        ),
-        *(
-            _unsupported_rule(row)
-            for row in UNSUPPORTED_FIELDS
-            if row.kind == kind and not row.values and row.path not in _SET_BY_FANOUT
-        ),
-        *_RULES_BY_KIND.get(kind, ()),
-    ]
+    rules: list[SchemaRule] = []
+    for row in EXCLUSIVE_FIELDS:
+        object_path = tuple(row.path.replace("[*]", "").split("."))
+        if kind not in row.kinds or not {*row.fields} <= {*field_names_at(model, object_path)}:
+            continue
+        if len(row.fields) == 2:
+            first, second = map(_has, row.fields)
+            expression = f"{first} != {second}" if row.is_required else f"!({first} && {second})"
+        else:
+            number = " + ".join(f"({_has(field)} ? 1 : 0)" for field in row.fields)
+            expression = f"{number} {'==' if row.is_required else '<='} 1"
+        message = f"{'exactly' if row.is_required else 'at most'} one of {', '.join(row.fields)}"
+        rules.append(SchemaRule(row.path, expression, message, row.fields))
+    for unsupported in UNSUPPORTED_FIELDS:
+        is_refused = unsupported.kind == kind and not unsupported.values
+        if is_refused and unsupported.path not in _SET_BY_FANOUT:
+            path, _, field = unsupported.path.rpartition(".")
+            values = [f"self.{_escape(field)} == {it!r}" for it in unsupported.allowed_values]
+            expression = " || ".join([f"!{_has(field)}", *values])
+            message = f"{field} is not supported yet: {unsupported.explanation}"
+            rules.append(SchemaRule(path, expression, message, (field,)))
+    rules += _RULES_BY_KIND.get(kind, ())
     if not issubclass(model, Record):
         message = "at most 63 lowercase letters, digits and dashes, a letter or digit at both ends"
         rules.append(SchemaRule("", f"self.metadata.name.matches('{NAME}')", f"name: {message}"))
@@ -110,59 +123,38 @@ def _is_true(field: str) -> str:
     return f"({_has(field)} && self.{field})"
 
 
+def _is_set(field: str) -> str:
+    """Return whether a field of a stage is written, and not as if it were absent."""
+    if field == "suspend":
+        return _is_true(field)
+    return _has(field) if field in ("rollout", "pin") else _filled(field)
+
+
 def _escape(field: str) -> str:
     return f"__{field}__" if field in _RESERVED_WORDS else field
 
 
-def _exclusive_rule(row: ExclusiveFields) -> SchemaRule:
-    names = ", ".join(row.fields)
-    if len(row.fields) == 2:
-        first, second = map(_has, row.fields)
-        expression = f"{first} != {second}" if row.is_required else f"!({first} && {second})"
-    else:
-        number = " + ".join(f"({_has(field)} ? 1 : 0)" for field in row.fields)
-        expression = f"{number} {'==' if row.is_required else '<='} 1"
-    quantity = "exactly" if row.is_required else "at most"
-    return SchemaRule(row.path, expression, f"{quantity} one of {names}", row.fields)
-
-
-# In a cluster fanout writes these itself; an admission policy refuses them from others.
-_SET_BY_FANOUT = ("spec.policyRef", "spec.stage")
-
-
-def _unsupported_rule(row: UnsupportedField) -> SchemaRule:
-    path, _, field = row.path.rpartition(".")
-    values = [f"self.{_escape(field)} == {value!r}" for value in row.allowed_values]
-    expression = " || ".join([f"!{_has(field)}", *values])
-    return SchemaRule(
-        path, expression, f"{field} is not supported yet: {row.explanation}", (field,)
-    )
-
-
 def _path_rules(path: str) -> Iterator[SchemaRule]:
-    beginnings = "|".join(RESERVED_BEGINNINGS)
-    yield _git_rule(path)
-    yield SchemaRule(
+    beginnings = " and ".join(RESERVED_BEGINNINGS)
+    pattern = f"(?i)^({'|'.join(RESERVED_BEGINNINGS)})(/|$)"
+    yield from _rules_at(
         path,
-        f"!self.matches(r'(?i)^({beginnings})(/|$)')",
-        f"the beginnings {' and '.join(RESERVED_BEGINNINGS)} are reserved for drafts, in any case",
-    )
-    yield SchemaRule(
-        path,
-        f"!self.matches(r'{DEVICE_NAME}')",
-        "a segment has a name that Windows reserves for a device",
-    )
-    yield SchemaRule(
-        path, f"bytes(self).size() <= {MAX_PATH_BYTES}", f"at most {MAX_PATH_BYTES} bytes in UTF-8"
+        _GIT_RULE,
+        (
+            f"!self.matches(r'{pattern}')",
+            f"the beginnings {beginnings} are reserved for drafts, in any case",
+        ),
+        (
+            f"!self.matches(r'{DEVICE_NAME}')",
+            "a segment has a name that Windows reserves for a device",
+        ),
+        (f"bytes(self).size() <= {MAX_PATH_BYTES}", f"at most {MAX_PATH_BYTES} bytes in UTF-8"),
     )
 
 
-def _git_rule(path: str) -> SchemaRule:
-    return SchemaRule(
-        path,
-        f"!self.matches(r'{REFUSED_BY_GIT}')",
-        "Git refuses @{, a segment @ and the ending .lock in a branch name",
-    )
+def _rules_at(path: str, *rules: tuple[str, str]) -> Iterator[SchemaRule]:
+    """Yield the rules about the values at one path, which are expressions with messages."""
+    return (SchemaRule(path, expression, message) for expression, message in rules)
 
 
 def _keys_rule(path: str, pattern: str, message: str) -> SchemaRule:
@@ -179,119 +171,36 @@ def _data_keys_rule(path: str) -> SchemaRule:
     return _keys_rule(path, KEY, message)
 
 
-# A list of one list is what CEL has for a variable: its entries are computed once, and a search in
-# them is estimated at a fraction of a comparison with each field.
-def _stage_reference_rules() -> Iterator[SchemaRule]:
-    yield SchemaRule(
-        "spec",
-        "[self.stages.map(stage, stage.name)].all(names, self.stages.all(stage,"
-        " !has(stage.after) || stage.after.stages.all(name, name in names)))",
-        "stages[*].after.stages: no stage has this name",
-    )
-    yield SchemaRule(
-        "spec",
-        "self.targets.all(target, !has(target.template) || !has(target.template.stage) ||"
-        " self.stages.exists(stage, stage.name == target.template.stage"
-        " && !(has(stage.controlFlow) && stage.controlFlow)))",
-        "targets[*].template.stage: no stage with targets has this name",
-    )
-    yield SchemaRule(
-        _STAGE,
-        "!has(self.after) || !(self.name in self.after.stages)",
-        "a stage cannot come after itself",
-    )
-    yield SchemaRule(
-        _STAGE,
-        "!has(self.requires) || !has(self.verification) || [self.verification.map(check,"
-        " check.name)].all(names, self.requires.all(check, !(check.name in names)))",
-        "requires and verification have checks of the same name",
-    )
-
-
-def _control_flow_rules() -> Iterator[SchemaRule]:
-    yield SchemaRule(
-        _STAGE,
-        f"!{_is_true('controlFlow')} || has(self.after)",
-        "a controlFlow stage needs stages to join: add after",
-    )
-    effective = [
-        _is_true(field)
-        if field == "suspend"
-        else _has(field)
-        if field in ("rollout", "pin")
-        else _filled(field)
-        for field in NOT_FOR_CONTROL_FLOW
-    ]
-    yield SchemaRule(
-        _STAGE,
-        f"!{_is_true('controlFlow')} || !({' || '.join(effective)})",
-        f"no effect in a controlFlow stage: {', '.join(NOT_FOR_CONTROL_FLOW)}",
-    )
-
-
-def _rollout_rules() -> Iterator[SchemaRule]:
-    yield SchemaRule(
-        _STAGE,
-        f"!has(self.rollout) || !has(self.rollout.progressDeadline) || {_filled('verification')}",
-        "rollout.progressDeadline has no effect without verification",
-    )
-    for field, strategy in STRATEGY_BY_FIELD.items():
-        yield SchemaRule(
-            f"{_STAGE}.rollout",
-            f"!{_has(field)} || (has(self.strategy) && self.strategy == '{strategy}')",
-            f"{field} has no effect without strategy {strategy}",
-            (field,),
-        )
-    yield SchemaRule(
-        f"{_STAGE}.rollout.groups",
-        "self.all(group, self.exists_one(other, other == group))",
-        "two groups have the same selector",
-    )
-    yield SchemaRule(
-        f"{_STAGE}.rollout.groups[*]",
-        f"{_filled('matchLabels')} || {_filled('matchExpressions')}",
-        "the selector is empty and matches all remaining variants",
-    )
-
-
 def _check_rules(path: str) -> Iterator[SchemaRule]:
     probed = " || ".join(map(_has, PROBED_CHECK_TYPES))
     is_absent = "(!has(self.{0}) || duration(self.{0}) == duration('0s'))".format
     observed = " || ".join(
         f"({_has(it)} && {_has('observedRevision', f'self.{it}')})" for it in PROBED_CHECK_TYPES
     )
-    yield SchemaRule(
+    yield from _rules_at(
         path,
-        f"!({probed}) || !{is_absent('freshFor')}",
-        "freshFor is missing: results are momentary",
-    )
-    yield SchemaRule(
-        path,
-        f"!({probed}) || {observed} || !{is_absent('settle')}",
-        "observedRevision or settle is missing: the result may be about the previous revision",
-    )
-    yield SchemaRule(
-        path,
-        "!has(self.approval) || !(has(self.freshFor) || has(self.settle))",
-        "freshFor and settle have no effect for an approval",
-    )
-    yield SchemaRule(
-        path, "!has(self.report) || !has(self.settle)", "settle has no effect for a report"
+        (f"!({probed}) || !{is_absent('freshFor')}", "freshFor is missing: results are momentary"),
+        (
+            f"!({probed}) || {observed} || !{is_absent('settle')}",
+            "observedRevision or settle is missing: the result may be about the previous revision",
+        ),
+        (
+            "!has(self.approval) || !(has(self.freshFor) || has(self.settle))",
+            "freshFor and settle have no effect for an approval",
+        ),
+        ("!has(self.report) || !has(self.settle)", "settle has no effect for a report"),
     )
     yield SchemaRule(
         f"{path}.http",
         "!has(self.body) || (has(self.method) && self.method == 'POST')",
         "only a POST has a body",
     )
-    for condition in (
-        f"name.lowerAscii() in {sorted(REFUSED_HEADERS)}",
-        f"name.lowerAscii().matches(r'{SECRET_HEADER}')",
-    ):
-        yield SchemaRule(
-            f"{path}.http.headers",
-            f"!self.exists(name, {condition})",
-            "a policy cannot set this header; name a secret in secretRef for credentials",
-        )
+    message = "a policy cannot set this header; name a secret in secretRef for credentials"
+    yield from _rules_at(
+        f"{path}.http.headers",
+        (f"!self.exists(name, name.lowerAscii() in {sorted(REFUSED_HEADERS)})", message),
+        (f"!self.exists(name, name.lowerAscii().matches(r'{SECRET_HEADER}'))", message),
+    )
     message = "write names of headers of letters, digits and dashes, at most 64"
     yield _keys_rule(f"{path}.http.headers", HEADER_PATTERN, message)
     yield SchemaRule(f"{path}.object", _READABLE_KIND, "a check cannot read a Secret")
@@ -304,12 +213,9 @@ def _check_rules(path: str) -> Iterator[SchemaRule]:
 
 def _context_rules(context: str) -> Iterator[SchemaRule]:
     keys = list(RESERVED_KEYS)
-    message = f"the keys {' and '.join(RESERVED_KEYS)} are reserved for kpt"
-    for expression in (
-        f"!has(self.data) || !{keys}.exists(key, key in self.data)",
-        f"!has(self.removeKeys) || !{keys}.exists(key, key in self.removeKeys)",
-    ):
-        yield SchemaRule(context, expression, message)
+    for field in ("data", "removeKeys"):
+        expression = f"!has(self.{field}) || !{keys}.exists(key, key in self.{field})"
+        yield SchemaRule(context, expression, _RESERVED_FOR_KPT)
 
 
 def _function_name_rules(pipeline: str) -> Iterator[SchemaRule]:
@@ -322,97 +228,151 @@ def _function_name_rules(pipeline: str) -> Iterator[SchemaRule]:
         )
 
 
-def _policy_rules() -> Iterator[SchemaRule]:
-    yield from _stage_reference_rules()
-    yield from _control_flow_rules()
-    yield from _rollout_rules()
-    for path in CHECK_PATHS:
-        yield from _check_rules(path)
-    yield SchemaRule(
-        "spec.targets[*].objectSelector", _READABLE_KIND, "a target cannot be a Secret"
-    )
-    yield SchemaRule(f"{_TEMPLATE}.injectors[*]", _INJECTABLE_KIND, INJECTOR_PROBLEM)
-    yield from _context_rules(f"{_TEMPLATE}.packageContext")
-    yield SchemaRule(
+# A list of one list is what CEL has for a variable: its entries are computed once, and a search in
+# them is estimated at a fraction of a comparison with each field.
+_POLICY_RULES = (
+    SchemaRule(
+        "spec",
+        "[self.stages.map(stage, stage.name)].all(names, self.stages.all(stage,"
+        " !has(stage.after) || stage.after.stages.all(name, name in names)))",
+        "stages[*].after.stages: no stage has this name",
+    ),
+    SchemaRule(
+        "spec",
+        "self.targets.all(target, !has(target.template) || !has(target.template.stage) ||"
+        " self.stages.exists(stage, stage.name == target.template.stage"
+        " && !(has(stage.controlFlow) && stage.controlFlow)))",
+        "targets[*].template.stage: no stage with targets has this name",
+    ),
+    SchemaRule(
+        _STAGE,
+        "!has(self.after) || !(self.name in self.after.stages)",
+        "a stage cannot come after itself",
+    ),
+    SchemaRule(
+        _STAGE,
+        "!has(self.requires) || !has(self.verification) ||"
+        " [self.verification.map(check, check.name)].all(names,"
+        " self.requires.all(check, !(check.name in names)))",
+        "requires and verification have checks of the same name",
+    ),
+    SchemaRule(
+        _STAGE,
+        f"!{_is_true('controlFlow')} || has(self.after)",
+        "a controlFlow stage needs stages to join: add after",
+    ),
+    SchemaRule(
+        _STAGE,
+        f"!{_is_true('controlFlow')} || !({' || '.join(map(_is_set, NOT_FOR_CONTROL_FLOW))})",
+        f"no effect in a controlFlow stage: {', '.join(NOT_FOR_CONTROL_FLOW)}",
+    ),
+    SchemaRule(
+        _STAGE,
+        f"!has(self.rollout) || !has(self.rollout.progressDeadline) || {_filled('verification')}",
+        "rollout.progressDeadline has no effect without verification",
+    ),
+    *(
+        SchemaRule(
+            f"{_STAGE}.rollout",
+            f"!{_has(field)} || (has(self.strategy) && self.strategy == '{strategy}')",
+            f"{field} has no effect without strategy {strategy}",
+            (field,),
+        )
+        for field, strategy in STRATEGY_BY_FIELD.items()
+    ),
+    SchemaRule(
+        f"{_STAGE}.rollout.groups",
+        "self.all(group, self.exists_one(other, other == group))",
+        "two groups have the same selector",
+    ),
+    SchemaRule(
+        f"{_STAGE}.rollout.groups[*]",
+        f"{_filled('matchLabels')} || {_filled('matchExpressions')}",
+        "the selector is empty and matches all remaining variants",
+    ),
+    *(rule for path in CHECK_PATHS for rule in _check_rules(path)),
+    SchemaRule("spec.targets[*].objectSelector", _READABLE_KIND, "a target cannot be a Secret"),
+    SchemaRule(f"{_TEMPLATE}.injectors[*]", _INJECTABLE_KIND, INJECTOR_PROBLEM),
+    *_context_rules(f"{_TEMPLATE}.packageContext"),
+    SchemaRule(
         f"{_TEMPLATE}.packageContext.dataExprs[*]",
         f"!has(self.key) || !(self.key in {list(RESERVED_KEYS)})",
-        f"the keys {' and '.join(RESERVED_KEYS)} are reserved for kpt",
-    )
-    for selector in (
-        "spec.targets[*].repositorySelector",
-        "spec.targets[*].objectSelector",
-        f"{_STAGE}.rollout.groups[*]",
-    ):
-        yield SchemaRule(
-            f"{selector}.matchExpressions[*]",
-            f"(self.operator in ['In', 'NotIn']) == {_filled('values')}",
-            "In and NotIn need values, Exists and DoesNotExist take none",
+        _RESERVED_FOR_KPT,
+    ),
+    *(
+        rule
+        for selector in LABEL_SELECTOR_PATHS
+        for rule in (
+            SchemaRule(
+                f"{selector}.matchExpressions[*]",
+                f"(self.operator in ['In', 'NotIn']) == {_filled('values')}",
+                "In and NotIn need values, Exists and DoesNotExist take none",
+            ),
+            _label_keys_rule(f"{selector}.matchLabels"),
         )
-        yield _label_keys_rule(f"{selector}.matchLabels")
-    for field in ("labels", "annotations"):
-        yield _label_keys_rule(f"{_TEMPLATE}.{field}")
-    yield _data_keys_rule(f"{_TEMPLATE}.packageContext.data")
-    yield from _function_name_rules(f"{_TEMPLATE}.pipeline")
-    yield from _path_rules("spec.upstream.package")
-    yield from _path_rules(f"{_TEMPLATE}.downstream.package")
-
-
-def _variant_rules() -> Iterator[SchemaRule]:
-    yield from _path_rules("spec.upstream.package")
-    yield from _path_rules("spec.downstream.package")
-    yield SchemaRule("spec.injectors[*]", _INJECTABLE_KIND, INJECTOR_PROBLEM)
-    yield from _context_rules("spec.packageContext")
-    yield _data_keys_rule("spec.packageContext.data")
-    for field in ("labels", "annotations"):
-        yield _label_keys_rule(f"spec.{field}")
-    yield SchemaRule(
+    ),
+    _label_keys_rule(f"{_TEMPLATE}.labels"),
+    _label_keys_rule(f"{_TEMPLATE}.annotations"),
+    _data_keys_rule(f"{_TEMPLATE}.packageContext.data"),
+    *_function_name_rules(f"{_TEMPLATE}.pipeline"),
+    *_path_rules("spec.upstream.package"),
+    *_path_rules(f"{_TEMPLATE}.downstream.package"),
+)
+_VARIANT_RULES = (
+    *_path_rules("spec.upstream.package"),
+    *_path_rules("spec.downstream.package"),
+    SchemaRule("spec.injectors[*]", _INJECTABLE_KIND, INJECTOR_PROBLEM),
+    *_context_rules("spec.packageContext"),
+    _data_keys_rule("spec.packageContext.data"),
+    _label_keys_rule("spec.labels"),
+    _label_keys_rule("spec.annotations"),
+    SchemaRule(
         "spec",
         "self.upstream.repository != self.downstream.repository"
         " || self.upstream.__package__ != self.downstream.__package__",
         "the variant would overwrite its own upstream package",
-    )
-    yield SchemaRule(
+    ),
+    SchemaRule(
         "spec.dependsOn",
         "self.all(dependency, self.exists_one(other, other == dependency))",
         "two entries are the same",
-    )
-    yield SchemaRule(
-        "spec.dependsOn[*]", "has(self.policy) == has(self.target)", "policy needs target"
-    )
-    yield SchemaRule(
+    ),
+    SchemaRule("spec.dependsOn[*]", "has(self.policy) == has(self.target)", "policy needs target"),
+    SchemaRule(
         "",
         "!has(self.spec.dependsOn) || self.spec.dependsOn.all(dependency,"
         " !has(dependency.variant) || dependency.variant != self.metadata.name)",
         "spec.dependsOn: the variant depends on itself",
-    )
-    yield from _function_name_rules("spec.pipeline")
-    for section in ("mutators", "validators"):
-        yield SchemaRule(
+    ),
+    *_function_name_rules("spec.pipeline"),
+    *(
+        SchemaRule(
             f"spec.pipeline.{section}[*].configMap",
             "self.all(key, key.size() >= 1 && key.size() <= 1024)",
             "write keys of 1 to 1024 characters",
         )
-
-
+        for section in ("mutators", "validators")
+    ),
+)
 _PROMOTION_RULES = (
-    SchemaRule(
+    *_rules_at(
         "spec",
-        f"{_filled('policies')} || {_filled('variants')}",
-        "policies and variants are both empty, so the object has no effect",
-    ),
-    *(
-        SchemaRule("spec", f"!{_has(field)} || has(self.schedule)", f"{field} needs a schedule")
-        for field in ("startingDeadlineSeconds", "jitter")
-    ),
-    SchemaRule(
-        "spec",
-        f"!has(self.timeZone) || has(self.schedule) || {_filled('windows')}",
-        "timeZone needs a schedule or windows",
-    ),
-    SchemaRule(
-        "spec",
-        f"!has(self.atClose) || self.atClose == 'Hold' || {_filled('windows')}",
-        "atClose has no effect without windows",
+        (
+            f"{_filled('policies')} || {_filled('variants')}",
+            "policies and variants are both empty, so the object has no effect",
+        ),
+        *(
+            (f"!{_has(field)} || has(self.schedule)", f"{field} needs a schedule")
+            for field in ("startingDeadlineSeconds", "jitter")
+        ),
+        (
+            f"!has(self.timeZone) || has(self.schedule) || {_filled('windows')}",
+            "timeZone needs a schedule or windows",
+        ),
+        (
+            f"!has(self.atClose) || self.atClose == 'Hold' || {_filled('windows')}",
+            "atClose has no effect without windows",
+        ),
     ),
     *(
         SchemaRule(
@@ -423,11 +383,9 @@ _PROMOTION_RULES = (
         for field in ("allow", "deny")
     ),
 )
-
-
-def _repository_rules() -> Iterator[SchemaRule]:
-    url = "spec.url"
-    for expression, message in (
+_REPOSITORY_RULES = (
+    *_rules_at(
+        "spec.url",
         ("!self.startsWith('-')", "the URL begins with a dash"),
         (r"!self.matches('[\\p{C}\\p{Z}]')", "the URL has spaces or control characters"),
         ("!self.matches('^[A-Za-z0-9+.-]+::')", "a transport that runs programs"),
@@ -448,87 +406,73 @@ def _repository_rules() -> Iterator[SchemaRule]:
             f"!self.matches(r'{SECRET_PARAMETER}')",
             "the URL carries a secret in its query; name a secret in secretRef",
         ),
-    ):
-        yield SchemaRule(url, expression, message)
-    yield from _path_rules("spec.directory")
-    yield _git_rule("spec.branch")
-    yield SchemaRule(
-        "spec.branch", "self != 'HEAD' && !self.startsWith('refs/')", "write a branch's short name"
-    )
-
-
-_SUBJECT_RULES = (
-    SchemaRule(
-        "spec",
-        f"{_filled('policy')} || {_filled('variants')}",
-        "policy and variants are both empty",
     ),
-    SchemaRule("spec", f"!{_filled('stage')} || {_filled('policy')}", "a stage needs a policy"),
+    *_path_rules("spec.directory"),
+    *_rules_at(
+        "spec.branch",
+        _GIT_RULE,
+        ("self != 'HEAD' && !self.startsWith('refs/')", "write a branch's short name"),
+    ),
+)
+_SUBJECT_RULES = tuple(
+    _rules_at(
+        "spec",
+        (f"{_filled('policy')} || {_filled('variants')}", "policy and variants are both empty"),
+        (f"!{_filled('stage')} || {_filled('policy')}", "a stage needs a policy"),
+    )
 )
 _STAGE_PRESENT = SchemaRule(
     "spec", f"!{_filled('policy')} || {_filled('stage')}", "the stage is missing"
 )
-
-
-_PUBLISHES = "self.action == 'Publish'"
 _ROLLS_BACK_IN_WINDOW = "(self.action == 'Rollback' && self.overrides.all(gate, gate == 'window'))"
-
-
-def _decision_rules() -> Iterator[SchemaRule]:
-    yield from _SUBJECT_RULES
-    for condition, requirement, message in (
-        (
-            "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']",
-            "(has(self.reason) && self.reason.trim() != '')",
-            "this action needs a reason",
-        ),
-        (
-            "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']",
-            f"(!{_filled('policy')} || {_filled('stage')})",
-            "the stage is missing",
-        ),
-        (
-            "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']",
-            _filled("revision"),
-            "this action needs a revision",
-        ),
-        (
-            "self.action in ['Skip', 'ConfirmRemoval']",
-            _filled("variants"),
-            "this action needs variants",
-        ),
-        (
-            _filled("overrides"),
-            f"({_PUBLISHES} || {_ROLLS_BACK_IN_WINDOW})",
-            "only Publish can override gates, and Rollback the window",
-        ),
-        (
-            _filled("trees"),
-            "(self.action in ['Publish', 'ConfirmRemoval'])",
-            "only Publish and ConfirmRemoval can have trees",
-        ),
-        (_filled("choices"), "(self.action == 'Resolve')", "only Resolve can have choices"),
-        (
-            _is_true("acceptConflicts"),
-            f"(self.action == 'Publish' && {_filled('variants')} && {_filled('trees')})",
-            "acceptConflicts needs Publish, variants and trees",
-        ),
-    ):
-        yield SchemaRule("spec", f"!({condition}) || {requirement}", message)
-    message = "write the 16 digits that `fanout diff` shows"
-    yield _keys_rule("spec.choices", CONFLICT, message)
-    yield SchemaRule(
+_IS_REASONED = "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']"
+_DECISION_RULES = (
+    *_SUBJECT_RULES,
+    *(
+        SchemaRule("spec", f"!({condition}) || {requirement}", message)
+        for condition, requirement, message in (
+            (
+                _IS_REASONED,
+                "(has(self.reason) && self.reason.trim() != '')",
+                "this action needs a reason",
+            ),
+            (_IS_REASONED, f"({_STAGE_PRESENT.expression})", _STAGE_PRESENT.message),
+            (_IS_REASONED, _filled("revision"), "this action needs a revision"),
+            (
+                "self.action in ['Skip', 'ConfirmRemoval']",
+                _filled("variants"),
+                "this action needs variants",
+            ),
+            (
+                _filled("overrides"),
+                f"(self.action == 'Publish' || {_ROLLS_BACK_IN_WINDOW})",
+                "only Publish can override gates, and Rollback the window",
+            ),
+            (
+                _filled("trees"),
+                "(self.action in ['Publish', 'ConfirmRemoval'])",
+                "only Publish and ConfirmRemoval can have trees",
+            ),
+            (_filled("choices"), "(self.action == 'Resolve')", "only Resolve can have choices"),
+            (
+                _is_true("acceptConflicts"),
+                f"(self.action == 'Publish' && {_filled('variants')} && {_filled('trees')})",
+                "acceptConflicts needs Publish, variants and trees",
+            ),
+        )
+    ),
+    _keys_rule("spec.choices", CONFLICT, "write the 16 digits that `fanout diff` shows"),
+    SchemaRule(
         "spec",
         f"(self.action == 'Withdraw') == {_filled('withdraws')}",
         "withdraws is for Withdraw, which requires it",
-    )
-
-
+    ),
+)
 _RULES_BY_KIND: dict[str, tuple[SchemaRule, ...]] = {
-    "Repository": tuple(_repository_rules()),
-    _POLICY: tuple(_policy_rules()),
-    _VARIANT: tuple(_variant_rules()),
-    _PROMOTION: _PROMOTION_RULES,
+    "Repository": _REPOSITORY_RULES,
+    "UpstreamPolicy": _POLICY_RULES,
+    "PackageVariant": _VARIANT_RULES,
+    "PromotionPolicy": _PROMOTION_RULES,
     "Evidence": (*_SUBJECT_RULES, _STAGE_PRESENT),
     "Approval": (
         *_SUBJECT_RULES,
@@ -540,5 +484,5 @@ _RULES_BY_KIND: dict[str, tuple[SchemaRule, ...]] = {
             "an approval of some variants needs a revision",
         ),
     ),
-    "Decision": tuple(_decision_rules()),
+    "Decision": _DECISION_RULES,
 }

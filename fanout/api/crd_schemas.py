@@ -39,82 +39,69 @@ _STRUCTURAL_KEYWORDS = (
     "x-kubernetes-validations",
 )
 
-_AGE = ("Age", "date", ".metadata.creationTimestamp")
 _STATUS_BOUNDS = {"maxItems": 1_000, "maxProperties": 1_000, "maxLength": 32_768}
-_READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
-_REASON = ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason')
-_MESSAGE = ("Message", "string", '.status.conditions[?(@.type=="Ready")].message')
-_SUSPENDED = ("Suspended", "string", '.status.conditions[?(@.type=="Suspended")].status')
+_AGE = ("Age", ".metadata.creationTimestamp")
+_READY = ("Ready", '.status.conditions[?(@.type=="Ready")].status')
+_REASON = ("Reason", '.status.conditions[?(@.type=="Ready")].reason')
+_MESSAGE = ("Message", '.status.conditions[?(@.type=="Ready")].message')
+_SUSPENDED = ("Suspended", '.status.conditions[?(@.type=="Suspended")].status')
+_SUBJECT_COLUMNS = (("Policy", ".spec.policy"), ("Stage", ".spec.stage"))
 # Of a record the reasons alone tell all: `Recorded` or why it is not, `Effective` or why it is not.
-_STATE = ("State", "string", '.status.conditions[?(@.type=="Recorded")].reason')
-_EFFECT = ("Effect", "string", '.status.conditions[?(@.type=="Effective")].reason')
-_RECORD_DETAILS = (
-    ("Record", "string", ".status.record"),
-    ("Message", "string", '.status.conditions[?(@.type=="Recorded")].message'),
+_RECORD_STATE = (
+    ("State", '.status.conditions[?(@.type=="Recorded")].reason'),
+    ("Effect", '.status.conditions[?(@.type=="Effective")].reason'),
 )
-_SUBJECT_COLUMNS = (("Policy", "string", ".spec.policy"), ("Stage", "string", ".spec.stage"))
-_COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
-    "Repository": (
-        _READY,
-        _REASON,
-        ("URL", "string", ".spec.url"),
-        ("Branch", "string", ".spec.branch"),
-    ),
-    "UpstreamPolicy": (
-        _READY,
-        _REASON,
-        ("Upstream", "string", ".spec.upstream.package"),
-        _SUSPENDED,
-    ),
+_RECORD_DETAILS = (
+    ("Record", ".status.record"),
+    ("Message", '.status.conditions[?(@.type=="Recorded")].message'),
+)
+_COLUMNS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "Repository": (_READY, _REASON, ("URL", ".spec.url"), ("Branch", ".spec.branch")),
+    "UpstreamPolicy": (_READY, _REASON, ("Upstream", ".spec.upstream.package"), _SUSPENDED),
     "PackageVariant": (
         _READY,
         _REASON,
-        ("Repository", "string", ".spec.downstream.repository"),
-        ("Package", "string", ".spec.downstream.package"),
-        ("Stage", "string", ".spec.stage"),
-        ("State", "string", ".status.state"),
-        ("Published", "string", ".status.published.revision"),
-        ("Draft", "string", ".status.draft.revision"),
+        ("Repository", ".spec.downstream.repository"),
+        ("Package", ".spec.downstream.package"),
+        ("Stage", ".spec.stage"),
+        ("State", ".status.state"),
+        ("Published", ".status.published.revision"),
+        ("Draft", ".status.draft.revision"),
     ),
     "PromotionPolicy": (
         _READY,
         _REASON,
-        ("Schedule", "string", ".spec.schedule"),
-        ("Zone", "string", ".spec.timeZone"),
+        ("Schedule", ".spec.schedule"),
+        ("Zone", ".spec.timeZone"),
     ),
     "Evidence": (
         *_SUBJECT_COLUMNS,
-        ("Check", "string", ".spec.check"),
-        ("Status", "string", ".spec.status"),
-        ("Revision", "string", ".spec.revision"),
-        _STATE,
-        _EFFECT,
+        ("Check", ".spec.check"),
+        ("Status", ".spec.status"),
+        ("Revision", ".spec.revision"),
+        *_RECORD_STATE,
     ),
     "Approval": (
         *_SUBJECT_COLUMNS,
-        ("Check", "string", ".spec.check"),
-        ("Revision", "string", ".spec.revision"),
-        _STATE,
-        _EFFECT,
+        ("Check", ".spec.check"),
+        ("Revision", ".spec.revision"),
+        *_RECORD_STATE,
     ),
     "Decision": (
         *_SUBJECT_COLUMNS,
-        ("Action", "string", ".spec.action"),
-        ("Revision", "string", ".spec.revision"),
-        _STATE,
-        _EFFECT,
-        ("Reason", "string", ".spec.reason"),
+        ("Action", ".spec.action"),
+        ("Revision", ".spec.revision"),
+        *_RECORD_STATE,
+        ("Reason", ".spec.reason"),
     ),
 }
 # Columns of `kubectl get -o wide` alone.
-_WIDE_COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+_WIDE_COLUMNS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Repository": (_MESSAGE,),
     "UpstreamPolicy": (_MESSAGE,),
-    "PackageVariant": (("Branch", "string", ".status.draft.branch"), _MESSAGE),
+    "PackageVariant": (("Branch", ".status.draft.branch"), _MESSAGE),
     "PromotionPolicy": (_MESSAGE,),
-    "Evidence": _RECORD_DETAILS,
-    "Approval": _RECORD_DETAILS,
-    "Decision": _RECORD_DETAILS,
+    **dict.fromkeys(("Evidence", "Approval", "Decision"), _RECORD_DETAILS),
 }
 
 
@@ -134,8 +121,8 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
     }
     if model.SHORT_NAMES:
         names["shortNames"] = list(model.SHORT_NAMES)
-    columns = [(*it, False) for it in (*_COLUMNS[kind], _AGE)]
-    columns += [(*it, True) for it in _WIDE_COLUMNS.get(kind, ())]
+    columns = [(it, {}) for it in (*_COLUMNS[kind], _AGE)]
+    columns += [(it, {"priority": 1}) for it in _WIDE_COLUMNS[kind]]
     version = {
         "name": VERSION,
         "served": True,
@@ -143,8 +130,13 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
         "schema": {"openAPIV3Schema": _object_schema(model)},
         "subresources": {"status": {}},
         "additionalPrinterColumns": [
-            {"name": name, "type": type_, "jsonPath": path, **({"priority": 1} if is_wide else {})}
-            for name, type_, path, is_wide in columns
+            {
+                "name": name,
+                "type": "date" if name == "Age" else "string",
+                "jsonPath": path,
+                **priority,
+            }
+            for (name, path), priority in columns
         ],
     }
     if model.SELECTABLE:
@@ -153,12 +145,7 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": names,
-            "versions": [version],
-        },
+        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
     }
 
 

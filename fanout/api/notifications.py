@@ -1,6 +1,5 @@
 """Notifications: addresses that get an event when something needs a person, or a rollout ends."""
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -8,6 +7,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from fanout.api.field_errors import InvalidValue
 from fanout.api.git_repository import SecretRef
 from fanout.api.object_meta import Model
+from fanout.api.reasons import ExplainedValue
 from fanout.api.text_fields import Distinct, NonEmptyDistinct, ObjectName
 from fanout.api.urls import HttpUrl
 
@@ -15,17 +15,8 @@ _POLICY = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/)?[a-z0-9]([-.a-z0-9]{0,251}[a-
 PolicyTitle = Annotated[str, StringConstraints(pattern=_POLICY)]
 
 
-class NotificationEvent(StrEnum):
+class NotificationEvent(ExplainedValue):
     """Event that addresses are notified of; `meaning` explains it in a line."""
-
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str) -> "NotificationEvent":
-        """Create a member whose text is the word."""
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.meaning = meaning
-        return member
 
     APPROVAL_AWAITED = "ApprovalAwaited", "drafts wait for approvals alone"
     MERGE_CONFLICT = "MergeConflict", "drafts have undecided merge conflicts"

@@ -1,25 +1,16 @@
 """Reasons of conditions, one CamelCase word each, with their meanings and classes.
 
 Closed lists, sorted, so that alerts can be written against them. Causes and remedies are in
-`gate_remedies.py` and `error_remedies.py`, which no pass loads.
+`docs/troubleshooting/remedies.yaml`.
 """
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Self
 
-from fanout.values import Value
 
-
-class Remedy(Value):
-    """Cause of a reason, and what to do about it."""
-
-    cause: str
-    action: str  # starts with "None" if nothing has to be done
-
-
-class _ExplainedWord(StrEnum):
-    """Base of words that a line explains, their `meaning`."""
+class ExplainedValue(StrEnum):
+    """Base of values that a line explains, their `meaning`."""
 
     meaning: str
 
@@ -31,7 +22,7 @@ class _ExplainedWord(StrEnum):
         return member
 
 
-class Reason(_ExplainedWord):
+class Reason(ExplainedValue):
     """Reason of a condition; `meaning` explains it in a line."""
 
     ADMISSION_MISSING = "AdmissionMissing", "nothing proves who created a record"
@@ -224,7 +215,7 @@ class Reason(_ExplainedWord):
     WRONG_REVISION = "WrongRevision", "the evidence names a revision that the stage does not have"
 
 
-class ReasonClass(_ExplainedWord):
+class ReasonClass(ExplainedValue):
     """Class of a gate's reason; `meaning` explains it in a line."""
 
     SUSPENDED = "suspended", "a person suspended the rollout"

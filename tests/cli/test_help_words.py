@@ -1,14 +1,16 @@
 """Help texts and remedies use the words of kubectl, Git and GitOps tools."""
 
 import re
+from pathlib import Path
 
 import click
 import pytest
+import yaml
 
-from fanout.api.reason_remedies import REMEDIES
 from fanout.api.reasons import Reason, ReasonClass
 from fanout.cli.main import VERBS, cli
 
+REMEDIES = Path(__file__).parents[2] / "docs" / "troubleshooting" / "remedies.yaml"
 PRIVATE = re.compile(
     r"\b(anew|bears?|colour|faults?|heeds?|judged?|may be|mend(ed)?|nobody|if not said|reckoned"
     r"|says?|said|stands?|tells?|told|whoever|who (says|can act))\b",
@@ -33,7 +35,10 @@ TEXTS += find_texts(cli, "fanout")
 TEXTS += [
     (reason.value, reason.meaning) for vocabulary in (Reason, ReasonClass) for reason in vocabulary
 ]
-TEXTS += [(reason.value, f"{it.cause} {it.action}") for reason, it in REMEDIES.items()]
+TEXTS += [
+    (reason, f"{it['cause']} {it['remedy']}")
+    for reason, it in yaml.safe_load(REMEDIES.read_text(encoding="utf-8")).items()
+]
 
 
 def test_every_verb_has_help():

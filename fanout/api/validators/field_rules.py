@@ -338,7 +338,7 @@ def _check_reserved_context_keys(data: Mapping[str, Any]) -> Iterator[FieldError
                 yield FieldError(path, f"the key {key} is reserved for kpt", "choose another key")
 
 
-_LABEL_SELECTOR_PATHS = (
+LABEL_SELECTOR_PATHS = (
     "spec.targets[*].repositorySelector",
     "spec.targets[*].objectSelector",
     "spec.stages[*].rollout.groups[*]",
@@ -346,7 +346,7 @@ _LABEL_SELECTOR_PATHS = (
 
 
 def _check_selector_values(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    for selector in _LABEL_SELECTOR_PATHS:
+    for selector in LABEL_SELECTOR_PATHS:
         for path, entry in find_fields(data, f"{selector}.matchExpressions[*]"):
             operator = as_mapping(entry).get("operator")
             values = as_list(as_mapping(entry).get("values"))
