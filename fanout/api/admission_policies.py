@@ -53,6 +53,24 @@ _AUTHOR_IS_UNCHANGED = (
     f"{_IS_CREATED} || ['{_BY}', '{_GROUPS}']"
     f".all(name, {_ANNOTATIONS}[?name] == {_OLD_ANNOTATIONS}[?name])"
 )
+_SUBJECT = (
+    f"(variables.policy != '' ? '{UpstreamPolicy.PLURAL}.{GROUP} ' + variables.policy"
+    f" : variables.variant != '' ? '{PackageVariant.PLURAL}.{GROUP} ' + variables.variant"
+    f" : 'all {PackageVariant.PLURAL}.{GROUP}')"
+)
+_MAY = (
+    f"{_IS_UPDATED} || !('{{verb}}' in variables.verbs)"
+    " || variables.subject.check('{verb}').allowed()"
+)
+_REFUSAL = (
+    f"'user ' + request.userInfo.username + ' needs the verb {{verb}} on ' + {_SUBJECT}"
+    " + ' in namespace ' + request.namespace"
+)
+# A namespace that is deleted takes its variants along; nobody could delete it otherwise.
+_ENDS_WITH_NAMESPACE = (
+    "(request.operation == 'DELETE' && namespaceObject != null"
+    " && has(namespaceObject.metadata.deletionTimestamp))"
+)
 
 
 def build_admission_policies(service_account: str) -> list[dict[str, Any]]:
@@ -62,21 +80,7 @@ def build_admission_policies(service_account: str) -> list[dict[str, Any]]:
     the PackageVariants of policies.
     """
     user = f"system:serviceaccount:{service_account.replace('/', ':')}"
-    documents: list[dict[str, Any]] = []
-    for policy in (_records_policy(), _variants_policy(user)):
-        name = policy["metadata"]["name"]
-        binding = {
-            "apiVersion": policy["apiVersion"],
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": name},
-            "spec": {"policyName": name, "validationActions": ["Deny"]},
-        }
-        documents += [policy, binding]
-    return documents
-
-
-def _records_policy() -> dict[str, Any]:
-    return _build_policy(
+    records = _build_policy(
         f"records.{GROUP}",
         ("CREATE", "UPDATE"),
         [kind.PLURAL for kind in RECORD_MODELS],
@@ -96,11 +100,25 @@ def _records_policy() -> dict[str, Any]:
         validations=(
             (_BY_IS_USER, _BY_REFUSAL),
             (_GROUPS_ARE_OF_USER, _GROUPS_REFUSAL),
-            *((_may(verb), _refusal(verb)) for verb in VERBS),
+            *((_MAY.format(verb=verb), _REFUSAL.format(verb=verb)) for verb in VERBS),
             (_SPEC_IS_UNCHANGED, "'a record never changes; record another one'"),
             (_AUTHOR_IS_UNCHANGED, f"'annotations {_BY} and {_GROUPS} never change'"),
         ),
     )
+    is_writer = f"request.userInfo.username == '{user}'"
+    refusal = f"'only {user} writes PackageVariants of a policy; change the UpstreamPolicy'"
+    variants = _build_policy(
+        f"packagevariants.{GROUP}",
+        ("CREATE", "UPDATE", "DELETE"),
+        # Whoever may write statuses of PackageVariants could show one as published otherwise.
+        (PackageVariant.PLURAL, f"{PackageVariant.PLURAL}/status"),
+        variables={
+            "ofPolicy": "[object, oldObject].exists(it, it != null"
+            " && (has(it.spec.policyRef) || has(it.spec.stage)))"
+        },
+        validations=((f"!variables.ofPolicy || {is_writer} || {_ENDS_WITH_NAMESPACE}", refusal),),
+    )
+    return [*records, *variants]
 
 
 def _verbs_expression() -> str:
@@ -127,44 +145,6 @@ def _check_of(kind: type[KRMObject], variable: str) -> str:
     )
 
 
-def _may(verb: str) -> str:
-    is_allowed = f"variables.subject.check('{verb}').allowed()"
-    return f"{_IS_UPDATED} || !('{verb}' in variables.verbs) || {is_allowed}"
-
-
-def _refusal(verb: str) -> str:
-    subject = (
-        f"(variables.policy != '' ? '{UpstreamPolicy.PLURAL}.{GROUP} ' + variables.policy"
-        f" : variables.variant != '' ? '{PackageVariant.PLURAL}.{GROUP} ' + variables.variant"
-        f" : 'all {PackageVariant.PLURAL}.{GROUP}')"
-    )
-    return (
-        f"'user ' + request.userInfo.username + ' needs the verb {verb} on ' + {subject}"
-        " + ' in namespace ' + request.namespace"
-    )
-
-
-def _variants_policy(user: str) -> dict[str, Any]:
-    # A namespace that is deleted takes its variants along; nobody could delete it otherwise.
-    ends_with_namespace = (
-        "(request.operation == 'DELETE' && namespaceObject != null"
-        " && has(namespaceObject.metadata.deletionTimestamp))"
-    )
-    is_writer = f"request.userInfo.username == '{user}'"
-    refusal = f"'only {user} writes PackageVariants of a policy; change the UpstreamPolicy'"
-    return _build_policy(
-        f"packagevariants.{GROUP}",
-        ("CREATE", "UPDATE", "DELETE"),
-        # Whoever may write statuses of PackageVariants could show one as published otherwise.
-        (PackageVariant.PLURAL, f"{PackageVariant.PLURAL}/status"),
-        variables={
-            "ofPolicy": "[object, oldObject].exists(it, it != null"
-            " && (has(it.spec.policyRef) || has(it.spec.stage)))"
-        },
-        validations=((f"!variables.ofPolicy || {is_writer} || {ends_with_namespace}", refusal),),
-    )
-
-
 def _build_policy(
     name: str,
     operations: Sequence[str],
@@ -172,14 +152,15 @@ def _build_policy(
     *,
     variables: Mapping[str, str],
     validations: Sequence[tuple[str, str]],
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
+    """Return an admission policy and its binding."""
     rule = {
         "apiGroups": [GROUP],
         "apiVersions": ["*"],  # of a later version too
         "operations": list(operations),
         "resources": list(resources),
     }
-    return {
+    policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
@@ -196,3 +177,10 @@ def _build_policy(
             ],
         },
     }
+    binding = {
+        "apiVersion": policy["apiVersion"],
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return [policy, binding]

@@ -76,17 +76,16 @@ def check_subject(subject: str) -> None:
             problem = f"{name} is a team, which is not supported yet"
             raise InvalidValue(problem, "list its members")
     is_closed = subject.count("<") == subject.count(">") <= 1
-    if not names or not is_closed or not all(map(_is_name, names)):
+    are_known = all(
+        _LOGIN_NAME.fullmatch(it) or _USER_NAME.fullmatch(it) or is_person(it) for it in names
+    )
+    if not names or not is_closed or not are_known:
         remedy = (
             "write Name <ann@example.com>, the address alone, git.example.com/ann, user:ann, or"
             " several; or group:NAME for a group of a cluster"
         )
         problem = f"{format_value(subject)} is not an identity of Git, a forge or a cluster"
         raise InvalidValue(problem, remedy)
-
-
-def _is_name(name: str) -> bool:
-    return any(it.fullmatch(name) for it in (_LOGIN_NAME, _USER_NAME)) or is_person(name)
 
 
 def is_address(name: str) -> bool:

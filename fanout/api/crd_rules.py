@@ -5,7 +5,7 @@ Where validation has a table, the rules are built from it. The API server limits
 cost: its own estimate, times the bounds of all lists around it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from fanout.api import durations
 from fanout.api.kind_registry import field_names_at
@@ -123,13 +123,6 @@ def _is_true(field: str) -> str:
     return f"({_has(field)} && self.{field})"
 
 
-def _is_set(field: str) -> str:
-    """Return whether a field of a stage is written, and not as if it were absent."""
-    if field == "suspend":
-        return _is_true(field)
-    return _has(field) if field in ("rollout", "pin") else _filled(field)
-
-
 def _escape(field: str) -> str:
     return f"__{field}__" if field in _RESERVED_WORDS else field
 
@@ -228,6 +221,8 @@ def _function_name_rules(pipeline: str) -> Iterator[SchemaRule]:
         )
 
 
+_TESTS: Mapping[str, Callable[[str], str]] = {"suspend": _is_true, "rollout": _has, "pin": _has}
+_HAS_CONTENT = " || ".join(_TESTS.get(it, _filled)(it) for it in NOT_FOR_CONTROL_FLOW)
 # A list of one list is what CEL has for a variable: its entries are computed once, and a search in
 # them is estimated at a fraction of a comparison with each field.
 _POLICY_RULES = (
@@ -263,7 +258,7 @@ _POLICY_RULES = (
     ),
     SchemaRule(
         _STAGE,
-        f"!{_is_true('controlFlow')} || !({' || '.join(map(_is_set, NOT_FOR_CONTROL_FLOW))})",
+        f"!{_is_true('controlFlow')} || !({_HAS_CONTENT})",
         f"no effect in a controlFlow stage: {', '.join(NOT_FOR_CONTROL_FLOW)}",
     ),
     SchemaRule(

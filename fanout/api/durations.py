@@ -87,30 +87,20 @@ def _read_duration(value: Any) -> timedelta | None:
     return parse_duration(value) or None
 
 
-def _write_duration(value: timedelta | None) -> str | None:
-    return None if value is None else format_duration(value)
-
-
-def _write_instant(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")
-
-
-def _read_instant(value: Any) -> datetime | None:
-    return None if value is None else parse_instant(value)
-
-
 Duration = Annotated[
     timedelta | None,
     BeforeValidator(_read_duration),
-    PlainSerializer(_write_duration),
+    PlainSerializer(lambda value: None if value is None else format_duration(value)),
     WithJsonSchema(
         {"type": "string", "pattern": DURATION_PATTERN, "minLength": 1, "maxLength": 30}
     ),
 ]
 Instant = Annotated[
     datetime | None,
-    BeforeValidator(_read_instant),
-    PlainSerializer(_write_instant),
+    BeforeValidator(lambda value: None if value is None else parse_instant(value)),
+    PlainSerializer(
+        lambda value: None if value is None else value.isoformat().replace("+00:00", "Z")
+    ),
     # the format alone allows a lower-case t and z, and any number of decimals
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN}),
 ]

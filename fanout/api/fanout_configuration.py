@@ -257,10 +257,6 @@ class RecordsLocation(Model):
     )
 
 
-def _read_records_location(value: object) -> object:
-    return {"url": value} if isinstance(value, str) else value
-
-
 class FanoutConfiguration(KRMObject):
     """Settings of the program; a file that is named with --config."""
 
@@ -283,7 +279,10 @@ class FanoutConfiguration(KRMObject):
         default=Author.model_construct(), description="Author and committer of fanout's commits."
     )
     signing_key: Text | None = optional("Key that signs commits.")
-    records: Annotated[RecordsLocation, BeforeValidator(_read_records_location)] = Field(
+    records: Annotated[
+        RecordsLocation,
+        BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value),
+    ] = Field(
         default=RecordsLocation.model_construct(),
         description="The records repository; a string is its `url`.",
     )

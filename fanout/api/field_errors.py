@@ -68,14 +68,11 @@ class InvalidValue(ValueError):
 
 def sort_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
     """Remove duplicates and sort by path; entries of a list in numeric order."""
-    return tuple(sorted(dict.fromkeys(errors), key=_sort_key))
 
+    def sort_key(error: FieldError) -> tuple[object, str]:
+        return [(isinstance(part, str), part) for part in error.path], error.problem
 
-def _sort_key(error: FieldError) -> tuple[tuple[tuple[bool, int, str], ...], str]:
-    path = tuple(
-        (False, part, "") if isinstance(part, int) else (True, 0, part) for part in error.path
-    )
-    return path, error.problem
+    return tuple(sorted(dict.fromkeys(errors), key=sort_key))
 
 
 SIMILAR = 0.6
@@ -137,6 +134,16 @@ def matches_pattern(path: FieldPath, pattern: str) -> bool:
     steps = pattern.replace("[*]", ".*").split(".")
     normalized = ["*" if isinstance(part, int) else part for part in path]
     return steps == normalized
+
+
+def is_field_of_list(data: Any, path: FieldPath) -> bool:
+    """Return whether a path goes through a list by the name of a field."""
+    for part in path:
+        if isinstance(data, list) and isinstance(part, str):
+            return True
+        is_present = part in data if isinstance(data, Mapping) else isinstance(data, list)
+        data = data[part] if is_present else None
+    return False
 
 
 def as_list(data: object) -> list[Any] | tuple[Any, ...]:

@@ -6,7 +6,7 @@ write it by hand.
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.results import CheckResult, Condition
-from fanout.api.table_column import Object, TableColumn
+from fanout.api.table_column import TableColumn
 from fanout.api.view_base import REQUEST_COLUMN, RequestView, ViewModel
 from fanout.values import Instant
 
@@ -102,12 +102,6 @@ class ListedVariantStatus(ViewModel, kw_only=True):
     request: RequestView | None = None
 
 
-def _true_conditions(item: Object) -> str:
-    """Return the true conditions beside Ready, such as OutOfBand."""
-    conditions = item["status"]["conditions"][1:]
-    return ",".join(str(it["type"]) for it in conditions if it["status"] == "True")
-
-
 VARIANT_COLUMNS = (
     TableColumn("TARGET", "status.targetName", priority=0),
     TableColumn("POLICY", "spec.policyRef.name", priority=2),
@@ -117,7 +111,14 @@ VARIANT_COLUMNS = (
     TableColumn("STATE", "status.state", priority=0),
     TableColumn("REASON", "status.conditions.reason"),
     TableColumn("AGE", "status.published.at", priority=2),
-    TableColumn("ALSO", _true_conditions, priority=3, cut_width=12),
+    TableColumn(
+        "ALSO",  # the true conditions beside Ready, such as OutOfBand
+        lambda item: ",".join(
+            str(it["type"]) for it in item["status"]["conditions"][1:] if it["status"] == "True"
+        ),
+        priority=3,
+        cut_width=12,
+    ),
     TableColumn("REPOSITORY", "spec.downstream.repository", priority=4),
     TableColumn("PATH", "spec.downstream.package", priority=4),
     TableColumn("NAME", "metadata.name", priority=5),

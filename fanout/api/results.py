@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.table_column import Object, TableColumn
+from fanout.api.table_column import TableColumn
 from fanout.api.text_fields import LABEL_VALUE
 from fanout.api.view_base import (
     INTERNAL,
@@ -181,27 +181,22 @@ class StageResult(ViewModel, kw_only=True):
     name: Annotated[str, INTERNAL]
 
 
-def _format_in_flight(item: Object) -> str:
-    """Return the number of variants in flight, and the in-flight limit if there is one."""
-    status = item["status"]
-    budget = status.get("budget")
-    return f"{status['inFlight']}" if budget is None else f"{status['inFlight']}/{budget}"
-
-
 def _format_counts(counts: Mapping[str, int]) -> str:
     return ",".join(f"{name}={number}" for name, number in counts.items())
-
-
-def _published_revisions(item: Object) -> str:
-    """Return the published revision of a stage, or the number of variants by revision."""
-    counts = item["status"]["published"]
-    return next(iter(counts)) if len(counts) == 1 else _format_counts(counts)
 
 
 STAGE_COLUMNS = (
     TableColumn("POLICY", "spec.policy", priority=0),
     TableColumn("STAGE", "spec.stage", priority=0),
-    TableColumn("PUBLISHED", _published_revisions, cut_width=12),
+    TableColumn(
+        "PUBLISHED",  # the one revision that is, or the number of variants by revision
+        lambda item: (
+            next(iter(counts))
+            if len(counts := item["status"]["published"]) == 1
+            else _format_counts(counts)
+        ),
+        cut_width=12,
+    ),
     TableColumn("CANDIDATE", "status.candidate"),
     TableColumn("QUEUED", "status.queued", priority=3),
     TableColumn("GATE", "status.gate", priority=2),
@@ -211,7 +206,15 @@ STAGE_COLUMNS = (
     TableColumn("CONFLICTS", "status.conflicts", priority=3),
     TableColumn("NEXT", "status.next", priority=3),
     TableColumn("AGE", "status.publishedSince", priority=3),
-    TableColumn("IN FLIGHT", _format_in_flight, wide=True),
+    TableColumn(
+        "IN FLIGHT",  # with the limit if there is one
+        lambda item: "/".join(
+            str(it)
+            for it in (item["status"]["inFlight"], item["status"].get("budget"))
+            if it is not None
+        ),
+        wide=True,
+    ),
     TableColumn("VERDICT", "status.verdict", wide=True),
     REQUEST_COLUMN,
     TableColumn("MESSAGE", "status.holds.message", wide=True, cut_width=12),

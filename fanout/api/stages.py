@@ -251,25 +251,20 @@ def parse_amount(value: object) -> int | Fraction:
     raise InvalidValue(f"{value!r} is not a number or a whole percentage", 'write 3 or "25%"')
 
 
-def _read_amount(value: Any) -> int | Fraction | None:
-    return None if value is None else parse_amount(value)
-
-
 def _write_amount(value: int | Fraction | None) -> int | str | None:
     return f"{int(value * 100)}%" if isinstance(value, Fraction) else value
 
 
 def _read_quorum(value: Any) -> int | Fraction | None:
     is_below_one = isinstance(value, int) and not isinstance(value, bool) and value <= 0
-    amount = None if is_below_one else _read_amount(value)
-    if is_below_one or amount == 0:
+    if is_below_one or (value is not None and parse_amount(value) == 0):
         raise InvalidValue("must require at least one stage", "write 1 or more, or 1% or more")
-    return amount
+    return None if value is None else parse_amount(value)
 
 
 Amount = Annotated[
     int | Fraction | None,
-    PlainValidator(_read_amount),
+    PlainValidator(lambda value: None if value is None else parse_amount(value)),
     PlainSerializer(_write_amount),
     WithJsonSchema(_amount_schema(0, r"^(100|0?[0-9]{1,2})%$")),
 ]
@@ -295,14 +290,10 @@ def parse_factor(value: object) -> Fraction:
     return Fraction(Decimal(repr(value)))
 
 
-def _write_factor(value: Fraction) -> int | float:
-    return int(value) if value.denominator == 1 else float(value)
-
-
 Factor = Annotated[
     Fraction,
     PlainValidator(parse_factor),
-    PlainSerializer(_write_factor),
+    PlainSerializer(lambda value: int(value) if value.denominator == 1 else float(value)),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 1, "maximum": _MAX_FACTOR}),
 ]
 

@@ -57,20 +57,16 @@ def _any_case(words: Iterable[str]) -> str:
     return "|".join(it for word in words for it in (word, word.capitalize(), word.upper()))
 
 
-def _build_secret_pattern() -> str:
-    """Return a pattern of the usual spellings of what `check_no_secret_parameter` refuses.
-
-    It refuses nothing else. Percent-encoded names and the first words of camelCase are not in it.
-    """
-    between = "[^A-Za-z0-9%=&;#]"
-    key = _any_case(["key"])
-    keys = f"({_any_case(sorted(_KEY_QUALIFIERS))}){between}+({key})"
-    word = f"{_any_case(sorted(_SECRET_WORDS))}|[A-Za-z0-9]*({_any_case(_SECRET_SUFFIXES)})|{keys}"
-    name = f"([^=&;#]*{between})?({word})({between}[^=&;#]*)?|{between}*({key}){between}*"
-    return rf"^https?://[^?#]*\?([^#]*[&;])?({name})([=&;#]|$)"
-
-
-SECRET_PARAMETER = _build_secret_pattern()
+# The usual spellings of what `check_no_secret_parameter` refuses, and nothing else: percent-encoded
+# names and the first words of camelCase are not in it.
+_BETWEEN = "[^A-Za-z0-9%=&;#]"
+_KEY = _any_case(["key"])
+_WORD = (
+    f"{_any_case(sorted(_SECRET_WORDS))}|[A-Za-z0-9]*({_any_case(_SECRET_SUFFIXES)})"
+    f"|({_any_case(sorted(_KEY_QUALIFIERS))}){_BETWEEN}+({_KEY})"
+)
+_NAME = f"([^=&;#]*{_BETWEEN})?({_WORD})({_BETWEEN}[^=&;#]*)?|{_BETWEEN}*({_KEY}){_BETWEEN}*"
+SECRET_PARAMETER = rf"^https?://[^?#]*\?([^#]*[&;])?({_NAME})([=&;#]|$)"
 _SECRET_REMEDY = "remove it from the URL and name a secret in secretRef"  # noqa: S105 - advice, no secret
 
 
@@ -179,9 +175,19 @@ def canonicalize_url(url: str) -> str:
 
 
 def _check_authority(url: str, protocol: GitProtocol) -> None:
-    user, host, path, password = _split_url(url)
-    if password is not None:
-        raise InvalidValue("the URL carries a password", _SECRET_REMEDY)
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError as error:
+            raise InvalidValue(f"the URL cannot be read: {error}", _GIT_REMEDY) from error
+        user, host, path = parts.username or "", parts.hostname or "", parts.path
+        if parts.password is not None:
+            raise InvalidValue("the URL carries a password", _SECRET_REMEDY)
+    else:
+        match = _SCP.fullmatch(url)
+        assert match is not None, "a URL without :// is in scp syntax"
+        user, host, path = match["user"] or "", match["host"], match["path"]
     # Hosts accept a token as the user name over HTTP, so a user name there may be a secret.
     if user and protocol is not GitProtocol.SSH:
         raise InvalidValue("the URL carries a user name, which may be a token", _SECRET_REMEDY)
@@ -195,20 +201,6 @@ def _check_authority(url: str, protocol: GitProtocol) -> None:
         raise InvalidValue(
             "user, host or path begin with a dash: it would be an option", _GIT_REMEDY
         )
-
-
-def _split_url(url: str) -> tuple[str, str, str, str | None]:
-    """Return user, host, path, and the password or None."""
-    if "://" not in url:
-        match = _SCP.fullmatch(url)
-        assert match is not None, "a URL without :// is in scp syntax"
-        return match["user"] or "", match["host"], match["path"], None
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise InvalidValue(f"the URL cannot be read: {error}", _GIT_REMEDY) from error
-    return parts.username or "", parts.hostname or "", parts.path, parts.password
 
 
 GitUrl = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(check_url)]
@@ -252,7 +244,15 @@ def parse_address(host: str) -> Address | None:
     try:
         return ip_address(text.partition("%")[0])
     except ValueError:
-        return _parse_legacy_address(text)
+        parts = text.split(".")
+    # As inet_aton(3): the last number fills the bytes that are left.
+    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+        return None
+    bases = (16 if part[:2].lower() == "0x" else 8 if part[0] == "0" else 10 for part in parts)
+    *first, last = (int(part, base) for part, base in zip(parts, bases, strict=True))
+    if any(byte > 0xFF for byte in first) or last >= 1 << 8 * (4 - len(first)):
+        return None
+    return IPv4Address(sum(byte << 8 * (3 - at) for at, byte in enumerate(first)) + last)
 
 
 def find_refusal(host: str) -> str:
@@ -269,23 +269,6 @@ def find_refusal(host: str) -> str:
                 detail = "" if str(candidate) == host else f"{candidate}, "
                 return f"{host} is {detail}{category}"
     return ""
-
-
-def _parse_legacy_address(text: str) -> IPv4Address | None:
-    """Read an address as inet_aton(3) does: the last number fills the bytes that are left."""
-    parts = text.split(".")
-    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
-        return None
-    *first, last = (_parse_number(part) for part in parts)
-    if any(byte > 0xFF for byte in first) or last >= 1 << 8 * (4 - len(first)):
-        return None
-    return IPv4Address(sum(byte << 8 * (3 - at) for at, byte in enumerate(first)) + last)
-
-
-def _parse_number(text: str) -> int:
-    if text[:2].lower() == "0x":
-        return int(text, 16)
-    return int(text, 8 if text.startswith("0") else 10)
 
 
 def _embedded_addresses(address: Address) -> Iterator[IPv4Address]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.object_meta import API_VERSION, yaml_name
-from fanout.api.table_column import Object, TableColumn
+from fanout.api.table_column import TableColumn
 from fanout.values import Instant, Value, build_schema, doc, field, list_fields, write_json
 
 
@@ -175,14 +175,15 @@ class RequestView(ViewModel):
     state: Annotated[str, doc("State of the pull request: `open`, `closed` or `merged`.")]
 
 
-def _request_urls(item: Object) -> str:
-    """Return the addresses of the pull requests with its drafts."""
-    status = item["status"]
-    requests = status.get("requests") or filter(None, [status.get("request")])
-    return ",".join(str(it["url"]) for it in requests)
-
-
-REQUEST_COLUMN = TableColumn("PULL REQUEST", _request_urls, wide=True)
+REQUEST_COLUMN = TableColumn(
+    "PULL REQUEST",  # the addresses of those with the drafts of a stage, or with one draft
+    lambda item: ",".join(
+        str(it["url"])
+        for it in item["status"].get("requests") or [item["status"].get("request")]
+        if it
+    ),
+    wide=True,
+)
 
 
 class ViewMeta(ViewModel):

@@ -109,40 +109,28 @@ def copy_without_prefixes(*prefixes: str) -> FieldConverter:
     return convert_field
 
 
-def report_unsupported(*ignored_values: Any, problem: str, remedy: str) -> FieldConverter:
-    """Return a converter for an unsupported field: other values are reported as lost."""
+def report_unsupported(
+    *ignored_values: Any,
+    problem: str,
+    remedy: str = "",
+    is_lost: bool = True,
+    invalidates: FieldPath | None = None,
+) -> FieldConverter:
+    """Return a converter for an unsupported field, which reports all but the ignored values.
+
+    `problem` has the value in place of `{}`; for `is_lost` and `invalidates` see `Remark`.
+    """
 
     def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
         if source.value not in ignored_values:
-            yield Remark(source.path, problem, remedy)
-
-    return convert_field
-
-
-def reject_object(*ignored_values: Any, problem: str, remedy: str) -> FieldConverter:
-    """Return a converter that rejects the object unless the value is one of these."""
-
-    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
-        if source.value not in ignored_values:
-            yield Remark(
-                source.path, problem.format(format_value(source.value)), remedy, invalidates=()
-            )
-
-    return convert_field
-
-
-def note_unsupported(*ignored_values: Any, problem: str) -> FieldConverter:
-    """Return a converter for an unsupported field that is mentioned but loses nothing."""
-
-    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
-        if source.value not in ignored_values:
-            yield Remark(source.path, problem, is_lost=False)
+            sentence = problem.format(format_value(source.value))
+            yield Remark(source.path, sentence, remedy, is_lost, invalidates)
 
     return convert_field
 
 
 def ignore_field(_: SourceField) -> Iterator[TargetField | Remark]:
-    """Ignore a field that a program wrote or that has no effect."""
+    """Ignore a field that a program wrote, that has no effect, or that others are converted with."""
     return iter(())
 
 
@@ -161,6 +149,11 @@ class FieldMapping(Value):
     target: str
     convert: FieldConverter
     description: str = UNCHANGED
+
+
+def ignored_field(source: str, description: str, target: str = "") -> FieldMapping:
+    """Return the row of a field without effect, or that is converted together with others."""
+    return FieldMapping(source, target, ignore_field, description)
 
 
 def unsupported_field(
@@ -183,14 +176,16 @@ class KindMapping(Value):
 def server_field_mappings(program: str) -> Iterator[FieldMapping]:
     """Yield the fields that the API server and the program's controllers write."""
     for server_field in _SERVER_FIELDS:
-        yield FieldMapping(f"metadata.{server_field}", "", ignore_field, "set by the API server")
+        yield ignored_field(f"metadata.{server_field}", "set by the API server")
     yield FieldMapping(
         "metadata.deletionTimestamp",
         "",
-        reject_object(problem="is being deleted since {}", remedy="import it if it is to stay"),
+        report_unsupported(
+            problem="is being deleted since {}", remedy="import it if it is to stay", invalidates=()
+        ),
         "objects that are being deleted are left out and reported",
     )
-    yield FieldMapping("status", "", ignore_field, f"written by {program}, not by people")
+    yield ignored_field("status", f"written by {program}, not by people")
 
 
 TargetPathResolver = Callable[[str, FieldPath], FieldPath]
@@ -213,70 +208,41 @@ def convert_object(
     resolve_path: TargetPathResolver = resolve_target_path,
 ) -> Iterator[TargetField | Remark]:
     """Yield target fields and remarks for the fields of an object, in its own order."""
-    return _ObjectConversion(mapping, item, resolve_path).convert_below(item, (), "")
+    rows = {row.source: row for row in mapping.rows}
+    # The patterns of all parents of a field: `spec`, `spec.targets[*]`.
+    sources = [row.source.split(".") for row in mapping.rows]
+    parents = {".".join(it[:length]) for it in sources for length in range(1, len(it))}
+    known = parents | rows.keys()
 
-
-class _ObjectConversion:
-    """Conversion of one object along the table of its kind."""
-
-    def __init__(
-        self, mapping: KindMapping, item: Mapping[str, Any], resolve_path: TargetPathResolver
-    ) -> None:
-        self._rows: dict[str, FieldMapping] = {row.source: row for row in mapping.rows}
-        self._parents = {part for row in mapping.rows for part in _parent_patterns(row.source)}
-        self._known = self._parents | self._rows.keys()
-        self._kind = mapping.kind
-        self._object = item
-        self._resolve_path = resolve_path
-
-    def convert_below(
-        self, value: Any, path: FieldPath, pattern: str
-    ) -> Iterator[TargetField | Remark]:
-        """Yield target fields and remarks for the fields below a value."""
+    def convert_below(value: Any, path: FieldPath, pattern: str) -> Iterator[TargetField | Remark]:
         if not isinstance(value, Mapping):
             yield Remark(path, f"must be an object, got {format_value(value)}", "correct it")
             return
         for key, inner in value.items():
-            if not path and key in ("apiVersion", "kind"):
-                continue
-            inner_pattern = f"{pattern}.{key}" if pattern else str(key)
-            yield from self._convert_field(inner, (*path, str(key)), inner_pattern)
+            if path or key not in ("apiVersion", "kind"):
+                inner_pattern = f"{pattern}.{key}" if pattern else str(key)
+                yield from convert_field(inner, (*path, str(key)), inner_pattern)
 
-    def _convert_field(
-        self, value: Any, path: FieldPath, pattern: str
-    ) -> Iterator[TargetField | Remark]:
+    def convert_field(value: Any, path: FieldPath, pattern: str) -> Iterator[TargetField | Remark]:
         if value is None:  # Go reads null as absent
             return
-        if pattern in self._rows:
-            row = self._rows[pattern]
-            yield from row.convert(
-                SourceField(path, value, self._resolve_path(row.target, path), self._object)
-            )
-        elif f"{pattern}[*]" in self._known:
-            yield from self._convert_list(value, path, f"{pattern}[*]")
-        elif pattern in self._parents:
-            yield from self.convert_below(value, path, pattern)
+        if (row := rows.get(pattern)) is not None:
+            yield from row.convert(SourceField(path, value, resolve_path(row.target, path), item))
+        elif f"{pattern}[*]" in known and isinstance(value, list | tuple):
+            for index, inner in enumerate(value):
+                if inner in (None, {}, ""):
+                    yield Remark((*path, index), "is empty", "remove it")
+                else:
+                    yield from convert_field(inner, (*path, index), f"{pattern}[*]")
+        elif f"{pattern}[*]" in known:
+            yield Remark(path, f"must be a list, got {format_value(value)}", "correct it")
+        elif pattern in parents:
+            yield from convert_below(value, path, pattern)
         else:
-            problem = f"is not a known field of {self._kind}"
+            problem = f"is not a known field of {mapping.kind}"
             yield Remark(path, problem, "correct or remove it")
 
-    def _convert_list(
-        self, value: Any, path: FieldPath, pattern: str
-    ) -> Iterator[TargetField | Remark]:
-        if not isinstance(value, list | tuple):
-            yield Remark(path, f"must be a list, got {format_value(value)}", "correct it")
-            return
-        for index, inner in enumerate(value):
-            if inner in (None, {}, ""):
-                yield Remark((*path, index), "is empty", "remove it")
-            else:
-                yield from self._convert_field(inner, (*path, index), pattern)
-
-
-def _parent_patterns(pattern: str) -> Iterator[str]:
-    """Yield the patterns of all parents of a field: `spec`, `spec.targets[*]`."""
-    steps = pattern.split(".")
-    yield from (".".join(steps[:length]) for length in range(1, len(steps)))
+    return convert_below(item, (), "")
 
 
 def build_field_tables(origins: Sequence[KindMapping], group: str) -> str:
@@ -448,16 +414,23 @@ def assemble_object(
             )
     leaves = _without_units(leaves, invalid_units)
     while leaves:
-        object_draft = _build_draft(kind, leaves, units)
-        errors = [error for error in validate_data(object_draft.data) if error.severity == "error"]
+        draft = _build_draft(kind, leaves, units)
+        errors = [error for error in validate_data(draft.data) if error.severity == "error"]
         if not errors:
-            return AssembledObject(object_draft.data, tuple(remarks), object_draft)
-        remarks += [_error_remark(error, object_draft) for error in errors]
+            return AssembledObject(draft.data, tuple(remarks), draft)
+        invalid_units = []
+        for error in errors:
+            nearest = draft.nearest_existing(error.path)
+            missing = format_path(error.path[len(nearest) :])
+            problem = f"{missing} {error.problem}" if missing else error.problem
+            unit, noun = draft.removal_unit(error.path)
+            invalid_units.append(unit)
+            advice = _REMOVE_ADVICE.sub("", error.remedy)
+            remedy = _left_out_remedy(noun, advice)
+            remarks.append(Remark(draft.source_path(nearest), problem, remedy))
         # Removing one unit can make another field invalid, hence validated again. It ends because
         # every error removes at least one leaf: `unit` falls back to the whole object.
-        leaves = _without_units(
-            leaves, [object_draft.removal_unit(error.path)[0] for error in errors]
-        )
+        leaves = _without_units(leaves, invalid_units)
     return AssembledObject(None, tuple(remark for remark in remarks if remark.is_lost))
 
 
@@ -535,18 +508,6 @@ def _find_unit(path: FieldPath, units: RemovalUnits) -> tuple[FieldPath, str]:
             and all(step in ("*", part) for step, part in zip(steps, path, strict=False))
         ),
         key=lambda candidate: len(candidate[0]),
-    )
-
-
-def _error_remark(error: FieldError, object_draft: _ObjectDraft) -> Remark:
-    nearest = object_draft.nearest_existing(error.path)
-    missing = format_path(error.path[len(nearest) :])
-    problem = f"{missing} {error.problem}" if missing else error.problem
-    advice = _REMOVE_ADVICE.sub("", error.remedy)
-    return Remark(
-        object_draft.source_path(nearest),
-        problem,
-        _left_out_remedy(object_draft.removal_unit(error.path)[1], advice),
     )
 
 

@@ -31,11 +31,10 @@ from fanout.migrate.field_mapping import (
     copy_value,
     duplicate_remark,
     find_mapping,
-    ignore_field,
-    note_unsupported,
+    ignored_field,
     read_key,
     read_kind,
-    reject_object,
+    report_unsupported,
     server_field_mappings,
     unconvertible_remark,
     unsupported_field,
@@ -56,9 +55,9 @@ def _same_field(
     return FieldMapping(path, path, convert, description)
 
 
-def _expression_field(source: str, target: str) -> FieldMapping:
+def _expression_field(source: str, target: str = "") -> FieldMapping:
     description = "about whole objects: see [Expressions](#expressions)"
-    return FieldMapping(source, target, convert_expression, description)
+    return FieldMapping(source, target or source, convert_expression, description)
 
 
 def _metadata_mappings() -> Iterator[FieldMapping]:
@@ -111,166 +110,171 @@ def _template_mappings(base: str) -> Iterator[FieldMapping]:
         yield _same_field(f"{base}.injectors[*].{field}", convert)
 
 
-def _package_variant_mappings() -> Iterator[FieldMapping]:
-    yield from _metadata_mappings()
-    yield from _upstream_mappings()
-    yield FieldMapping("spec.downstream.repo", "spec.downstream.repository", copy_text)
-    yield _same_field("spec.downstream.package")
-    yield _same_field(
+_TARGET, _TEMPLATE = "spec.targets[*]", "spec.targets[*].template"
+_EXPRESSION_MAPS = (
+    *("labelExprs", "annotationExprs", "packageContext.dataExprs"),
+    *(f"pipeline.{kind}[*].configMapExprs" for kind in ("mutators", "validators")),
+)
+_PACKAGE_VARIANT_MAPPINGS = (
+    *_metadata_mappings(),
+    *_upstream_mappings(),
+    FieldMapping("spec.downstream.repo", "spec.downstream.repository", copy_text),
+    _same_field("spec.downstream.package"),
+    _same_field(
         "spec.adoptionPolicy",
         porch_conversion.convert_word(_ADOPTION_POLICIES),
         "`adoptNone` becomes `AdoptNone`, `adoptExisting` becomes `AdoptExisting`",
-    )
-    yield _same_field(
+    ),
+    _same_field(
         "spec.deletionPolicy",
         porch_conversion.convert_word(_DELETION_POLICIES),
         "`delete` becomes `Delete`, `orphan` becomes `Orphan`",
-    )
-    yield from _template_mappings("spec")
-
-
-def _expression_mappings(template: str) -> Iterator[FieldMapping]:
-    maps = ["labelExprs", "annotationExprs", "packageContext.dataExprs"]
-    maps += [f"pipeline.{kind}[*].configMapExprs" for kind in ("mutators", "validators")]
-    for name in maps:
-        for field in ("key", "value"):
-            path = f"{template}.{name}[*].{field}"
-            yield _same_field(path, copy_value)
-            yield _expression_field(f"{path}Expr", f"{path}Expr")
-    for name in ("packageContext.removeKeyExprs[*]", "injectors[*].nameExpr"):
-        yield _expression_field(f"{template}.{name}", f"{template}.{name}")
-
-
-def _package_variant_set_mappings() -> Iterator[FieldMapping]:
-    yield from _metadata_mappings()
-    yield from _upstream_mappings()
-    target, template = "spec.targets[*]", "spec.targets[*].template"
-    yield _same_field(f"{target}.repositories[*].name")
-    yield _same_field(f"{target}.repositories[*].packageNames", copy_distinct)
+    ),
+    *_template_mappings("spec"),
+)
+_PACKAGE_VARIANT_SET_MAPPINGS = (
+    *_metadata_mappings(),
+    *_upstream_mappings(),
+    _same_field(f"{_TARGET}.repositories[*].name"),
+    _same_field(f"{_TARGET}.repositories[*].packageNames", copy_distinct),
     # Copied also if empty, because that selects everything.
-    path = f"{target}.repositorySelector"
-    yield _same_field(path, copy_value, "the same; it selects fanout's Repositories")
-    yield _same_field(
-        f"{target}.objectSelector",
+    _same_field(
+        f"{_TARGET}.repositorySelector", copy_value, "the same; it selects fanout's Repositories"
+    ),
+    _same_field(
+        f"{_TARGET}.objectSelector",
         porch_conversion.convert_object_selector,
         "the same; a `name`, which Porch ignores, counts here",
-    )
-    downstream = f"{template}.downstream"
-    yield FieldMapping(f"{downstream}.repo", f"{downstream}.repository", copy_text)
-    yield _expression_field(f"{downstream}.repoExpr", f"{downstream}.repositoryExpr")
-    yield _same_field(f"{downstream}.package")
-    yield _expression_field(f"{downstream}.packageExpr", f"{downstream}.packageExpr")
-    for field, words, cautious in (
-        ("adoptionPolicy", _ADOPTION_POLICIES, "adoptNone"),
-        ("deletionPolicy", _DELETION_POLICIES, "orphan"),
-    ):
-        yield FieldMapping(
-            f"{template}.{field}",
+    ),
+    FieldMapping(f"{_TEMPLATE}.downstream.repo", f"{_TEMPLATE}.downstream.repository", copy_text),
+    _expression_field(f"{_TEMPLATE}.downstream.repoExpr", f"{_TEMPLATE}.downstream.repositoryExpr"),
+    _same_field(f"{_TEMPLATE}.downstream.package"),
+    _expression_field(f"{_TEMPLATE}.downstream.packageExpr"),
+    *(
+        FieldMapping(
+            f"{_TEMPLATE}.{field}",
             f"spec.{field}",
             porch_conversion.convert_shared_word(words, cautious),
             f"one for the policy; if the targets differ it becomes `{words[cautious]}` and is"
             " reported",
         )
-    yield from _template_mappings(template)
-    yield from _expression_mappings(template)
-
-
-def _repository_mappings() -> Iterator[FieldMapping]:
-    yield from _metadata_mappings()
-    yield FieldMapping(
+        for field, words, cautious in (
+            ("adoptionPolicy", _ADOPTION_POLICIES, "adoptNone"),
+            ("deletionPolicy", _DELETION_POLICIES, "orphan"),
+        )
+    ),
+    *_template_mappings(_TEMPLATE),
+    *(
+        row
+        for name in _EXPRESSION_MAPS
+        for field in ("key", "value")
+        for row in (
+            _same_field(f"{_TEMPLATE}.{name}[*].{field}", copy_value),
+            _expression_field(f"{_TEMPLATE}.{name}[*].{field}Expr"),
+        )
+    ),
+    _expression_field(f"{_TEMPLATE}.packageContext.removeKeyExprs[*]"),
+    _expression_field(f"{_TEMPLATE}.injectors[*].nameExpr"),
+)
+_REPOSITORY_MAPPINGS = (
+    *_metadata_mappings(),
+    FieldMapping(
         "spec.description",
         "metadata.annotations",
         porch_conversion.convert_description,
         "the annotation `kubernetes.io/description`",
-    )
-    yield FieldMapping(
+    ),
+    FieldMapping(
         "spec.type",
         "",
-        reject_object(
-            "", "git", problem="repositories of type {} are not supported", remedy="use git"
+        report_unsupported(
+            *("", "git"),
+            problem="repositories of type {} are not supported",
+            remedy="use git",
+            invalidates=(),
         ),
         "`git` needs no field; an `oci` repository is left out and reported",
-    )
-    yield FieldMapping(
+    ),
+    FieldMapping(
         "spec.content",
         "",
-        reject_object(
-            "", "Package", problem="a repository of {}s is not supported", remedy="use packages"
+        report_unsupported(
+            *("", "Package"),
+            problem="a repository of {}s is not supported",
+            remedy="use packages",
+            invalidates=(),
         ),
         "`Package` needs no field; others are left out and reported",
-    )
-    yield FieldMapping(
+    ),
+    FieldMapping(
         "spec.deployment",
         "",
-        note_unsupported(
+        report_unsupported(
             False,
             problem="fanout does not distinguish repositories for deployment; add a label to select"
             " it by",
+            is_lost=False,
         ),
         "a note; label the repositories that selectors select",
-    )
-    yield from _git_mappings()
-    yield FieldMapping(
+    ),
+    FieldMapping("spec.git.repo", "spec.url", copy_text),
+    FieldMapping("spec.git.branch", "spec.branch", copy_text),
+    FieldMapping(
+        "spec.git.directory",
+        "spec.directory",
+        porch_conversion.convert_directory,
+        "without slashes at its ends",
+    ),
+    FieldMapping(
+        "spec.git.secretRef.name",
+        "spec.secretRef.name",
+        copy_text,
+        "the same; see [Security](../concepts/security.md) for where secrets are read from",
+    ),
+    unsupported_field(
+        "spec.git.createBranch",
+        "reported: the branch must exist",
+        ignored=(False,),
+        problem="the branch must exist before fanout publishes to it",
+        remedy="push it once if it is missing",
+    ),
+    *(
+        unsupported_field(
+            f"spec.git.{field}",
+            "reported: `author` of the"
+            " [FanoutConfiguration](../reference/kinds/fanout-configuration.md) is for"
+            " all repositories",
+            ignored=("",),
+            problem="all commits have the author of the installation",
+            remedy="set author in the FanoutConfiguration",
+        )
+        for field in ("author", "email")
+    ),
+    FieldMapping(
         "spec.sync",
         "",
-        note_unsupported(problem="every pass lists the repository; there is no polling interval"),
+        report_unsupported(
+            problem="every pass lists the repository; there is no polling interval", is_lost=False
+        ),
         "a note: every pass lists the repository",
-    )
-    yield FieldMapping("spec.oci", "", ignore_field, "Porch uses it only with `type: oci`")
-    for field in ("mutators", "validators", "upstream"):
-        yield unsupported_field(
+    ),
+    ignored_field("spec.oci", "Porch uses it only with `type: oci`"),
+    *(
+        unsupported_field(
             f"spec.{field}",
             "reported; only old versions of Porch have it",
             ignored=([], {}),
             problem="has no counterpart",
             remedy="use functions in the packages' pipelines",
         )
-
-
-def _git_mappings() -> Iterator[FieldMapping]:
-    yield FieldMapping("spec.git.repo", "spec.url", copy_text)
-    yield FieldMapping("spec.git.branch", "spec.branch", copy_text)
-    yield FieldMapping(
-        "spec.git.directory",
-        "spec.directory",
-        porch_conversion.convert_directory,
-        "without slashes at its ends",
-    )
-    yield FieldMapping(
-        "spec.git.secretRef.name",
-        "spec.secretRef.name",
-        copy_text,
-        "the same; see [Security](../concepts/security.md) for where secrets are read from",
-    )
-    yield unsupported_field(
-        "spec.git.createBranch",
-        "reported: the branch must exist",
-        ignored=(False,),
-        problem="the branch must exist before fanout publishes to it",
-        remedy="push it once if it is missing",
-    )
-    for field in ("author", "email"):
-        yield unsupported_field(
-            f"spec.git.{field}",
-            "reported: `author` of the "
-            "[FanoutConfiguration](../reference/kinds/fanout-configuration.md) is for "
-            "all repositories",
-            ignored=("",),
-            problem="all commits have the author of the installation",
-            remedy="set author in the FanoutConfiguration",
-        )
-
-
-PORCH_KINDS: tuple[KindMapping, ...] = (
-    KindMapping("Repository", "v1alpha1", "Repository", tuple(_repository_mappings())),
-    KindMapping("PackageVariant", "v1alpha1", "PackageVariant", tuple(_package_variant_mappings())),
-    KindMapping(
-        "PackageVariantSet", "v1alpha2", "UpstreamPolicy", tuple(_package_variant_set_mappings())
+        for field in ("mutators", "validators", "upstream")
     ),
 )
-
-
-_TEMPLATE_PATH = "spec.targets.*.template"
+PORCH_KINDS: tuple[KindMapping, ...] = (
+    KindMapping("Repository", "v1alpha1", "Repository", _REPOSITORY_MAPPINGS),
+    KindMapping("PackageVariant", "v1alpha1", "PackageVariant", _PACKAGE_VARIANT_MAPPINGS),
+    KindMapping("PackageVariantSet", "v1alpha2", "UpstreamPolicy", _PACKAGE_VARIANT_SET_MAPPINGS),
+)
 
 
 def _template_units(base: str) -> Iterator[tuple[str, str]]:
@@ -280,11 +284,9 @@ def _template_units(base: str) -> Iterator[tuple[str, str]]:
         yield f"{base}.pipeline.{kind}.*.name", "the name"
     yield f"{base}.pipeline.validators", "the list"
     yield f"{base}.injectors.*", "the injector"
-    for name in ("labels", "annotations", "packageContext.data", "packageContext.removeKeys"):
+    for name in ("labels", "annotations", "labelExprs", "annotationExprs"):
         yield f"{base}.{name}.*", "the entry"
-    for name in ("labelExprs", "annotationExprs"):
-        yield f"{base}.{name}.*", "the entry"
-    for name in ("dataExprs", "removeKeyExprs"):
+    for name in ("data", "removeKeys", "dataExprs", "removeKeyExprs"):
         yield f"{base}.packageContext.{name}.*", "the entry"
 
 
@@ -297,7 +299,7 @@ PORCH_REMOVAL_UNITS: RemovalUnits = {
     "spec.targets.*": "the target",
     "spec.targets.*.repositories.*": "the repository",
     **dict(_template_units("spec")),
-    **dict(_template_units(_TEMPLATE_PATH)),
+    **dict(_template_units("spec.targets.*.template")),
 }
 
 
@@ -323,7 +325,13 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
         item = objects[index]
         mapping = find_mapping(item, PORCH_KINDS, PORCH_GROUP)
         if mapping is None:
-            remarks.append((index, _unconvertible_remark(item)))
+            remark: Remark | None = unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
+            version = as_mapping(item).get("apiVersion")
+            if (read_kind(item), version) == (_SET_KIND, f"{PORCH_GROUP}/v1alpha1"):
+                problem = "this version of PackageVariantSet is not translated; Porch no longer supports it"
+                remedy = f"convert it to {PORCH_GROUP}/v1alpha2 first"
+                remark = Remark(("apiVersion",), problem, remedy)
+            remarks.append((index, remark))
             continue
         is_admitted, remark = _admit(item, converted_keys)
         remarks += [(index, remark)] if remark else []
@@ -348,16 +356,6 @@ def find_expressions(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]
         for row in mapping.rows if mapping.target_kind == data.get("kind") else ():
             if row.convert is convert_expression:
                 yield from find_fields(data, row.target)
-
-
-def _unconvertible_remark(item: Any) -> Remark:
-    if (read_kind(item), as_mapping(item).get("apiVersion")) == (
-        _SET_KIND,
-        f"{PORCH_GROUP}/v1alpha1",
-    ):
-        problem = "this version of PackageVariantSet is not translated; Porch no longer supports it"
-        return Remark(("apiVersion",), problem, f"convert it to {PORCH_GROUP}/v1alpha2 first")
-    return unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
 
 
 def _admit(item: Any, converted_keys: Mapping[SourceKey, bool]) -> tuple[bool, Remark | None]:
@@ -391,18 +389,14 @@ def _convert_fields(
     yield TargetField(("kind",), mapping.target_kind, ("kind",))
     yield from convert_object(mapping, item)
     if mapping.kind == _SET_KIND:
-        yield from _add_default_stage(item)
-
-
-def _add_default_stage(item: Mapping[str, Any]) -> Iterator[TargetField | Remark]:
-    """Put all targets into one stage; without a stage nothing is published."""
-    spec: FieldPath = ("spec",)
-    for index, _ in enumerate(as_list(as_mapping(item.get("spec")).get("targets"))):
-        path: FieldPath = ("spec", "targets", index)
-        yield TargetField((*path, "template", "stage"), DEFAULT_STAGE, (*path, "template", "stage"))
-    yield TargetField((*spec, "stages", 0, "name"), DEFAULT_STAGE, spec)
-    problem = f"a set has no stages; all variants are in stage {DEFAULT_STAGE}"
-    yield Remark(spec, problem, "add stages to promote step by step", is_lost=False)
+        # All targets are in one stage; without a stage nothing is published.
+        for index, _ in enumerate(as_list(as_mapping(item.get("spec")).get("targets"))):
+            path: FieldPath = ("spec", "targets", index, "template", "stage")
+            yield TargetField(path, DEFAULT_STAGE, path)
+        yield TargetField(("spec", "stages", 0, "name"), DEFAULT_STAGE, ("spec",))
+        problem = f"a set has no stages; all variants are in stage {DEFAULT_STAGE}"
+        remedy = "add stages to promote step by step"
+        yield Remark(("spec",), problem, remedy, is_lost=False)
 
 
 def _unresolved_references(
@@ -420,13 +414,6 @@ def _unresolved_references(
         if error.severity == "error" and error.problem not in reported:
             reported.add(error.problem)
             index = index_by_model[id(model)]
+            path = assembled_objects[index].source_path(error.path)
             remedy = "import it as well, or declare it"
-            yield (
-                index,
-                Remark(
-                    assembled_objects[index].source_path(error.path),
-                    error.problem,
-                    remedy,
-                    is_lost=False,
-                ),
-            )
+            yield index, Remark(path, error.problem, remedy, is_lost=False)

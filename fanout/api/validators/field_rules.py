@@ -6,6 +6,7 @@ They are checked on the data as written: see `fanout.api.field_errors`. The rule
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from fanout.api.approver_names import check_subject
@@ -27,7 +28,7 @@ from fanout.api.text_fields import join_words
 from fanout.api.validators.record_rules import RECORD_RULES
 from fanout.api.validators.stage_references import check_stage_graph, find_target_stages
 from fanout.api.validators.unsupported_fields import is_unsupported
-from fanout.values import Value
+from fanout.values import Value, replace
 
 NOT_FOR_CONTROL_FLOW = ("verification", "requires", "rollout", "propagateWhen", "suspend", "pin")
 STRATEGY_BY_FIELD = {"step": "Linear", "factor": "Exponential"}
@@ -39,32 +40,20 @@ def check_stage_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     An author who writes `step` without `Linear`, or `controlFlow` beside checks, expects
     something that would not happen (design §6, "Rollout inside a stage", "What counts").
     """
-    for index, stage_data in enumerate(as_list(as_mapping(data.get("spec")).get("stages"))):
-        stage: Mapping[str, Any] = as_mapping(stage_data)
-        path: FieldPath = ("spec", "stages", index)
-        if stage.get("controlFlow") is True:
-            yield from _check_control_flow(stage, path)
-        else:
+    control_flow_stages: set[str] = set()
+    for path, stage_data in find_fields(data, "spec.stages[*]"):
+        stage = as_mapping(stage_data)
+        if stage.get("controlFlow") is not True:
             yield from _check_rollout(stage, (*path, "rollout"))
-    yield from _check_control_flow_targets(data)
-
-
-def _check_control_flow(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
-    """Refuse checks and rollout in a control-flow stage, which has no targets."""
-    if "after" not in stage:
-        problem = "a controlFlow stage needs stages to join"
-        yield FieldError((*path, "after"), problem, "add after, or remove controlFlow")
-    for field in NOT_FOR_CONTROL_FLOW:
-        if stage.get(field):
-            problem = f"{field} has no effect in a controlFlow stage, which has no targets"
-            yield FieldError((*path, field), problem, "remove it, or remove controlFlow")
-
-
-def _check_control_flow_targets(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    stages = map(as_mapping, as_list(as_mapping(data.get("spec")).get("stages")))
-    control_flow_stages = {
-        str(stage.get("name")) for stage in stages if stage.get("controlFlow") is True
-    }
+            continue
+        control_flow_stages.add(str(stage.get("name")))
+        if "after" not in stage:
+            problem = "a controlFlow stage needs stages to join"
+            yield FieldError((*path, "after"), problem, "add after, or remove controlFlow")
+        for field in NOT_FOR_CONTROL_FLOW:
+            if stage.get(field):
+                problem = f"{field} has no effect in a controlFlow stage, which has no targets"
+                yield FieldError((*path, field), problem, "remove it, or remove controlFlow")
     for path, name in find_target_stages(data):
         if name in control_flow_stages:
             problem = f"stage {name} is a controlFlow stage, which has no targets"
@@ -74,38 +63,31 @@ def _check_control_flow_targets(data: Mapping[str, Any]) -> Iterator[FieldError]
 def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     rollout = as_mapping(stage.get("rollout"))
     strategy = rollout.get("strategy", "AllAtOnce")
-    for field, required_strategy in STRATEGY_BY_FIELD.items():
+    for field, required in STRATEGY_BY_FIELD.items():
         # An unknown strategy is reported by the model; which fields belong to it is unknown.
-        if field in rollout and strategy in {"AllAtOnce", *STRATEGY_BY_FIELD.values()} - {
-            required_strategy
-        }:
+        others = {"AllAtOnce", *STRATEGY_BY_FIELD.values()} - {required}
+        if field in rollout and strategy in others:
             problem = f"{field} has no effect with strategy {strategy}"
-            yield FieldError(
-                (*path, field), problem, f"remove it, or write strategy: {required_strategy}"
-            )
+            remedy = f"remove it, or write strategy: {required}"
+            yield FieldError((*path, field), problem, remedy)
     if "progressDeadline" in rollout and not stage.get("verification"):
         problem = "progressDeadline has no effect in a stage without verification"
         yield FieldError((*path, "progressDeadline"), problem, "add verification, or remove it")
-    yield from _check_groups(as_list(rollout.get("groups")), (*path, "groups"))
-
-
-def _check_groups(groups: Any, path: FieldPath) -> Iterator[FieldError]:
-    """Refuse groups that are always empty; variants belong to the first that matches."""
+    # Variants belong to the first group that matches.
     first_indices: dict[str, int] = {}
-    for index, group in enumerate(groups):
+    for index, group in enumerate(as_list(rollout.get("groups"))):
         if not isinstance(group, Mapping):
             continue
+        group_path = (*path, "groups", index)
         if not any(group.get(field) for field in ("matchLabels", "matchExpressions")):
             problem = "the selector is empty and matches all remaining variants"
-            yield FieldError(
-                (*path, index), problem, "remove it: variants without a group are last"
-            )
+            yield FieldError(group_path, problem, "remove it: variants without a group are last")
             continue
         # By text, because selectors are mappings with lists and have no hash.
         first_index = first_indices.setdefault(repr(group), index)
         if first_index != index:
             problem = f"groups[{first_index}] has the same selector, so this group is always empty"
-            yield FieldError((*path, index), problem, "remove one of them")
+            yield FieldError(group_path, problem, "remove one of them")
 
 
 class ExclusiveFields(Value):
@@ -225,17 +207,38 @@ _INEFFECTIVE_FIELDS = {
 
 
 def check_checks(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield the errors of a policy's checks that concern several fields."""
-    for number, stage in enumerate(as_list(as_mapping(data.get("spec")).get("stages"))):
+    """Yield the errors of a policy's checks: repeated names, and fields that do not go together."""
+    for stage_path, stage in find_fields(data, "spec.stages[*]"):
+        names: set[str] = set()  # by which evidence refers to checks
         for group in ("verification", "requires"):
-            for path, check in find_fields(stage, f"{group}[*]"):
-                yield from _check_one_check(("spec", "stages", number, *path), as_mapping(check))
+            for path, entry in find_fields(stage, f"{group}[*]"):
+                check, check_path = as_mapping(entry), (*stage_path, *path)
+                yield from _check_one_check(check_path, check)
+                if "name" in check:
+                    name = check["name"]
+                    if isinstance(name, str) and name in names:
+                        problem = f"duplicate check name {name}"
+                        yield FieldError((*check_path, "name"), problem, "rename one of them")
+                    names.add(str(name))
 
 
 def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[FieldError]:
     for check_type in PROBED_CHECK_TYPES:
-        if check_type in check:
-            yield from _check_revision_source(path, check_type, check)
+        if check_type not in check:
+            continue
+        # The result may be about an earlier state (design §6, "Checks").
+        if _is_absent_duration(check.get("freshFor")):
+            problem = f"check type {check_type} needs freshFor: results are momentary"
+            remedy = "set how long a result is valid, like 10m"
+            yield FieldError((*path, "freshFor"), problem, remedy)
+        observes = as_mapping(check.get(check_type)).get("observedRevision")
+        if _is_absent_duration(check.get("settle")) and not observes:
+            problem = (
+                f"check type {check_type} needs observedRevision or settle: the result may be about"
+                " the previous revision"
+            )
+            remedy = "set one of them; settle is the delay of the first query after publication"
+            yield FieldError((*path, "settle"), problem, remedy)
     for (check_type, field), (problem, remedy) in _INEFFECTIVE_FIELDS.items():
         if check_type in check and field in check:
             yield FieldError((*path, field), problem, remedy)
@@ -247,6 +250,12 @@ def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[Fiel
 
 
 INJECTOR_PROBLEM = "a Secret cannot be injected"
+_INJECTOR_REMEDY = "use another kind, or name the group of a custom resource"
+_INJECTOR_PATHS = {
+    "spec.injectors[*]": _INJECTOR_REMEDY,
+    f"{_TEMPLATE_PATH}.injectors[*]": _INJECTOR_REMEDY,
+    "injection.kinds[*]": "remove the entry",
+}
 
 
 def _refuse_secret(
@@ -263,46 +272,14 @@ def _refuse_secret(
             yield FieldError((*path, "kind"), problem, "use another object")
 
 
-def _check_selected_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Refuse Secrets as targets: expressions over them would write their content to Git."""
-    for path, selector in find_fields(data, "spec.targets[*].objectSelector"):
-        yield from _refuse_secret(path, as_mapping(selector), "a target cannot be a Secret")
-
-
 def _check_injected_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Refuse injectors of Secrets, which a rendering would leave out."""
-    for injectors in ("spec.injectors[*]", "spec.targets[*].template.injectors[*]"):
-        for path, injector in find_fields(data, injectors):
-            fields = as_mapping(injector)
+    """Refuse injectors of Secrets, which a rendering would leave out, and rules for them."""
+    for pattern, remedy in _INJECTOR_PATHS.items():
+        for path, entry in find_fields(data, pattern):
+            fields = as_mapping(entry)
             # Without a group it is for any, and that of a custom resource can be named.
             if is_secret(fields.get("group") or "", fields.get("kind") or ""):
-                remedy = "use another kind, or name the group of a custom resource"
                 yield FieldError((*path, "kind"), INJECTOR_PROBLEM, remedy)
-
-
-def _check_injectable_kinds(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    for path, entry in find_fields(data, "injection.kinds[*]"):
-        fields = as_mapping(entry)
-        if is_secret(fields.get("group") or "", fields.get("kind") or ""):
-            yield FieldError((*path, "kind"), INJECTOR_PROBLEM, "remove the entry")
-
-
-def _check_revision_source(
-    path: FieldPath, check_type: str, check: Mapping[str, Any]
-) -> Iterator[FieldError]:
-    """Yield errors if a result may be about an earlier state (design §6, "Checks")."""
-    if _is_absent_duration(check.get("freshFor")):
-        problem = f"check type {check_type} needs freshFor: results are momentary"
-        yield FieldError((*path, "freshFor"), problem, "set how long a result is valid, like 10m")
-    if _is_absent_duration(check.get("settle")) and not as_mapping(check.get(check_type)).get(
-        "observedRevision"
-    ):
-        problem = (
-            f"check type {check_type} needs observedRevision or settle: the result may be about"
-            " the previous revision"
-        )
-        remedy = "set one of them; settle is the delay of the first query after publication"
-        yield FieldError((*path, "settle"), problem, remedy)
 
 
 def _is_absent_duration(value: object) -> bool:
@@ -345,9 +322,12 @@ LABEL_SELECTOR_PATHS = (
 )
 
 
-def _check_selector_values(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    for selector in LABEL_SELECTOR_PATHS:
-        for path, entry in find_fields(data, f"{selector}.matchExpressions[*]"):
+def _check_selectors(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    for path, selector in find_fields(data, "spec.targets[*].objectSelector"):
+        # Expressions over Secrets would write their content to Git.
+        yield from _refuse_secret(path, as_mapping(selector), "a target cannot be a Secret")
+    for pattern in LABEL_SELECTOR_PATHS:
+        for path, entry in find_fields(data, f"{pattern}.matchExpressions[*]"):
             operator = as_mapping(entry).get("operator")
             values = as_list(as_mapping(entry).get("values"))
             # The model reports the wrong type; "needs values" beside it would mislead.
@@ -359,69 +339,39 @@ def _check_selector_values(data: Mapping[str, Any]) -> Iterator[FieldError]:
                 yield FieldError((*path, "values"), f"{operator} takes no values", "remove them")
 
 
-def _check_check_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Refuse two checks of one name in a stage; evidence refers to checks by name."""
-    for index, stage in enumerate(as_list(as_mapping(data.get("spec")).get("stages"))):
-        names: set[str] = set()
-        for group in ("verification", "requires"):
-            for path, name in find_fields(stage, f"{group}[*].name"):
-                if isinstance(name, str) and name in names:
-                    full_path = ("spec", "stages", index, *path)
-                    yield FieldError(
-                        full_path, f"duplicate check name {name}", "rename one of them"
-                    )
-                names.add(str(name))
-
-
 def _check_function_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
     for section in ("mutators", "validators"):
         yield from check_unique(data, f"spec.pipeline.{section}[*].name", "function")
-        for index, entry in enumerate(as_list(as_mapping(data.get("spec")).get("targets"))):
+        for entry_path, entry in find_fields(data, "spec.targets[*]"):
             names = f"template.pipeline.{section}[*].name"
             for error in check_unique(as_mapping(entry), names, "function"):
-                yield FieldError(
-                    ("spec", "targets", index, *error.path), error.problem, error.remedy
-                )
+                yield replace(error, path=(*entry_path, *error.path))
 
 
-def _check_not_own_upstream(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def _check_variant(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Check that a variant is not its own upstream, and each entry of its dependencies."""
     spec = as_mapping(data.get("spec"))
     upstream, downstream = as_mapping(spec.get("upstream")), as_mapping(spec.get("downstream"))
     locations = [(side.get("repository"), side.get("package")) for side in (upstream, downstream)]
     if all(locations[0]) and locations[0] == locations[1]:
         problem = "the variant would overwrite its own upstream package"
         yield FieldError(("spec", "downstream"), problem, "choose another repository or package")
-
-
-def _check_dependencies(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Check that a dependency has policy and target together, and is listed once."""
     own_name = as_mapping(data.get("metadata")).get("name")
     first_paths: dict[str, FieldPath] = {}
     for path, entry in find_fields(data, "spec.dependsOn[*]"):
         dependency = as_mapping(entry)
         if "policy" in dependency and "target" not in dependency:
             problem = f"a dependency on policy {dependency['policy']} needs a target"
-            yield FieldError(
-                (*path, "target"), problem, "add the target's key, as `fanout get targets` shows it"
-            )
+            remedy = "add the target's key, as `fanout get targets` shows it"
+            yield FieldError((*path, "target"), problem, remedy)
         if "target" in dependency and "policy" not in dependency:
-            yield FieldError(
-                (*path, "policy"), "a target needs a policy", "add the name of the policy"
-            )
+            remedy = "add the name of the policy"
+            yield FieldError((*path, "policy"), "a target needs a policy", remedy)
         if dependency and own_name and dependency.get("variant") == own_name:
             yield FieldError((*path, "variant"), "the variant depends on itself", "remove it")
         first_path = first_paths.setdefault(repr(sorted(dependency.items(), key=str)), path)
         if first_path != path:
             yield FieldError(path, "duplicate entry", "remove one of them")
-
-
-def _check_approver_groups(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from check_unique(data, "spec.approvers[*].group", "group")
-    yield from _check_approvers(data, "spec.approvers[*].subjects[*]")
-
-
-def _check_scenario_approvers(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from _check_approvers(data, "spec.promotion.approvers[*].subjects[*]")
 
 
 def _check_approvers(data: Mapping[str, Any], pattern: str) -> Iterator[FieldError]:
@@ -433,28 +383,18 @@ def _check_approvers(data: Mapping[str, Any], pattern: str) -> Iterator[FieldErr
                 yield FieldError(path, error.problem, error.remedy)
 
 
-def _check_configuration_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    yield from check_unique(data, "checkSecrets[*].name", "secret")
-    yield from check_unique(data, "forges[*].host", "host")
-
-
-def _check_promotion_subjects(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def _check_promotion(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Refuse an object without subjects, and fields for a schedule or windows that are absent."""
     spec = as_mapping(data.get("spec"))
     if not spec.get("policies") and not spec.get("variants"):
         problem = "policies and variants are both empty, so the object has no effect"
         yield FieldError(("spec", "policies"), problem, 'list some, or write ["*"]')
-
-
-def _check_schedule_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Refuse fields that modify a schedule or windows where there are none."""
-    spec = as_mapping(data.get("spec"))
     has_windows = bool(as_list(spec.get("windows")))
     has_schedule = "schedule" in spec
     for field in ("startingDeadlineSeconds", "jitter"):
         if field in spec and not has_schedule:
-            yield FieldError(
-                ("spec", field), "has no effect without a schedule", "add spec.schedule"
-            )
+            problem = "has no effect without a schedule"
+            yield FieldError(("spec", field), problem, "add spec.schedule")
     if "timeZone" in spec and not has_schedule and not has_windows:
         problem = "has no effect without a schedule or windows"
         yield FieldError(("spec", "timeZone"), problem, "add spec.schedule or spec.windows")
@@ -463,29 +403,48 @@ def _check_schedule_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("spec", "atClose"), problem, "add spec.windows")
 
 
+def _check_scenario_source(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield an error unless a scenario has exactly one of `policy` and `stages`."""
+    spec = data.get("spec")
+    if not isinstance(spec, Mapping):
+        return
+    if "policy" in spec and "stages" in spec:
+        yield FieldError(("spec",), "policy and stages exclude each other", "keep one of them")
+    if "policy" not in spec and not spec.get("stages"):
+        yield FieldError(("spec",), "policy or stages is missing", "add it")
+
+
 _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
     "UpstreamPolicy": (
         check_stage_graph,
         check_stage_fields,
-        _check_check_names,
         check_checks,
-        _check_selected_kinds,
         _check_injected_kinds,
         _check_reserved_context_keys,
-        _check_selector_values,
+        _check_selectors,
         _check_function_names,
         check_functions,
     ),
     "PackageVariant": (
-        _check_not_own_upstream,
-        _check_dependencies,
+        _check_variant,
         _check_injected_kinds,
         _check_reserved_context_keys,
         _check_function_names,
         check_functions,
     ),
-    "PromotionPolicy": (_check_promotion_subjects, _check_approver_groups, _check_schedule_fields),
-    "FanoutConfiguration": (_check_configuration_names, _check_injectable_kinds),
+    "PromotionPolicy": (
+        _check_promotion,
+        partial(check_unique, pattern="spec.approvers[*].group", noun="group"),
+        partial(_check_approvers, pattern="spec.approvers[*].subjects[*]"),
+    ),
+    "FanoutConfiguration": (
+        partial(check_unique, pattern="checkSecrets[*].name", noun="secret"),
+        partial(check_unique, pattern="forges[*].host", noun="host"),
+        _check_injected_kinds,
+    ),
     **RECORD_RULES,
-    "Scenario": (_check_scenario_approvers,),
+    "Scenario": (
+        _check_scenario_source,
+        partial(_check_approvers, pattern="spec.promotion.approvers[*].subjects[*]"),
+    ),
 }

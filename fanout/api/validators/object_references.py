@@ -1,8 +1,7 @@
 """Errors and warnings across objects: unresolved and duplicate names, cycles."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from fanout.api.approver_names import check_approvers, warn_unknown_authors
@@ -19,45 +18,12 @@ from fanout.api.promotion_policy import (
     matches_any_name,
 )
 from fanout.api.scenario import Scenario
-from fanout.api.stages import Stage
+from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import list_first
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.scenario_rules import check_scenario
 from fanout.api.validators.stage_references import find_cycles
-from fanout.values import Value
-
-
-def check_commit_statuses(
-    policy: UpstreamPolicy,
-    named_repositories: Collection[str],
-    usable_repositories: Sequence[Repository],
-) -> Iterator[FieldError]:
-    """Yield an error for every commitStatus check on repositories without a forge.
-
-    `named_repositories`: the downstream repositories that the policy names. If expressions
-    or selectors choose them, it may be any of `usable_repositories`.
-    """
-    without_forge = [
-        repository.metadata.name
-        for repository in usable_repositories
-        if repository.spec.forge.type is ForgeType.NONE
-    ]
-    if named_repositories:
-        unsupported = sorted(set(without_forge) & set(named_repositories))
-    else:
-        # Selectors may choose any usable repository, so it is an error only if none has a forge.
-        unsupported = (
-            sorted(without_forge) if len(without_forge) == len(usable_repositories) else []
-        )
-    if not unsupported:
-        return
-    problem = f"commit statuses need a forge; without one: Repository {list_first(unsupported, 1)}"
-    for number, stage in enumerate(policy.spec.stages):
-        for group in ("verification", "requires"):
-            for index, check in enumerate(getattr(stage, group)):
-                if check.commit_status is not None:
-                    path: FieldPath = ("spec", "stages", number, group, index, "commitStatus")
-                    yield FieldError(path, problem, "use report: {} and let the pipeline report")
+from fanout.values import Value, replace
 
 
 def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
@@ -68,44 +34,28 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
             problem = (
                 f"stage {stage.name} has no checks: a variant is ready as soon as it is published"
             )
-            yield FieldError(
-                (*path, "verification"),
-                problem,
-                "add a check if the variant can be checked",
-                "warning",
-            )
-        yield from _warn_zero_expiry(stage, path)
-        yield from _warn_unnamed_creators(stage, path)
+            remedy = "add a check if the variant can be checked"
+            yield FieldError((*path, "verification"), problem, remedy, "warning")
+        for number, check in enumerate(stage.requires):
+            approval = check.approval
+            # It means absent (design §6), and not "expires at once".
+            if approval and approval.expires is None and "expires" in approval.model_fields_set:
+                expiry_path = (*path, "requires", number, "approval", "expires")
+                problem = "0 means no limit: approvals never expire"
+                remedy = "remove it, or set a duration, like 72h"
+                yield FieldError(expiry_path, problem, remedy, "warning")
+        for check_path, check in _list_checks(stage, path):
+            if check.commit_status is not None and not check.commit_status.by:
+                problem = "without by, a status of anyone who can push counts"
+                remedy = "list the accepted creators, like [ci-bot]"
+                yield FieldError((*check_path, "commitStatus", "by"), problem, remedy, "warning")
         yield from _warn_amounts(stage, path)
     for index, entry in enumerate(policy.spec.targets):
+        path = ("spec", "targets", index, "template")
         if entry.template.stage is None and entry.template.stage_expr is None:
-            path = ("spec", "targets", index, "template", "stage")
             problem = "the targets of this entry have no stage: their drafts are never published"
-            yield FieldError(path, problem, "add stage or stageExpr", "warning")
-        pipeline_path: FieldPath = ("spec", "targets", index, "template", "pipeline")
-        yield from warn_external_functions(entry.template.pipeline, pipeline_path)
-
-
-def _warn_zero_expiry(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
-    """Warn about `expires: 0`, which means absent (design §6) and not "expires at once"."""
-    for index, check in enumerate(stage.requires):
-        approval = check.approval
-        if approval and approval.expires is None and "expires" in approval.model_fields_set:
-            path = (*stage_path, "requires", index, "approval", "expires")
-            problem = "0 means no limit: approvals never expire"
-            yield FieldError(path, problem, "remove it, or set a duration, like 72h", "warning")
-
-
-def _warn_unnamed_creators(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
-    """Warn about statuses of commits that anybody may set."""
-    for group in ("verification", "requires"):
-        for index, check in enumerate(getattr(stage, group)):
-            if check.commit_status is not None and not check.commit_status.by:
-                path = (*stage_path, group, index, "commitStatus", "by")
-                problem = "without by, a status of anyone who can push counts"
-                yield FieldError(
-                    path, problem, "list the accepted creators, like [ci-bot]", "warning"
-                )
+            yield FieldError((*path, "stage"), problem, "add stage or stageExpr", "warning")
+        yield from warn_external_functions(entry.template.pipeline, (*path, "pipeline"))
 
 
 def _warn_amounts(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
@@ -119,6 +69,12 @@ def _warn_amounts(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
         problem = f"{after.at_least} of {len(after.stages)} listed stages means all of them"
         path = (*stage_path, "after", "atLeast")
         yield FieldError(path, problem, "lower it, or list more stages", "warning")
+
+
+def _list_checks(stage: Stage, stage_path: FieldPath) -> Iterator[tuple[FieldPath, Check]]:
+    for group in ("verification", "requires"):
+        for index, check in enumerate(getattr(stage, group)):
+            yield (*stage_path, group, index), check
 
 
 # the name of a variant that a policy makes (design §3)
@@ -138,58 +94,40 @@ def check_variant_dependencies(
     selected; a variant without it is held then.
     """
     variants_by_key = {(it.metadata.namespace, it.metadata.name): it for it in variants}
+    variant_keys = variants_by_key.keys()
     policy_keys = {(it.metadata.namespace, it.metadata.name) for it in policies}
-    policy_namespaces = {namespace for namespace, _ in policy_keys}
-    known_policies = policy_keys | invalid_policies
-    known_variants = variants_by_key.keys() | invalid_variants
+    namespaces = sorted({namespace for namespace, _ in variant_keys})
+    edges: dict[str, dict[str, dict[str, FieldPath]]] = {it: {} for it in namespaces}
     for variant in variants:
         namespace = variant.metadata.namespace
         for index, dependency in enumerate(variant.spec.depends_on):
-            path: FieldPath = ("spec", "dependsOn", index)
-            if dependency.policy and (namespace, dependency.policy) not in known_policies:
-                problem_and_remedy = _unresolved_dependency(
-                    "UpstreamPolicy", dependency.policy, namespace, policy_keys
-                )
-                yield variant, FieldError((*path, "policy"), *problem_and_remedy)
-            if dependency.variant and (namespace, dependency.variant) not in known_variants:
-                if (
-                    _GENERATED_VARIANT_NAME.fullmatch(dependency.variant)
-                    and namespace in policy_namespaces
-                ):
-                    continue  # a policy may generate it
-                problem_and_remedy = _unresolved_dependency(
-                    "PackageVariant", dependency.variant, namespace, variants_by_key
-                )
-                yield variant, FieldError((*path, "variant"), *problem_and_remedy)
-    yield from _check_dependency_cycles(variants_by_key)
-
-
-def _unresolved_dependency(
-    kind: str, name: str, namespace: str, known_keys: Iterable[tuple[str, str]]
-) -> tuple[str, str]:
-    """Return problem and remedy of a dependency that is not declared."""
-    names = sorted(other for place, other in known_keys if place == namespace)
-    problem = f"there is no {kind} {name} in this namespace"
-    return problem, suggest_name(name, names, "declare it, or remove the dependency")
-
-
-def _check_dependency_cycles(
-    variants_by_key: dict[tuple[str, str], PackageVariant],
-) -> Iterator[tuple[PackageVariant, FieldError]]:
-    for namespace in sorted({namespace for namespace, _ in variants_by_key}):
-        edges: dict[str, dict[str, FieldPath]] = {}
-        for (variant_namespace, name), variant in variants_by_key.items():
-            if variant_namespace == namespace:
-                edges[name] = {
-                    dependency.variant: (name, "spec", "dependsOn", index, "variant")
-                    for index, dependency in enumerate(variant.spec.depends_on)
-                    if dependency.variant and (namespace, dependency.variant) in variants_by_key
-                }
+            for field, kind, name, declared, invalid in (
+                ("policy", "UpstreamPolicy", dependency.policy, policy_keys, invalid_policies),
+                ("variant", "PackageVariant", dependency.variant, variant_keys, invalid_variants),
+            ):
+                key = (namespace, name or "")
+                if not name or key in declared or key in invalid:
+                    continue
+                may_be_generated = field == "variant" and _GENERATED_VARIANT_NAME.fullmatch(name)
+                if may_be_generated and any(namespace == place for place, _ in policy_keys):
+                    continue
+                names = sorted(other for place, other in declared if place == namespace)
+                problem = f"there is no {kind} {name} in this namespace"
+                remedy = suggest_name(name, names, "declare it, or remove the dependency")
+                path: FieldPath = ("spec", "dependsOn", index, field)
+                yield variant, FieldError(path, problem, remedy)
+    for (namespace, name), variant in variants_by_key.items():
+        edges[namespace][name] = {
+            dependency.variant: (name, "spec", "dependsOn", index, "variant")
+            for index, dependency in enumerate(variant.spec.depends_on)
+            if dependency.variant and (namespace, dependency.variant) in variant_keys
+        }
+    for namespace in namespaces:
         for error in find_cycles(
-            edges, "variants form a cycle", "remove one of these dependencies"
+            edges[namespace], "variants form a cycle", "remove one of these dependencies"
         ):
             item = variants_by_key[namespace, str(error.path[0])]
-            yield item, FieldError(error.path[1:], error.problem, error.remedy)
+            yield item, replace(error, path=error.path[1:])
 
 
 Kind = TypeVar("Kind", bound=KRMObject)
@@ -234,41 +172,51 @@ def cross_check(
     `invalid`: objects that are declared and could not be read. With unreadable files
     missing names are not reported, since any name may be in them.
     """
-    errors: list[ObjectError] = [*_check_unique_names(objects), *_check_misplaced(objects)]
+    errors: list[ObjectError] = []
+
+    def add(item: KRMObject, found: Iterable[FieldError]) -> None:
+        errors.extend((item, error) for error in found)
+
+    keys: set[tuple[str, str, str]] = set()
+    for item in objects:
+        key = (item.kind, item.metadata.namespace, item.metadata.name)
+        if key in keys:
+            problem = f"duplicate name in namespace {item.metadata.namespace}"
+            add(item, [FieldError(("metadata", "name"), problem, "rename or remove one")])
+        if item.metadata.name:
+            keys.add(key)
+    for item in _objects_of(FanoutConfiguration, objects):
+        problem = "a FanoutConfiguration among the manifests is ignored"
+        add(item, [FieldError(("kind",), problem, "move it elsewhere, and pass it with --config")])
     repositories = _objects_of(Repository, objects)
     policies = _objects_of(UpstreamPolicy, objects)
     promotions = _objects_of(PromotionPolicy, objects)
     variants = _objects_of(PackageVariant, objects)
     for policy in policies:
-        errors += _errors_of(policy, warn_doubtful_settings(policy))
+        add(policy, warn_doubtful_settings(policy))
     for variant in variants:
-        warnings = warn_external_functions(variant.spec.pipeline, ("spec", "pipeline"))
-        errors += _errors_of(variant, warnings)
+        add(variant, warn_external_functions(variant.spec.pipeline, ("spec", "pipeline")))
     # Every name may be declared in a file that could not be read, so none can be called
     # missing.
     if invalid.has_unreadable_files:
         return errors
     for policy in policies:
-        errors += _check_repositories(policy, _policy_repositories(policy), repositories, invalid)
-        errors += _errors_of(policy, _check_commit_statuses(policy, repositories))
+        references = [*_policy_repositories(policy)]
+        add(policy, _check_repositories(policy, references, repositories, invalid))
+        add(policy, _check_commit_statuses(policy, references[1:], repositories))
         if not invalid.names_of_kind("PromotionPolicy", policy.metadata.namespace):
-            errors += _errors_of(policy, check_approvers(policy, promotions))
+            add(policy, check_approvers(policy, promotions))
     for variant in variants:
-        errors += _check_repositories(
-            variant, _variant_repositories(variant), repositories, invalid
-        )
+        references = [
+            (("spec", "upstream", "repository"), variant.spec.upstream.repository),
+            (("spec", "downstream", "repository"), variant.spec.downstream.repository),
+        ]
+        add(variant, _check_repositories(variant, references, repositories, invalid))
     for promotion in promotions:
-        errors += _errors_of(promotion, warn_unknown_authors(promotion))
-        invalid_names = invalid.names_of_kind("UpstreamPolicy", promotion.metadata.namespace)
-        policy_errors = _check_promotion_policies(promotion, policies, invalid_names)
-        stage_errors = _check_promotion_stages(promotion, policies, invalid_names)
-        errors += _errors_of(promotion, chain(policy_errors, stage_errors))
-        invalid_names = invalid.names_of_kind("PackageVariant", promotion.metadata.namespace)
-        variant_errors = _check_promotion_variants(promotion, variants, invalid_names)
-        errors += _errors_of(promotion, variant_errors)
+        add(promotion, warn_unknown_authors(promotion))
+        add(promotion, _check_promotion(promotion, policies, variants, invalid))
     for scenario in _objects_of(Scenario, objects):
-        invalid_names = invalid.names_of_kind("UpstreamPolicy", scenario.metadata.namespace)
-        errors += _errors_of(scenario, _check_scenario(scenario, policies, invalid_names))
+        add(scenario, _check_scenario(scenario, policies, invalid))
     errors += check_variant_dependencies(
         variants,
         policies,
@@ -284,32 +232,12 @@ def is_visible(repository: Repository, namespace: str) -> bool:
     return own or namespace in repository.spec.allowed_namespaces
 
 
-def _errors_of(item: KRMObject, errors: Iterable[FieldError]) -> Iterator[ObjectError]:
-    return ((item, error) for error in errors)
-
-
 def _objects_of(kind: type[Kind], objects: Iterable[KRMObject]) -> list[Kind]:
     return [item for item in objects if isinstance(item, kind)]
 
 
-def _check_unique_names(objects: Iterable[KRMObject]) -> Iterator[ObjectError]:
-    keys: set[tuple[str, str, str]] = set()
-    for item in objects:
-        key = (item.kind, item.metadata.namespace, item.metadata.name)
-        if key in keys:
-            problem = f"duplicate name in namespace {item.metadata.namespace}"
-            yield item, FieldError(("metadata", "name"), problem, "rename or remove one")
-        if item.metadata.name:
-            keys.add(key)
-
-
-def _check_misplaced(objects: Iterable[KRMObject]) -> Iterator[ObjectError]:
-    for item in _objects_of(FanoutConfiguration, objects):
-        problem = "a FanoutConfiguration among the manifests is ignored"
-        yield item, FieldError(("kind",), problem, "move it elsewhere, and pass it with --config")
-
-
 def _policy_repositories(policy: UpstreamPolicy) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the repositories that a policy names: that of upstream, then those of downstream."""
     yield ("spec", "upstream", "repository"), policy.spec.upstream.repository
     for index, entry in enumerate(policy.spec.targets):
         path = ("spec", "targets", index)
@@ -323,16 +251,26 @@ def _policy_repositories(policy: UpstreamPolicy) -> Iterator[tuple[FieldPath, st
 
 
 def _check_commit_statuses(
-    policy: UpstreamPolicy, repositories: Sequence[Repository]
+    policy: UpstreamPolicy,
+    downstream: Sequence[tuple[FieldPath, str]],
+    repositories: Sequence[Repository],
 ) -> Iterator[FieldError]:
-    usable_repositories = [it for it in repositories if is_visible(it, policy.metadata.namespace)]
-    _, *downstream = _policy_repositories(policy)
-    return check_commit_statuses(policy, {name for _, name in downstream}, usable_repositories)
-
-
-def _variant_repositories(variant: PackageVariant) -> Iterator[tuple[FieldPath, str]]:
-    yield ("spec", "upstream", "repository"), variant.spec.upstream.repository
-    yield ("spec", "downstream", "repository"), variant.spec.downstream.repository
+    """Yield an error for every commitStatus check on repositories without a forge."""
+    usable = [it for it in repositories if is_visible(it, policy.metadata.namespace)]
+    unsupported = sorted(it.metadata.name for it in usable if it.spec.forge.type is ForgeType.NONE)
+    if downstream:
+        unsupported = sorted({*unsupported} & {name for _, name in downstream})
+    elif len(unsupported) < len(usable):
+        # Selectors may choose any usable repository, so it is an error only if none has a forge.
+        return
+    if not unsupported:
+        return
+    problem = f"commit statuses need a forge; without one: Repository {list_first(unsupported, 1)}"
+    for number, stage in enumerate(policy.spec.stages):
+        for path, check in _list_checks(stage, ("spec", "stages", number)):
+            if check.commit_status is not None:
+                remedy = "use report: {} and let the pipeline report"
+                yield FieldError((*path, "commitStatus"), problem, remedy)
 
 
 def _check_repositories(
@@ -340,7 +278,7 @@ def _check_repositories(
     references: Iterable[tuple[FieldPath, str]],
     repositories: Sequence[Repository],
     invalid: InvalidObjects,
-) -> Iterator[ObjectError]:
+) -> Iterator[FieldError]:
     namespace = item.metadata.namespace
     usable = {it.metadata.name for it in repositories if is_visible(it, namespace)}
     namespaces = {it.metadata.name: it.metadata.namespace for it in repositories}
@@ -355,81 +293,78 @@ def _check_repositories(
         else:
             problem = f"there is no Repository {name} that namespace {namespace} may use"
             remedy = suggest_name(name, sorted(usable), "declare it, or correct the name")
-        yield item, FieldError(path, problem, remedy)
+        yield FieldError(path, problem, remedy)
 
 
-def _check_promotion_policies(
-    promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], invalid_names: frozenset[str]
+def _check_promotion(
+    promotion: PromotionPolicy,
+    policies: Sequence[UpstreamPolicy],
+    variants: Sequence[PackageVariant],
+    invalid: InvalidObjects,
 ) -> Iterator[FieldError]:
-    names = sorted({*_names_in_namespace(promotion, policies), *invalid_names})
-    known_names = frozenset(names)
-    for index, pattern in enumerate(promotion.spec.policies):
-        if matches_any_name(pattern, known_names):
-            continue
-        path: FieldPath = ("spec", "policies", index)
-        if "*" in pattern:
-            problem = f"no UpstreamPolicy in this namespace matches {pattern}"
-            yield FieldError(path, problem, "ignore this if one will be added", "warning")
-        else:
-            problem = f"there is no UpstreamPolicy {pattern} in this namespace"
-            yield FieldError(
-                path, problem, suggest_name(pattern, names, "declare it, or remove the name")
+    """Yield errors and warnings for names of policies, stages and variants that are not there."""
+    spec, namespace = promotion.spec, promotion.metadata.namespace
+    invalid_names = invalid.names_of_kind("UpstreamPolicy", namespace)
+    names = frozenset(_names_in_namespace(promotion, policies)) | invalid_names
+    for index, pattern in enumerate(spec.policies):
+        if not matches_any_name(pattern, names):
+            problem = (
+                f"no UpstreamPolicy in this namespace matches {pattern}"
+                if "*" in pattern
+                else f"there is no UpstreamPolicy {pattern} in this namespace"
             )
-
-
-def _check_promotion_stages(
-    promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], invalid_names: frozenset[str]
-) -> Iterator[FieldError]:
-    if any(matches_any_name(pattern, invalid_names) for pattern in promotion.spec.policies):
-        return  # the keys may exist there
+            remedy = "declare it, or remove the name"
+            yield _unmatched(("spec", "policies", index), pattern, problem, names, remedy)
     governed_policies = [policy for policy in policies if governs_policy(promotion, policy)]
-    stage_names = frozenset(
-        stage.name for policy in governed_policies for stage in policy.spec.stages
-    )
-    names = sorted(stage_names)
-    automatic = promotion.spec.auto_promotion
-    for index, pattern in enumerate(automatic.stages if automatic and governed_policies else ()):
-        if matches_any_name(pattern, stage_names):
-            continue
-        path: FieldPath = ("spec", "autoPromotion", "stages", index)
-        problem = f"no stage of the selected policies matches {pattern}"
-        if "*" in pattern:
-            yield FieldError(path, problem, "ignore this if one will be added", "warning")
-        else:
-            yield FieldError(
-                path, problem, suggest_name(pattern, names, "correct or remove the name")
-            )
+    # The stages may be in a policy that cannot be read.
+    has_invalid = any(matches_any_name(pattern, invalid_names) for pattern in spec.policies)
+    if spec.auto_promotion and governed_policies and not has_invalid:
+        stages = (stage for policy in governed_policies for stage in policy.spec.stages)
+        stage_names = frozenset(stage.name for stage in stages)
+        for index, pattern in enumerate(spec.auto_promotion.stages):
+            if not matches_any_name(pattern, stage_names):
+                path: FieldPath = ("spec", "autoPromotion", "stages", index)
+                problem = f"no stage of the selected policies matches {pattern}"
+                remedy = "correct or remove the name"
+                yield _unmatched(path, pattern, problem, stage_names, remedy)
+    known_variants = {
+        *_names_in_namespace(promotion, variants),
+        *invalid.names_of_kind("PackageVariant", namespace),
+    }
+    for index, name in enumerate(spec.variants):
+        if name not in known_variants:
+            problem = f"there is no PackageVariant {name} in this namespace"
+            remedy = suggest_name(name, sorted(known_variants), "declare it, or remove the name")
+            yield FieldError(("spec", "variants", index), problem, remedy)
+
+
+def _unmatched(
+    path: FieldPath, pattern: str, problem: str, names: Iterable[str], remedy: str
+) -> FieldError:
+    """Return the warning about a pattern without a match, or the error about a name."""
+    if "*" in pattern:
+        return FieldError(path, problem, "ignore this if one will be added", "warning")
+    return FieldError(path, problem, suggest_name(pattern, sorted(names), remedy))
 
 
 def _check_scenario(
-    scenario: Scenario, policies: Sequence[UpstreamPolicy], invalid_names: frozenset[str]
+    scenario: Scenario, policies: Sequence[UpstreamPolicy], invalid: InvalidObjects
 ) -> Iterator[FieldError]:
     name, stages = scenario.spec.policy, scenario.spec.stages
     if name:
-        key = (scenario.metadata.namespace, name)
+        namespace = scenario.metadata.namespace
+        key = (namespace, name)
         named = (it for it in policies if (it.metadata.namespace, it.metadata.name) == key)
         policy = next(named, None)
         if policy is None:
             problem = f"there is no UpstreamPolicy {name} in this namespace"
-            remedy = suggest_name(
-                name, _names_in_namespace(scenario, policies), "pass its file with -f"
-            )
-            if name not in invalid_names:
+            names = _names_in_namespace(scenario, policies)
+            remedy = suggest_name(name, names, "pass its file with -f")
+            if name not in invalid.names_of_kind("UpstreamPolicy", namespace):
                 yield FieldError(("spec", "policy"), problem, remedy)
             return
         stages = policy.spec.stages
     yield from check_scenario(scenario, stages)
-
-
-def _check_promotion_variants(
-    promotion: PromotionPolicy, variants: Sequence[PackageVariant], invalid_names: frozenset[str]
-) -> Iterator[FieldError]:
-    names = sorted({*_names_in_namespace(promotion, variants), *invalid_names})
-    for index, name in enumerate(promotion.spec.variants):
-        if name not in names:
-            problem = f"there is no PackageVariant {name} in this namespace"
-            remedy = suggest_name(name, names, "declare it, or remove the name")
-            yield FieldError(("spec", "variants", index), problem, remedy)
 
 
 def _names_in_namespace(reference: KRMObject, candidates: Iterable[KRMObject]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,6 +15,7 @@ from fanout.api.field_errors import (
     as_mapping,
     find_similar_name,
     format_path,
+    is_field_of_list,
     sort_errors,
     suggest_name,
 )
@@ -31,8 +32,8 @@ from fanout.api.validators.field_rules import check_rules
 from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.record_rules import check_effect
 from fanout.api.validators.unsupported_fields import check_unsupported, is_unsupported
+from fanout.values import replace
 
-ProblemAndRemedy = tuple[str, str]
 _MAX_SUGGESTED_PARENTS = 3  # a field that fits in more places gets no suggestion
 
 
@@ -42,17 +43,19 @@ def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -
     `data` is the object as written.
     """
     path = _error_path(data, error)
-    value, details = error["input"], error.get("ctx", {})
+    value = error["input"]
     if error["type"] == "extra_forbidden":
         return _unknown_field(model, path)
     if error["type"] == "missing":
         return FieldError(path, "is missing", "add it")
     if error["type"] in ("enum", "literal_error"):
-        return _unknown_value(model, path, value, str(details["expected"]))
-    build_message = _MESSAGE_BUILDERS.get(error["type"])
-    problem, remedy = (
-        build_message(value, details) if build_message else (error["msg"], "correct it")
-    )
+        # The text of pydantic is `'All', 'Any' or 'Majority'`.
+        expected = str(error["ctx"]["expected"])
+        allowed = re.findall(r"'([^']*)'", expected) or [expected.lower()]
+        supported = [it for it in allowed if not is_unsupported(model.__name__, path, it)]
+        remedy = f"use {join_words([it or repr(it) for it in supported], 'or')}"
+        return FieldError(path, f"unsupported value {format_value(value)}", remedy)
+    problem, remedy = _explain_value(error)
     if error["type"].startswith("model_") and (field_names := _supported_fields(model, path)):
         remedy = f"write {join_words(field_names, 'or')} below it"
     return FieldError(path, problem, remedy)
@@ -84,20 +87,21 @@ def _unknown_field(model: type[BaseModel], path: FieldPath) -> FieldError:
 
     Unsupported fields are not suggested.
     """
-    parent, name = path[:-1], str(path[-1])
-    kind = model.__name__
-    field_names = _supported_fields(model, parent)
+    name, kind = str(path[-1]), model.__name__
+    field_names = _supported_fields(model, path[:-1])
     # A near-certain misspelling is preferred to the right name in the wrong place, and that
     # to a vague likeness.
     intended = find_similar_name(name, field_names, VERY_SIMILAR)
     parents = [
-        home for home in find_field_parents(model, name) if _is_supported(kind, (*home, name))
+        parent
+        for parent in find_field_parents(model, name)
+        for home in [(*parent, name)]
+        if not any(is_unsupported(kind, home[: n + 1]) for n in range(len(home)))
     ]
     if not intended and 0 < len(parents) <= _MAX_SUGGESTED_PARENTS:
-        parent_names = join_words(
-            [format_path(home).replace("[0]", "[]") for home in parents], "or"
-        )
-        return FieldError(path, "unknown field here", f"move it to {parent_names}")
+        parent_names = [format_path(parent).replace("[0]", "[]") for parent in parents]
+        remedy = f"move it to {join_words(parent_names, 'or')}"
+        return FieldError(path, "unknown field here", remedy)
     intended = intended or find_similar_name(name, field_names)
     fallback = f"remove it; there are {', '.join(field_names)}" if field_names else "remove it"
     remedy = f"did you mean {intended}?" if intended else fallback
@@ -112,128 +116,74 @@ def _supported_fields(model: type[BaseModel], path: FieldPath) -> list[str]:
     ]
 
 
-def _is_supported(kind: str, path: FieldPath) -> bool:
-    return not any(is_unsupported(kind, path[:length]) for length in range(1, len(path) + 1))
+def _explain_value(error: ErrorDetails) -> tuple[str, str]:
+    """Return problem and remedy of a value that its field must not have."""
+    value, details = error["input"], error.get("ctx", {})
+    problem, remedy = error["msg"], "correct it"
+    match error["type"]:
+        case "value_error":
+            invalid = details["error"]
+            assert isinstance(invalid, InvalidValue), f"a validator raised {invalid!r}"
+            problem, remedy = invalid.problem, invalid.remedy
+        case "string_pattern_mismatch":
+            problem, remedy = PATTERN_MESSAGES[details["pattern"]]
+            problem = f"{format_value(value)} {problem}"
+        case "string_type":
+            problem = f"expected a string, got {describe_value(value)}"
+            is_scalar = isinstance(value, (bool, int, float))
+            remedy = "quote it" if is_scalar else "write a string"
+        case "string_too_short":
+            problem, remedy = "is empty", "write a value"
+        case "too_short":
+            problem, remedy = "is empty", "add at least one entry"
+        case "string_too_long":
+            limit = pluralize(details["max_length"], "character")
+            problem, remedy = f"is longer than {limit}", "shorten it"
+        case "too_long":
+            problem, remedy = f"has more than {details['max_length']} entries", "write fewer"
+        case "greater_than_equal" | "less_than_equal" | "greater_than" as comparison:
+            limit = next(iter(details.values()))
+            problem = f"{format_value(value)} is out of range"
+            remedy = f"write {_COMPARISONS[comparison]} {limit}"
+        case name if expected := _EXPECTED_TYPES.get(name):
+            problem = f"expected {expected}, got {describe_value(value)}"
+            remedy = f"write {expected}"
+    return problem, remedy
 
 
-def _validator_message(_: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
-    error = details["error"]
-    assert isinstance(error, InvalidValue), f"a validator raised {error!r}"
-    return error.problem, error.remedy
-
-
-def _pattern_message(value: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
-    problem, remedy = PATTERN_MESSAGES[details["pattern"]]
-    return f"{format_value(value)} {problem}", remedy
-
-
-def _unknown_value(
-    model: type[BaseModel], path: FieldPath, value: Any, expected: str
-) -> FieldError:
-    """Report a value outside a list.
-
-    `expected` is pydantic's text: `'All', 'Any' or 'Majority'`.
-    """
-    allowed = re.findall(r"'([^']*)'", expected) or [expected.lower()]
-    supported = [item for item in allowed if not is_unsupported(model.__name__, path, item)]
-    remedy = f"use {join_words([item or repr(item) for item in supported], 'or')}"
-    return FieldError(path, f"unsupported value {format_value(value)}", remedy)
-
-
-def _text_message(value: Any, _: Mapping[str, Any]) -> ProblemAndRemedy:
-    remedy = "quote it" if isinstance(value, (bool, int, float)) else "write a string"
-    return f"expected a string, got {describe_value(value)}", remedy
-
-
-def _type_message(expected: str) -> Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]:
-    def build_message(value: Any, _: Mapping[str, Any]) -> ProblemAndRemedy:
-        return f"expected {expected}, got {describe_value(value)}", f"write {expected}"
-
-    return build_message
-
-
-def _bound_message(comparison: str) -> Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]:
-    def build_message(value: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
-        limit = next(iter(details.values()))
-        return f"{format_value(value)} is out of range", f"write {comparison} {limit}"
-
-    return build_message
-
-
-def _empty_text_message(_: Any, __: Mapping[str, Any]) -> ProblemAndRemedy:
-    return "is empty", "write a value"
-
-
-def _empty_list_message(_: Any, __: Mapping[str, Any]) -> ProblemAndRemedy:
-    return "is empty", "add at least one entry"
-
-
-def _length_message(_: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
-    limit = pluralize(details["max_length"], "character")
-    return f"is longer than {limit}", "shorten it"
-
-
-def _too_many_message(_: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
-    return f"has more than {details['max_length']} entries", "write fewer"
-
-
-_MESSAGE_BUILDERS: Mapping[str, Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]] = {
-    "value_error": _validator_message,
-    "string_pattern_mismatch": _pattern_message,
-    "string_type": _text_message,
-    "string_too_short": _empty_text_message,
-    "string_too_long": _length_message,
-    "too_short": _empty_list_message,
-    "too_long": _too_many_message,
-    "tuple_type": _type_message("a list"),
-    "mapping_type": _type_message("an object"),
-    "dict_type": _type_message("an object"),
-    "model_type": _type_message("an object"),
-    "model_attributes_type": _type_message("an object"),
-    "bool_type": _type_message("true or false"),
-    "int_type": _type_message("an integer"),
-    "float_type": _type_message("a number"),
-    "greater_than_equal": _bound_message("at least"),
-    "less_than_equal": _bound_message("at most"),
-    "greater_than": _bound_message("more than"),
+_COMPARISONS: Mapping[str, str] = {
+    "greater_than_equal": "at least",
+    "less_than_equal": "at most",
+    "greater_than": "more than",
+}
+_EXPECTED_TYPES: Mapping[str, str] = {
+    "tuple_type": "a list",
+    "mapping_type": "an object",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "bool_type": "true or false",
+    "int_type": "an integer",
+    "float_type": "a number",
 }
 
 
-class EmbeddedSpec(NamedTuple):
-    """Embedded spec as an object of its own kind. `spec_path` is its place in the outer object."""
+def find_embedded_specs(
+    kind: str, data: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], FieldPath]]:
+    """Yield the specs of other kinds that an object of this kind embeds.
 
-    kind: str
-    data: Mapping[str, Any]
-    spec_path: FieldPath
-
-    def relocate_error(self, error: FieldError) -> FieldError:
-        """Return the error with its path in the outer object."""
-        path = (*self.spec_path, *error.path[1:])
-        return FieldError(path, error.problem, error.remedy, error.severity, error.intended_field)
-
-
-def find_embedded_specs(kind: str, data: Mapping[str, Any]) -> Iterator[EmbeddedSpec]:
-    """Yield the specs of other kinds that an object of this kind embeds."""
+    Each as an object of its own kind: its kind, its data, and its path in the outer object.
+    """
     if kind != "Scenario":
         return
     spec = as_mapping(data.get("spec"))
     if "stages" in spec:
-        yield EmbeddedSpec("UpstreamPolicy", {"spec": {"stages": spec["stages"]}}, ("spec",))
+        yield "UpstreamPolicy", {"spec": {"stages": spec["stages"]}}, ("spec",)
     if "promotion" in spec:
         # A PromotionPolicy must name policies; in a scenario it governs the only one.
         promotion = {"policies": ["*"], **as_mapping(spec["promotion"])}
-        yield EmbeddedSpec("PromotionPolicy", {"spec": promotion}, ("spec", "promotion"))
-
-
-def check_scenario_source(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield an error unless a Scenario has exactly one of `policy` and `stages`."""
-    spec = as_mapping(data.get("spec"))
-    if kind != "Scenario" or not isinstance(data.get("spec"), Mapping):
-        return
-    if "policy" in spec and "stages" in spec:
-        yield FieldError(("spec",), "policy and stages exclude each other", "keep one of them")
-    if "policy" not in spec and not spec.get("stages"):
-        yield FieldError(("spec",), "policy or stages is missing", "add it")
+        yield "PromotionPolicy", {"spec": promotion}, ("spec", "promotion")
 
 
 _FIELD_WORD = re.compile(r"\w+")
@@ -257,7 +207,7 @@ def validate_object(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fi
 
     Warnings are reported by `cross_check`. `status` is not read: fanout alone writes it.
     """
-    parsed, errors = _validate(data)
+    parsed, errors = validate_stored_record(data)
     covered = {error.path for error in errors}
     effect_errors = check_effect(data) if isinstance(data, Mapping) else ()
     errors = sort_errors([*errors, *(it for it in effect_errors if it.path not in covered)])
@@ -271,10 +221,6 @@ def validate_stored_record(
 
     Return it, or None and all errors.
     """
-    return _validate(data)
-
-
-def _validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[FieldError, ...]]:
     if not isinstance(data, Mapping):
         return None, (
             FieldError((), "is not an object", "write apiVersion, kind, metadata and spec"),
@@ -283,7 +229,7 @@ def _validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[FieldErr
         return None, errors
     # Without a known version and kind no rule applies, so identity errors are returned alone
     # above.
-    model = KINDS[data["kind"]]
+    kind = data["kind"]
     key_errors: list[FieldError] = []
     text_keyed = _with_text_keys(
         {key: data[key] for key in data if key != "status"}, (), key_errors
@@ -291,33 +237,22 @@ def _validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[FieldErr
     data_errors = [
         *key_errors,
         *_check_empty(text_keyed, ()),
-        *_check_with_embedded(data["kind"], text_keyed, check_unsupported),
+        *_check_with_embedded(kind, text_keyed, check_unsupported),
     ]
-    parsed, model_errors = _parse_model(model, text_keyed)
-    rule_errors = [
-        *_check_with_embedded(data["kind"], text_keyed, check_rules),
-        *check_scenario_source(data["kind"], text_keyed),
-    ]
+    parsed, model_errors = _parse_model(KINDS[kind], text_keyed)
+    rule_errors = _check_with_embedded(kind, text_keyed, check_rules)
     # A list in place of an object is one error; the fields that the object lacks are not reported.
-    placed_errors = (error for error in rule_errors if not _is_in_list(text_keyed, error.path))
-    further_errors = _without_follow_ons([*model_errors, *placed_errors])
+    placed_errors = (it for it in rule_errors if not is_field_of_list(text_keyed, it.path))
     # An unsupported or empty field usually breaks rules and models below it as well; those errors
     # would only repeat the first one in other words.
     covered = {error.path for error in data_errors}
-    errors = sort_errors(
-        [*data_errors, *(error for error in further_errors if not _is_covered(error.path, covered))]
+    further_errors = (
+        error
+        for error in _without_follow_ons([*model_errors, *placed_errors])
+        if not any(error.path[:length] in covered for length in range(len(error.path) + 1))
     )
+    errors = sort_errors([*data_errors, *further_errors])
     return (None, errors) if errors else (parsed, ())
-
-
-def _is_in_list(data: Any, path: FieldPath) -> bool:
-    """Return whether the path names a field of a list."""
-    for part in path:
-        if isinstance(data, list) and isinstance(part, str):
-            return True
-        is_present = part in data if isinstance(data, Mapping) else isinstance(data, list)
-        data = data[part] if is_present else None
-    return False
 
 
 def _check_with_embedded(
@@ -327,8 +262,9 @@ def _check_with_embedded(
 ) -> Iterator[FieldError]:
     """Yield the errors of an object and of the specs that it embeds."""
     yield from check(kind, data)
-    for part in find_embedded_specs(kind, data):
-        yield from map(part.relocate_error, check(part.kind, part.data))
+    for part_kind, part, spec_path in find_embedded_specs(kind, data):
+        for error in check(part_kind, part):
+            yield replace(error, path=(*spec_path, *error.path[1:]))
 
 
 def _check_identity(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -409,8 +345,3 @@ def _check_empty(data: object, path: FieldPath) -> Iterator[FieldError]:
     elif isinstance(data, (list, tuple)):
         for index, value in enumerate(data):
             yield from _check_empty(value, (*path, index))
-
-
-def _is_covered(path: FieldPath, covered: set[FieldPath]) -> bool:
-    """Return whether there is an error at the path itself or above it; one is enough."""
-    return any(path[:length] in covered for length in range(len(path) + 1))

@@ -29,26 +29,16 @@ def _check_stage_present(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("spec", "stage"), "the stage is missing", "name the stage of the policy")
 
 
-def _check_approved_trees(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def _check_approval(data: Mapping[str, Any]) -> Iterator[FieldError]:
     spec = as_mapping(data.get("spec"))
     if not spec.get("trees") and not spec.get("revokes"):
         problem = "trees is empty, so nothing is approved"
         yield FieldError(("spec", "trees"), problem, "list the trees of the drafts")
-
-
-def _check_approved_removals(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Check that an approval without a revision, which is about removals, names no variants."""
-    spec = as_mapping(data.get("spec"))
+    # An approval without a revision is about removals.
     if not spec.get("revision") and spec.get("variants"):
         problem = "an approval of some variants needs a revision"
         remedy = "add it, or remove the variants to approve removals"
         yield FieldError(("spec", "revision"), problem, remedy)
-
-
-def _check_confirmed_removal(spec: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Require the names of the variants: a confirmation covers nothing that nobody named."""
-    if not spec.get("variants"):
-        yield FieldError(("spec", "variants"), "variants is empty", "list the variants to remove")
 
 
 REASONED_ACTIONS = {
@@ -57,22 +47,6 @@ REASONED_ACTIONS = {
     "Skip": "a skip",
     "Retry": "a retry",
 }
-
-
-def _check_reasoned_action(data: Mapping[str, Any], action: str) -> Iterator[FieldError]:
-    """Check reason, stage, revision and variants of a Publish, Rollback, Skip or Retry.
-
-    The revision of a Publish is checked by `check_effect`.
-    """
-    spec = as_mapping(data.get("spec"))
-    if not str(spec.get("reason") or "").strip():
-        problem = f"{REASONED_ACTIONS[action]} needs a reason"
-        yield FieldError(("spec", "reason"), problem, "add a reason, for later readers")
-    yield from _check_stage_present(data)
-    if action != "Publish" and not spec.get("revision"):
-        yield missing_revision(action, ("spec",))
-    if action == "Skip" and not spec.get("variants"):
-        yield FieldError(("spec", "variants"), "variants is empty", "list the variants to skip")
 
 
 def missing_revision(action: str, path: FieldPath) -> FieldError:
@@ -93,44 +67,40 @@ def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield missing_revision("Publish", ("spec",))
 
 
-def _check_overrides(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
-    overrides = spec.get("overrides")
+def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    spec = as_mapping(data.get("spec"))
+    action, overrides = spec.get("action"), spec.get("overrides")
+    if isinstance(action, str) and action in REASONED_ACTIONS:
+        if not str(spec.get("reason") or "").strip():
+            problem = f"{REASONED_ACTIONS[action]} needs a reason"
+            yield FieldError(("spec", "reason"), problem, "add a reason, for later readers")
+        yield from _check_stage_present(data)
+        if action != "Publish" and not spec.get("revision"):  # for which see `check_effect`
+            yield missing_revision(action, ("spec",))
+    # A confirmation covers nothing that nobody named.
+    for named_action, verb in (("Skip", "skip"), ("ConfirmRemoval", "remove")):
+        if action == named_action and not spec.get("variants"):
+            remedy = f"list the variants to {verb}"
+            yield FieldError(("spec", "variants"), "variants is empty", remedy)
     if action == "Rollback" and isinstance(overrides, list):
         if set(map(str, overrides)) - {"window"}:
             problem = "a Rollback can override window only"
             yield FieldError(("spec", "overrides"), problem, "remove the others")
     elif action != "Publish" and overrides:
-        yield FieldError(
-            ("spec", "overrides"), "only Publish and Rollback can override gates", "remove them"
-        )
-
-
-def _check_accepted_conflicts(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
-    """Check that only a Publish accepts conflicts, for named variants and trees."""
-    if not spec.get("acceptConflicts"):
-        return
-    path = ("spec", "acceptConflicts")
-    if action != "Publish":
-        yield FieldError(path, "only Publish accepts merge conflicts", "remove it")
-    elif not (spec.get("variants") and spec.get("trees")):
-        problem = "acceptConflicts needs variants and trees"
-        yield FieldError(path, problem, "list the variants, and the trees of their drafts")
-
-
-def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
-    action = spec.get("action")
-    if isinstance(action, str) and action in REASONED_ACTIONS:
-        yield from _check_reasoned_action(data, action)
-    if action == "ConfirmRemoval":
-        yield from _check_confirmed_removal(spec)
-    yield from _check_overrides(spec, action)
+        problem = "only Publish and Rollback can override gates"
+        yield FieldError(("spec", "overrides"), problem, "remove them")
     if action not in ("Publish", "ConfirmRemoval") and spec.get("trees"):
         problem = "only Publish and ConfirmRemoval can have trees"
         yield FieldError(("spec", "trees"), problem, "remove them")
     if action != "Resolve" and spec.get("choices"):
         yield FieldError(("spec", "choices"), "only Resolve can have choices", "remove them")
-    yield from _check_accepted_conflicts(spec, action)
+    if spec.get("acceptConflicts"):
+        path = ("spec", "acceptConflicts")
+        if action != "Publish":
+            yield FieldError(path, "only Publish accepts merge conflicts", "remove it")
+        elif not (spec.get("variants") and spec.get("trees")):
+            problem = "acceptConflicts needs variants and trees"
+            yield FieldError(path, problem, "list the variants, and the trees of their drafts")
     if (action == "Withdraw") != bool(spec.get("withdraws")):
         problem = "withdraws is for Withdraw, which requires it"
         yield FieldError(("spec", "withdraws"), problem, "add it, or remove the field")
@@ -138,11 +108,6 @@ def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 RECORD_RULES: Mapping[str, tuple[Rule, ...]] = {
     "Evidence": (_check_record_subject, _check_stage_present),
-    "Approval": (
-        _check_record_subject,
-        _check_stage_present,
-        _check_approved_trees,
-        _check_approved_removals,
-    ),
+    "Approval": (_check_record_subject, _check_stage_present, _check_approval),
     "Decision": (_check_record_subject, _check_decision),
 }

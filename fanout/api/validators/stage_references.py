@@ -12,7 +12,6 @@ from fanout.api.field_errors import (
     VERY_SIMILAR,
     FieldError,
     FieldPath,
-    as_list,
     as_mapping,
     check_unique,
     find_fields,
@@ -30,27 +29,24 @@ _MAX_LISTED = 10  # names in a sentence
 def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield errors for repeated names, unknown stages and cycles of an UpstreamPolicy."""
     yield from check_unique(data, "spec.stages[*].name", "stage")
-    stages = as_list(as_mapping(data.get("spec")).get("stages"))
-    names = [as_mapping(stage).get("name") for stage in stages]
+    stages = [*find_fields(data, "spec.stages[*]")]
+    names = [as_mapping(stage).get("name") for _, stage in stages]
     declared = dict.fromkeys(name for name in names if isinstance(name, str))
     references_by_stage = [
         [
-            (("spec", "stages", index, *path), value)
+            ((*stage_path, *path), value)
             for path, value in find_fields(stage, "after.stages[*]")
             if isinstance(value, str)
         ]
-        for index, stage in enumerate(stages)
+        for stage_path, stage in stages
     ]
     # a name of another type may be the missing one
     if names and all(isinstance(name, str) for name in names):
-        references = [
-            item
-            for stage_references in references_by_stage
-            for item in stage_references
-            if _STAGE_NAME.match(item[1])
-        ]
-        references += [item for item in find_target_stages(data) if _is_reportable(*item)]
-        yield from _check_stage_references(references, declared)
+        references = [it for stage_references in references_by_stage for it in stage_references]
+        references += find_target_stages(data)
+        # Invalid names get an error of their own, except in an expression.
+        reported = [it for it in references if it[0][-1] == "stageExpr" or _STAGE_NAME.match(it[1])]
+        yield from _check_stage_references(reported, declared)
     edges: dict[str, dict[str, FieldPath]] = {}  # by stage and upstream stage: path of the field
     for name, stage_references in zip(names, references_by_stage, strict=True):
         if isinstance(name, str):
@@ -69,11 +65,6 @@ def find_target_stages(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str
         match = _TEXT_LITERAL.fullmatch(value) if isinstance(value, str) else None
         if match:
             yield path, match[1] or match[2] or ""
-
-
-def _is_reportable(path: FieldPath, name: str) -> bool:
-    """Return whether an unknown name is reported here. Invalid names get an error of their own."""
-    return path[-1] == "stageExpr" or _STAGE_NAME.match(name) is not None
 
 
 def _check_stage_references(
@@ -121,11 +112,7 @@ def find_cycles(
             # each time.
             start_index = cycle.index(start)
             rotated = [*cycle[start_index:], *cycle[:start_index], start]
-            printed = (
-                rotated
-                if len(rotated) <= _MAX_LISTED
-                else [*rotated[: _MAX_LISTED - 1], "…", start]
-            )
-            yield FieldError(
-                edges[start].pop(rotated[-2]), f"{problem}: {' → '.join(printed)}", remedy
-            )
+            if len(printed := rotated) > _MAX_LISTED:
+                printed = [*rotated[: _MAX_LISTED - 1], "…", start]
+            message = f"{problem}: {' → '.join(printed)}"
+            yield FieldError(edges[start].pop(rotated[-2]), message, remedy)

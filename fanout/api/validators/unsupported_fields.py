@@ -10,8 +10,6 @@ from typing import Any
 from fanout.api.field_errors import FieldError, FieldPath, find_fields, matches_pattern
 from fanout.values import Value
 
-_REMOVE = "remove it"
-
 
 class UnsupportedField(Value):
     """Field that is refused with any value, or only with one of `values`."""
@@ -21,89 +19,68 @@ class UnsupportedField(Value):
     explanation: str
     values: tuple[Any, ...] = ()  # none: any value
     allowed_values: tuple[Any, ...] = ()  # an explicit default has no effect
-    remedy: str = _REMOVE
+    remedy: str = "remove it"
     is_former: bool = False  # supported by an earlier version
 
     def refuses(self, value: object) -> bool:
         """Return whether this value requests something unsupported."""
-        if any(_is_same_value(value, other) for other in self.allowed_values):
-            return False
-        return not self.values or any(_is_same_value(value, other) for other in self.values)
+
+        def is_in(values: tuple[object, ...]) -> bool:  # in which True is not 1
+            return any(type(value) is type(other) and value == other for other in values)
+
+        return not is_in(self.allowed_values) and (not self.values or is_in(self.values))
 
 
-def _is_same_value(left_value: object, right_value: object) -> bool:
-    return type(left_value) is type(right_value) and left_value == right_value  # True is not 1
-
-
-_APPROVAL_EXPLANATION = "approvals are for drafts, and after publication there is no draft"
-_STAGE_PATH = "spec.stages[*]"
-_TARGET_PATH = "spec.targets[*]"
-_POLICY = "UpstreamPolicy"
-_VARIANT = "PackageVariant"
-_PROMOTION = "PromotionPolicy"
-
-
-def _update_strategy_rows(kind: str) -> Iterator[UnsupportedField]:
-    yield UnsupportedField(
-        kind,
-        "spec.updateStrategy",
-        "only resource-merge is implemented",
-        values=("fast-forward", "force-delete-replace", "copy-merge"),
-    )
-
-
-def _conflict_policy_row(kind: str) -> UnsupportedField:
-    return UnsupportedField(
-        kind,
-        "spec.onConflict",
-        "promoting a stage accepted merge conflicts that no person had reviewed",
-        values=("Review",),
-        remedy="write Hold, which is the default, or UpstreamWins or LocalWins",
-        is_former=True,
-    )
-
-
+_POLICY, _VARIANT = "UpstreamPolicy", "PackageVariant"
+_FORGES = ("github", "gitlab")
 UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
-    UnsupportedField(
-        "Repository",
-        "spec.forge.type",
-        "only Gitea and Forgejo are implemented",
-        values=("github", "gitlab"),
+    *(
+        UnsupportedField(kind, path, "only Gitea and Forgejo are implemented", values=_FORGES)
+        for kind, path in (
+            ("Repository", "spec.forge.type"),
+            ("FanoutConfiguration", "forges[*].type"),
+        )
     ),
-    # UpstreamPolicy
     UnsupportedField(
         _POLICY,
-        f"{_STAGE_PATH}.verification[*].approval",
-        _APPROVAL_EXPLANATION,
+        "spec.stages[*].verification[*].approval",
+        "approvals are for drafts, and after publication there is no draft",
         remedy="move it to requires",
     ),
     UnsupportedField(
         _POLICY,
-        f"{_TARGET_PATH}.objectSelector.namespace",
+        "spec.targets[*].objectSelector.namespace",
         "only cluster-scoped objects and those of the policy's namespace are selected",
     ),
     UnsupportedField(_POLICY, "spec.history", "all revisions are kept", allowed_values=(10,)),
-    *_update_strategy_rows(_POLICY),
-    _conflict_policy_row(_POLICY),
-    # PackageVariant
-    *_update_strategy_rows(_VARIANT),
-    _conflict_policy_row(_VARIANT),
+    *(
+        row
+        for kind in (_POLICY, _VARIANT)
+        for row in (
+            UnsupportedField(
+                kind,
+                "spec.updateStrategy",
+                "only resource-merge is implemented",
+                values=("fast-forward", "force-delete-replace", "copy-merge"),
+            ),
+            UnsupportedField(
+                kind,
+                "spec.onConflict",
+                "promoting a stage accepted merge conflicts that no person had reviewed",
+                values=("Review",),
+                remedy="write Hold, which is the default, or UpstreamWins or LocalWins",
+                is_former=True,
+            ),
+        )
+    ),
     UnsupportedField(_VARIANT, "spec.policyRef", "only fanout sets it, in variants of a policy"),
     UnsupportedField(_VARIANT, "spec.stage", "only fanout sets it, in variants of a policy"),
-    # PromotionPolicy
     UnsupportedField(
-        _PROMOTION,
+        "PromotionPolicy",
         "spec.merge",
         "pull requests are merged by fanout or manually",
         values=("AutoMerge", "Queue"),
         remedy="write Direct or Manual",
-    ),
-    # FanoutConfiguration
-    UnsupportedField(
-        "FanoutConfiguration",
-        "forges[*].type",
-        "only Gitea and Forgejo are implemented",
-        values=("github", "gitlab"),
     ),
     UnsupportedField("FanoutConfiguration", "signingKey", "commits are not signed"),
     UnsupportedField(
