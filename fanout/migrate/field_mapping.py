@@ -130,7 +130,7 @@ def report_unsupported(
 
 
 def ignore_field(_: SourceField) -> Iterator[TargetField | Remark]:
-    """Ignore a field that a program wrote, that has no effect, or that others are converted with."""
+    """Ignore a field that a program wrote, that has no effect, or that is converted elsewhere."""
     return iter(())
 
 

@@ -180,18 +180,13 @@ def add_source_index(
 ) -> Iterator[ConvertedField]:
     """Prefix source paths with the object's index, and restore the request's index."""
     for converted in converted_fields:
+        path = converted.source if isinstance(converted, TargetField) else converted.path
+        if path[1:3] == (REQUESTS_FIELD, 0):
+            path = (*path[:2], request, *path[3:])
         if isinstance(converted, TargetField):
-            yield replace(
-                converted, source=(item.index, *_restore_request_index(converted.source, request))
-            )
+            yield replace(converted, source=(item.index, *path))
         else:
-            yield replace(
-                converted, path=(item.index, *_restore_request_index(converted.path, request))
-            )
-
-
-def _restore_request_index(path: FieldPath, request: int) -> FieldPath:
-    return (*path[:2], request, *path[3:]) if path[1:3] == (REQUESTS_FIELD, 0) else path
+            yield replace(converted, path=(item.index, *path))
 
 
 def assemble_from_sources(
@@ -234,27 +229,29 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
     requests_by_warehouse: dict[str, list[FreightRequest]] = {
         name: [] for name in project.warehouses
     }
+    path: FieldPath = ("spec", REQUESTS_FIELD)
     for stage in project.stages:
         requests = find_requests(stage)
-        results.append(
-            ImportResult((), tuple((stage.index, it) for it in _request_remarks(requests)))
-        )
+        if not requests:
+            problem = "it requests no Warehouse, so the stage is in no policy"
+            remark = Remark(path, problem, "set the origin")
+            results.append(ImportResult((), ((stage.index, remark),)))
+        if len(requests) > 1:
+            names = ", ".join(map(replace_dots, requests))
+            problem = "a policy has one upstream; the stage becomes a separate stage of each of"
+            remedy = "combine what must be released together in one package"
+            remark = Remark(path, f"{problem} {names}", remedy)
+            results.append(ImportResult((), ((stage.index, remark),)))
         for name, request in requests.items():
             requests_by_warehouse.setdefault(name, []).append(request)
     for name, warehouse_requests in requests_by_warehouse.items():
         warehouse = project.warehouses.get(name)
         if warehouse_requests:
-            converted_fields = _build_policy(
-                name, warehouse, sort_requests(warehouse_requests), project
-            )
             main_object = warehouse or warehouse_requests[0].stage
+            fields = _build_policy(name, warehouse, sort_requests(warehouse_requests), project)
             results.append(
                 assemble_from_sources(
-                    "UpstreamPolicy",
-                    converted_fields,
-                    validate_data,
-                    POLICY_UNITS,
-                    main_object.index,
+                    "UpstreamPolicy", fields, validate_data, POLICY_UNITS, main_object.index
                 )
             )
         elif warehouse:
@@ -264,26 +261,14 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
     return join_results(results)
 
 
-def _request_remarks(requests: Mapping[str, FreightRequest]) -> Iterator[Remark]:
-    path: FieldPath = ("spec", REQUESTS_FIELD)
-    if not requests:
-        problem = "it requests no Warehouse, so the stage is in no policy"
-        yield Remark(path, problem, "set the origin")
-    if len(requests) > 1:
-        names = ", ".join(map(replace_dots, requests))
-        problem = (
-            f"a policy has one upstream; the stage becomes a separate stage of each of {names}"
-        )
-        yield Remark(path, problem, "combine what must be released together in one package")
-
-
 def _build_policy(
     name: str,
     warehouse: KargoObject | None,
     requests: Sequence[FreightRequest],
     project: KargoProject,
 ) -> Iterator[ConvertedField]:
-    main_object = warehouse or requests[0].stage
+    policy, first = replace_dots(name), requests[0]
+    main_object = warehouse or first.stage
     yield TargetField(("apiVersion",), API_VERSION, (main_object.index, "apiVersion"))
     yield TargetField(("kind",), "UpstreamPolicy", (main_object.index, "kind"))
     if warehouse:
@@ -292,33 +277,26 @@ def _build_policy(
             warehouse, convert_subscription(warehouse, project.repositories)
         )
     else:
-        yield from add_source_index(main_object, _build_placeholder_upstream(name, requests[0]))
+        origin: FieldPath = ("spec", REQUESTS_FIELD, first.number, "origin", "name")
+        fields = [TargetField(("metadata", "name"), policy, origin)]
+        if namespace := as_mapping(first.stage.data.get("metadata")).get("namespace"):
+            fields.append(TargetField(("metadata", "namespace"), namespace, origin))
+        problem = f"there is no Warehouse {name} in the input"
+        remark = Remark(origin, problem, f"import it as well, or replace {PLACEHOLDER}")
+        upstream = placeholder_upstream(policy, origin)
+        yield from add_source_index(main_object, [*fields, *upstream, remark])
     # A policy has no control-flow stage without `after`; stages behind such a one wait for
     # nothing.
     passing_stages = find_passing_stages(requests)
-    remaining_requests = [
-        request for request in requests if request.stage.name not in passing_stages
-    ]
+    remaining_requests = [it for it in requests if it.stage.name not in passing_stages]
     for number, request in enumerate(remaining_requests):
-        converted_fields = _build_stage(
-            replace_dots(name), number, request, passing_stages, project
-        )
+        converted_fields = _build_stage(policy, number, request, passing_stages, project)
         yield from add_source_index(request.stage, converted_fields, request.number)
     for request in requests:
         if request.stage.name in passing_stages:
             problem = "this control-flow stage has no stages before it, so it has no effect"
             remedy = "it is left out, and later stages do not wait for it"
             yield from add_source_index(request.stage, [Remark(STEPS_PATH[:1], problem, remedy)])
-
-
-def _build_placeholder_upstream(name: str, request: FreightRequest) -> Iterator[ConvertedField]:
-    origin_path: FieldPath = ("spec", REQUESTS_FIELD, request.number, "origin", "name")
-    yield TargetField(("metadata", "name"), replace_dots(name), origin_path)
-    if namespace := as_mapping(request.stage.data.get("metadata")).get("namespace"):
-        yield TargetField(("metadata", "namespace"), namespace, origin_path)
-    yield from placeholder_upstream(replace_dots(name), origin_path)
-    problem = f"there is no Warehouse {name} in the input"
-    yield Remark(origin_path, problem, f"import it as well, or replace {PLACEHOLDER}")
 
 
 def _build_stage(
@@ -342,23 +320,13 @@ def _build_stage(
     # Other values than lists are reported elsewhere.
     has_valid_stages = isinstance(request.sources.get("stages"), list | tuple | None)
     if not request.is_direct and not request.upstream_stages and has_valid_stages:
+        sources: FieldPath = ("spec", REQUESTS_FIELD, 0, "sources")
         problem = "it is neither direct nor after a stage, so Kargo lets nothing pass"
-        sources_path: FieldPath = ("spec", REQUESTS_FIELD, 0, "sources")
-        yield Remark(
-            sources_path,
-            problem,
-            "list the stages before it, or write direct",
-            invalidates=stage_path,
-        )
+        remedy = "list the stages before it, or write direct"
+        yield Remark(sources, problem, remedy, invalidates=stage_path)
     if request.is_control_flow:
         yield TargetField((*stage_path, "controlFlow"), True, ("metadata", "name"))
-    else:
-        yield from _build_target(policy, number, request, project)
-
-
-def _build_target(
-    policy: str, number: int, request: FreightRequest, project: KargoProject
-) -> Iterator[ConvertedField]:
+        return
     target_path: FieldPath = ("spec", "targets", number)
     stage = replace_dots(request.stage.name)
     package = f"{stage}/{policy}"
@@ -368,10 +336,9 @@ def _build_target(
         if not problem:
             branch_by_repository.setdefault(name, step_target.branch)
     for index, name in enumerate(branch_by_repository or [PLACEHOLDER]):
-        yield TargetField((*target_path, "repositories", index, "name"), name, STEPS_PATH)
-        yield TargetField(
-            (*target_path, "repositories", index, "packageNames"), [package], STEPS_PATH
-        )
+        path = (*target_path, "repositories", index)
+        yield TargetField((*path, "name"), name, STEPS_PATH)
+        yield TargetField((*path, "packageNames"), [package], STEPS_PATH)
     yield TargetField((*target_path, "template", "stage"), stage, ("metadata", "name"))
     if not branch_by_repository:
         problem = f"their target is not clear; {PLACEHOLDER} stands for the Repository"
@@ -394,28 +361,25 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
     removed and reported, so every object of the result passes it.
     """
     projects, remarks = group_by_project(objects)
-    results = [_import_project(project, validate_data) for project in projects.values()]
-    joined_result = join_results([ImportResult((), tuple(remarks)), *results])
-    sorted_remarks = sorted(dict.fromkeys(joined_result.remarks), key=lambda said: said[0])
+    results = [ImportResult((), tuple(remarks))]
+    for project in projects.values():
+        policy_result = build_policies(project, validate_data)
+        metadata = (as_mapping(it["metadata"]) for it in policy_result.objects)
+        namespace = next((it.get("namespace") for it in metadata), None)
+        specs = [policy["spec"] for policy in policy_result.objects]
+        names = {spec["upstream"]["repository"] for spec in specs}
+        for target in (it for spec in specs for it in spec["targets"]):
+            names |= {entry["name"] for entry in target["repositories"]}
+        repositories = tuple(project.repositories.build_objects(names, namespace))
+        stage_names = frozenset(stage["name"] for spec in specs for stage in spec["stages"])
+        promotions = [
+            _build_promotion_policy(config, project, stage_names, validate_data)
+            for config in project.configs
+        ]
+        results += [ImportResult(repositories, ()), policy_result, *promotions]
+    joined_result = join_results(results)
+    sorted_remarks = sorted(dict.fromkeys(joined_result.remarks), key=lambda it: it[0])
     return ImportResult(joined_result.objects, tuple(sorted_remarks))
-
-
-def _import_project(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
-    policy_result = build_policies(project, validate_data)
-    namespace = next(
-        (as_mapping(it["metadata"]).get("namespace") for it in policy_result.objects), None
-    )
-    specs = [policy["spec"] for policy in policy_result.objects]
-    repository_names = {spec["upstream"]["repository"] for spec in specs}
-    for target in (it for spec in specs for it in spec["targets"]):
-        repository_names |= {entry["name"] for entry in target["repositories"]}
-    repositories = tuple(project.repositories.build_objects(repository_names, namespace))
-    stage_names = frozenset(stage["name"] for spec in specs for stage in spec["stages"])
-    promotions = [
-        _build_promotion_policy(config, project, stage_names, validate_data)
-        for config in project.configs
-    ]
-    return join_results([ImportResult(repositories, ()), policy_result, *promotions])
 
 
 def _build_promotion_policy(
@@ -436,17 +400,14 @@ def _build_promotion_policy(
         *converted_windows.pieces,
         *automation_fields,
     ]
-    if not any(
-        isinstance(piece, TargetField) and piece.path[0] == "spec" for piece in converted_fields
-    ):
-        remarks = ((config.index, piece) for piece in converted_fields if isinstance(piece, Remark))
+    if not any(isinstance(it, TargetField) and it.path[0] == "spec" for it in converted_fields):
+        remarks = ((config.index, it) for it in converted_fields if isinstance(it, Remark))
         return ImportResult((), tuple(remarks))
-    name = ("metadata", "name")
     object_fields = [
         TargetField(("apiVersion",), API_VERSION, ("apiVersion",)),
         TargetField(("kind",), "PromotionPolicy", ("kind",)),
         *converted_fields,
-        TargetField(("spec", "policies", 0), "*", name),
+        TargetField(("spec", "policies", 0), "*", ("metadata", "name")),
     ]
     return assemble_from_sources(
         "PromotionPolicy",

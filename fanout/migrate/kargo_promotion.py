@@ -51,9 +51,8 @@ def parse_stage_selector(value: Any) -> StageSelector:
     selector_fields = as_mapping(value)
     unknown_fields = [str(key) for key in selector_fields if key not in _SELECTOR_FIELDS]
     if unknown_fields:
-        raise InvalidValue(
-            f"{unknown_fields[0]} is not a known field of a selector", _NAME_STAGES_REMEDY
-        )
+        problem = f"{unknown_fields[0]} is not a known field of a selector"
+        raise InvalidValue(problem, _NAME_STAGES_REMEDY)
     if not any(selector_fields.get(key) for key in _SELECTOR_FIELDS):
         raise InvalidValue("the selector is empty", _NAME_STAGES_REMEDY)
     match_labels = as_mapping(selector_fields.get("matchLabels"))
@@ -62,15 +61,10 @@ def parse_stage_selector(value: Any) -> StageSelector:
         tests.append(
             lambda labels: all(labels.get(key) == match_labels[key] for key in match_labels)
         )
-    tests += [
-        _parse_requirement(as_mapping(entry))
-        for entry in as_list(selector_fields.get("matchExpressions"))
-    ]
-    name_selector = (
-        parse_name_selector(selector_fields["name"])
-        if selector_fields.get("name")
-        else StageSelector(lambda _: True)
-    )
+    entries = as_list(selector_fields.get("matchExpressions"))
+    tests += [_parse_requirement(as_mapping(entry)) for entry in entries]
+    name = selector_fields.get("name")
+    name_selector = parse_name_selector(name) if name else StageSelector(lambda _: True)
     if not tests:
         return name_selector
     return StageSelector(
@@ -121,78 +115,50 @@ def convert_automation(
     for index, entry in enumerate(as_list(config.spec.get("promotionPolicies"))):
         path: FieldPath = (*PROMOTION_POLICIES_PATH, index)
         enabled = as_mapping(entry).get("autoPromotionEnabled") is True
+        stage_selector = as_mapping(entry).get("stageSelector")
+        selector: StageSelector | None = None
         try:
-            policies.append(_AutomationPolicy(path, enabled, _read_selector(entry)))
+            selector = (
+                parse_name_selector(as_mapping(entry).get("stage"))
+                if stage_selector is None
+                else parse_stage_selector(stage_selector)
+            )
         except InvalidValue as error:
-            policies.append(_AutomationPolicy(path, enabled, None))
             problem = f"{error.problem}; nothing after it is automatic"
             yield Remark(path, problem, error.remedy)
-    policy_by_stage = {stage.name: _find_deciding_policy(stage, policies) for stage in stages}
-    automatic_stages = {
-        name: policy.path
-        for name, policy in policy_by_stage.items()
-        if policy
-        and policy.enabled
-        and replace_dots(name) in converted_names
-        and name not in blocked_names
-    }
+        policies.append(_AutomationPolicy(path, enabled, selector))
+    automatic_stages: dict[str, FieldPath] = {}
+    for stage in stages:
+        # An unreadable policy might have selected the Stage, so no later policy may decide for it.
+        deciding = next(
+            (it for it in policies if it.selector is None or it.selector.matches(stage)), None
+        )
+        may_be = replace_dots(stage.name) in converted_names and stage.name not in blocked_names
+        if may_be and deciding and deciding.selector and deciding.enabled:
+            automatic_stages[stage.name] = deciding.path
     names: dict[str, FieldPath] = {}
-    for policy, pattern in _safe_patterns(policies, stages, automatic_stages):
-        names.setdefault(pattern, policy.path)
-        automatic_stages = {
-            name: path for name, path in automatic_stages.items() if path != policy.path
-        }
-    for name, path in automatic_stages.items():
+    listed_stages = automatic_stages.copy()
+    for policy in policies:
+        if policy.selector is None or not policy.enabled:
+            break
+        # A pattern may stay if every Stage that it can match is automatic.
+        matching_stages = [stage.name for stage in stages if policy.selector.matches(stage)]
+        is_safe = matching_stages and automatic_stages.keys() >= {*matching_stages}
+        if policy.selector.pattern and is_safe:
+            names.setdefault(policy.selector.pattern, policy.path)
+            listed_stages = {
+                name: path for name, path in listed_stages.items() if path != policy.path
+            }
+    for name, path in listed_stages.items():
         names.setdefault(replace_dots(name), path)
     for number, (text, path) in enumerate(names.items()):
         yield TargetField((*_AUTO_PROMOTION_PATH, number), text, path)
     for policy in policies:
         if policy.enabled and policy.selector:
-            chosen_names = [name for name, path in automatic_stages.items() if path == policy.path]
+            chosen_names = [name for name, path in listed_stages.items() if path == policy.path]
             yield from _policy_remarks(
                 policy, policy.selector, stages, control_flow_stages, chosen_names
             )
-
-
-def _read_selector(entry: object) -> StageSelector:
-    policy_fields = as_mapping(entry)
-    stage_selector = policy_fields.get("stageSelector")
-    return (
-        parse_name_selector(policy_fields.get("stage"))
-        if stage_selector is None
-        else parse_stage_selector(stage_selector)
-    )
-
-
-def _find_deciding_policy(
-    stage: KargoObject, policies: Sequence[_AutomationPolicy]
-) -> _AutomationPolicy | None:
-    for policy in policies:
-        # The unreadable policy might have selected the Stage, so no later policy may decide for
-        # it.
-        if policy.selector is None:
-            return None
-        if policy.selector.matches(stage):
-            return policy
-    return None
-
-
-def _safe_patterns(
-    policies: Sequence[_AutomationPolicy],
-    stages: Sequence[KargoObject],
-    automatic_stages: Collection[str],
-) -> Iterator[tuple[_AutomationPolicy, str]]:
-    """Yield patterns that may stay: every Stage they can match is automatic."""
-    for policy in policies:
-        if policy.selector is None or not policy.enabled:
-            return
-        matching_stages = [stage.name for stage in stages if policy.selector.matches(stage)]
-        if (
-            policy.selector.pattern
-            and matching_stages
-            and all(name in automatic_stages for name in matching_stages)
-        ):
-            yield policy, policy.selector.pattern
 
 
 def _policy_remarks(
@@ -303,14 +269,12 @@ def _convert_recurrence(rule: Any, start: datetime) -> tuple[str, timedelta]:
     parts.pop("WKST", None)
     weekday_names = parts.pop("BYDAY", "")
     if parts:
-        raise InvalidValue(
-            f"{next(iter(parts))} of {format_value(rule)} cannot be expressed in cron", ""
-        )
+        problem = f"{next(iter(parts))} of {format_value(rule)} cannot be expressed in cron"
+        raise InvalidValue(problem, "")
     days = weekday_names.split(",") if weekday_names else []
     if not days:
-        return (
-            "*" if frequency == "DAILY" else str(start.isoweekday() % 7)
-        ), _MAX_LENGTH_BY_FREQUENCY[frequency]
+        day = "*" if frequency == "DAILY" else str(start.isoweekday() % 7)
+        return day, _MAX_LENGTH_BY_FREQUENCY[frequency]
     if not set(days) <= set(_WEEKDAYS):
         raise InvalidValue(f"BYDAY of {format_value(rule)} cannot be expressed in cron", "")
     numbers = sorted({_WEEKDAYS.index(day) for day in days})

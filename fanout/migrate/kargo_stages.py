@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fanout.api.durations import MAX_DURATION, format_duration
-from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
+from fanout.api.field_errors import FieldPath, as_list, as_mapping
 from fanout.api.text_fields import format_value
 from fanout.migrate.field_mapping import Remark, SourceField, TargetField, read_key
 from fanout.values import Value
@@ -205,10 +205,17 @@ def find_step_targets(
     variables = {"ctx.stage": meta.get("name"), "ctx.project": meta.get("namespace")}
     for declared in (spec.get("vars"), template.get("vars")):
         variables |= _read_variables(declared, variables)
-    resolved_steps = list(_resolve_steps(as_list(template.get("steps")), variables, tasks))
-    return list(dict.fromkeys(filter(None, _find_pushed(resolved_steps)))) or list(
-        _find_cloned(resolved_steps)
-    )
+    steps = [*_resolve_steps(as_list(template.get("steps")), variables, tasks)]
+    if pushed := list(dict.fromkeys(_find_pushed(steps))):
+        return pushed
+    # The first cloned repository, for steps whose push cannot be followed.
+    for step in steps:
+        url = _literal_text(step.config.get("repoURL"))
+        if step.uses == "git-clone" and url:
+            created = [it for _, it in _checkouts(step) if it.get("create") is True]
+            branch = _literal_text(created[-1].get("branch")) if created else None
+            return [StepTarget(url, branch)]
+    return []
 
 
 def _resolve_steps(
@@ -265,46 +272,21 @@ def _checkouts(step: _ResolvedStep) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield posixpath.normpath(str(entry.get("path") or ".")), entry
 
 
-def _find_pushed(steps: Sequence[_ResolvedStep]) -> Iterator[StepTarget | None]:
+def _find_pushed(steps: Sequence[_ResolvedStep]) -> Iterator[StepTarget]:
     for position, step in enumerate(steps):
         if step.uses != _PUSH_STEP:
             continue
         directory = posixpath.normpath(str(step.config.get("path") or "."))
+        # The branch of the push, or the base branch of the pull request that follows it.
+        requests = [it for it in steps[position:] if it.uses == "git-open-pr"]
+        branch = _literal_text((requests[0] if requests else step).config.get("targetBranch"))
         # Backwards: a later clone into the same directory replaces an earlier one.
-        for clone in reversed(
-            [earlier_step for earlier_step in steps[:position] if earlier_step.uses == "git-clone"]
-        ):
+        for clone in reversed([it for it in steps[:position] if it.uses == "git-clone"]):
             url = _literal_text(clone.config.get("repoURL"))
             branches = [entry for path, entry in _checkouts(clone) if path == directory]
             if url and branches:
-                yield StepTarget(
-                    url,
-                    _push_branch(step, steps[position:])
-                    or _literal_text(branches[-1].get("branch")),
-                )
+                yield StepTarget(url, branch or _literal_text(branches[-1].get("branch")))
                 break
-
-
-def _push_branch(push: _ResolvedStep, later_steps: Sequence[_ResolvedStep]) -> str | None:
-    """Return the branch of a push, or the base branch of the pull request that follows it."""
-    requests = [
-        step.config.get("targetBranch") for step in later_steps if step.uses == "git-open-pr"
-    ]
-    return _literal_text(requests[0] if requests else push.config.get("targetBranch"))
-
-
-def _find_cloned(steps: Sequence[_ResolvedStep]) -> Iterator[StepTarget]:
-    """Yield the first cloned repository, for steps whose push cannot be followed."""
-    for step in steps:
-        url = _literal_text(step.config.get("repoURL"))
-        if step.uses == "git-clone" and url:
-            created_branches = [
-                checkout for _, checkout in _checkouts(step) if checkout.get("create") is True
-            ]
-            yield StepTarget(
-                url, _literal_text(created_branches[-1].get("branch")) if created_branches else None
-            )
-            return
 
 
 _DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|m|s)", re.ASCII)
@@ -318,20 +300,15 @@ def convert_name(source: SourceField) -> Iterator[TargetField | Remark]:
     name = replace_dots(source.value)
     yield TargetField(source.target, name, source.path)
     if name != source.value:
-        yield Remark(
-            source.path, f"names must not contain dots here; the new name is {name}", is_lost=False
-        )
+        problem = f"names must not contain dots here; the new name is {name}"
+        yield Remark(source.path, problem, is_lost=False)
 
 
 def convert_stage_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
     """Report the annotations of a Stage, except those of Kargo and kubectl."""
-    unsupported_keys = [
-        key for key in as_mapping(source.value) if not str(key).startswith(_IGNORED_PREFIXES)
-    ]
-    if unsupported_keys:
-        problem = (
-            f"a stage has no annotations: {', '.join(map(str, unsupported_keys))} are left out"
-        )
+    keys = [str(key) for key in as_mapping(source.value)]
+    if unsupported := [key for key in keys if not key.startswith(_IGNORED_PREFIXES)]:
+        problem = f"a stage has no annotations: {', '.join(unsupported)} are left out"
         yield Remark(source.path, problem, is_lost=False)
 
 
@@ -347,12 +324,10 @@ def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remar
             yield Remark(source.path, problem, "remove `direct` if it should wait", is_lost=False)
         return
     names: list[Any] = []
-    for index, name in enumerate(source.value):
-        if name is not None and replace_dots(name) not in names:
-            yield TargetField(
-                (*source.target, len(names)), replace_dots(name), (*source.path, index)
-            )
-            names.append(replace_dots(name))
+    for index, name in enumerate(map(replace_dots, source.value)):
+        if name is not None and name not in names:
+            yield TargetField((*source.target, len(names)), name, (*source.path, index))
+            names.append(name)
     if len(names) < 2:
         return
     strategy = sources.get("availabilityStrategy")
@@ -373,11 +348,20 @@ def convert_availability_strategy(source: SourceField) -> Iterator[TargetField |
 
 def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
     """Convert the required soak time. Go's durations have fractions and any order of units."""
-    try:
-        seconds = _parse_go_duration(source.value)
-    except InvalidValue as error:
-        yield Remark(source.path, error.problem, error.remedy, invalidates=source.target)
+    value = source.value
+    parts = _DURATION_PART.findall(value) if isinstance(value, str) else []
+    total = sum(Fraction(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
+    error = ("", "")
+    if not parts or "".join(number + unit for number, unit in parts) != value:
+        error = "is not a duration", "write hours, minutes, seconds: 24h"
+    elif total > MAX_DURATION.total_seconds():
+        error = "is longer than ten years", "write at most 87600h"
+    if any(error):
+        problem = f"{format_value(value)} {error[0]}"
+        yield Remark(source.path, problem, error[1], invalidates=source.target)
         return
+    # Rounded up, because a soak must never become shorter than Kargo's; exact, hence no float.
+    seconds = -(-total.numerator // total.denominator)
     sources = _sources(source)
     if not seconds:
         return
@@ -386,12 +370,8 @@ def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, "remove `direct` if it should wait", is_lost=False)
     elif not any(as_list(sources.get("stages"))):
         problem = "no stage is left for the soak, so Kargo lets nothing pass"
-        yield Remark(
-            source.path,
-            problem,
-            "list the stages before it, or remove it",
-            invalidates=source.target,
-        )
+        remedy = "list the stages before it, or remove it"
+        yield Remark(source.path, problem, remedy, invalidates=source.target)
     else:
         yield TargetField(source.target, format_duration(timedelta(seconds=seconds)), source.path)
         problem = "starts when all checks have passed; in Kargo it starts when freight arrives"
@@ -401,10 +381,8 @@ def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
 def convert_selection_policy(source: SourceField) -> Iterator[TargetField | Remark]:
     """Report a policy for automatic promotion other than the newest freight."""
     if source.value not in ("", "NewestFreight"):
-        problem = (
-            f"{format_value(source.value)} has no counterpart; the newest revision that"
-            " passes is promoted"
-        )
+        problem = "has no counterpart; the newest revision that passes is promoted"
+        problem = f"{format_value(source.value)} {problem}"
         yield Remark(source.path, problem, "promote by hand, or `inFlight: Serialize`")
 
 
@@ -414,13 +392,9 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
         problem = "neither Kargo nor fanout verifies a control-flow stage"
         yield Remark(source.path, problem, is_lost=False)
         return
-    templates = as_list(
-        as_mapping(as_mapping(source.source_object.get("spec")).get("verification")).get(
-            _ANALYSIS_TEMPLATES
-        )
-    )
-    earlier = [as_mapping(entry).get("name") for entry in templates[: int(source.path[-2])]]
-    if source.value in earlier:
+    verification = as_mapping(as_mapping(source.source_object.get("spec")).get("verification"))
+    earlier = as_list(verification.get("analysisTemplates"))[: int(source.path[-2])]
+    if any(as_mapping(entry).get("name") == source.value for entry in earlier):
         return
     name = replace_dots(source.value)
     yield TargetField(source.target, name, source.path)
@@ -430,25 +404,6 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
     yield Remark(source.path, problem, remedy, is_lost=False)
 
 
-_ANALYSIS_TEMPLATES = "analysisTemplates"
-
-
 def _sources(source: SourceField) -> Mapping[str, Any]:
     requests = as_list(as_mapping(source.source_object.get("spec")).get(REQUESTS_FIELD))
     return as_mapping(as_mapping(requests[0]).get("sources")) if requests else {}
-
-
-def _parse_go_duration(value: Any) -> int:
-    """Return whole seconds of a Go duration, rounded up. Raises InvalidValue."""
-    parts = _DURATION_PART.findall(value) if isinstance(value, str) else []
-    if not parts or "".join(number + unit for number, unit in parts) != value:
-        raise InvalidValue(
-            f"{format_value(value)} is not a duration", "write hours, minutes, seconds: 24h"
-        )
-    total = sum(Fraction(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
-    if total > MAX_DURATION.total_seconds():
-        raise InvalidValue(
-            f"{format_value(value)} is longer than ten years", "write at most 87600h"
-        )
-    # Rounded up, because a soak must never become shorter than Kargo's; exact, hence no float.
-    return -(-total.numerator // total.denominator)

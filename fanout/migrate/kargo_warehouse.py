@@ -6,6 +6,7 @@ If the Warehouse does not say which package that is, an obvious placeholder is w
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, count
 from typing import Any
 
 from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
@@ -39,9 +40,8 @@ class RepositoryNames:
         self._pushed_branches: dict[str, set[str]] = {}
         for step_target in step_targets:
             if not _find_url_problem(step_target.url, step_target.branch):
-                branches = self._pushed_branches.setdefault(
-                    canonicalize_url(step_target.url), set()
-                )
+                key = canonicalize_url(step_target.url)
+                branches = self._pushed_branches.setdefault(key, set())
                 branches |= {step_target.branch} if step_target.branch else set()
         self._names: dict[str, str] = {}
         self._specs: dict[str, dict[str, Any]] = {}
@@ -52,11 +52,16 @@ class RepositoryNames:
             return PLACEHOLDER, problem
         key = canonicalize_url(url)
         if key not in self._names:
-            self._names[key] = name = self._find_free_name(url)
+            last = re.split(r"[/:]", url.rstrip("/"))[-1].removesuffix(".git").lower()
+            # Six characters are kept free for a dash and a number.
+            base = _NOT_IN_NAMES.sub("-", last)[: _MAX_NAME_LENGTH - 6].strip("-") or "repository"
+            candidates = chain([base], (f"{base}-{number}" for number in count(2)))
+            taken = {*self._specs, PLACEHOLDER}
+            self._names[key] = name = next(it for it in candidates if it not in taken)
             branches = self._pushed_branches.get(key) or ({branch} if branch else set())
-            self._specs[name] = {"url": url} | (
-                {"branch": min(branches)} if len(branches) == 1 else {}
-            )
+            self._specs[name] = {"url": url}
+            if len(branches) == 1:
+                self._specs[name]["branch"] = min(branches)
         return self._names[key], ""
 
     def branch_of(self, name: str) -> str:
@@ -72,16 +77,6 @@ class RepositoryNames:
                 meta = {"name": name} | ({"namespace": namespace} if namespace else {})
                 head = {"apiVersion": API_VERSION, "kind": "Repository"}
                 yield {**head, "metadata": meta, "spec": spec}
-
-    def _find_free_name(self, url: str) -> str:
-        last = re.split(r"[/:]", url.rstrip("/"))[-1].removesuffix(".git").lower()
-        # Six characters are kept free for a dash and a number.
-        name = _NOT_IN_NAMES.sub("-", last)[: _MAX_NAME_LENGTH - 6].strip("-") or "repository"
-        number, candidate = 1, name
-        while candidate in self._specs or candidate == PLACEHOLDER:
-            number += 1
-            candidate = f"{name}-{number}"
-        return candidate
 
 
 def _find_url_problem(url: Any, branch: Any) -> str:
@@ -125,7 +120,17 @@ def convert_subscription(
     yield TargetField((*_UPSTREAM_PATH, "repository"), name, source)
     if problem:
         yield Remark(source, problem, f"correct the Repository {name}")
-    yield from _convert_package(replace_dots(warehouse.name), git, path)
+    included = as_list(git.get("includePaths"))
+    source = (*path, "includePaths") if included else path
+    package = f"{PLACEHOLDER}-{replace_dots(warehouse.name)}"
+    problem = "the directory of the package is unknown; one plain path is required"
+    if len(included) == 1 and isinstance(included[0], str):
+        plain = included[0].strip("/")
+        if not plain.startswith(_PATTERN_PREFIXES) and plain and not find_path_problem(plain):
+            package, problem = plain, ""
+    yield TargetField((*_UPSTREAM_PATH, "package"), package, source)
+    if problem:
+        yield Remark(source, problem, f"replace {package} by its path")
     yield from _convert_revision_rule(git, path)
 
 
@@ -171,39 +176,20 @@ def _first_git_subscription(warehouse: Mapping[str, Any]) -> int | None:
     )
 
 
-def _convert_package(
-    policy: str, git: Mapping[str, Any], subscription_path: FieldPath
-) -> Iterator[TargetField | Remark]:
-    included = as_list(git.get("includePaths"))
-    source = (*subscription_path, "includePaths") if included else subscription_path
-    if len(included) == 1 and isinstance(included[0], str):
-        path = included[0].strip("/")
-        if not path.startswith(_PATTERN_PREFIXES) and path and not find_path_problem(path):
-            yield TargetField((*_UPSTREAM_PATH, "package"), path, source)
-            return
-    name = f"{PLACEHOLDER}-{policy}"
-    yield TargetField((*_UPSTREAM_PATH, "package"), name, source)
-    problem = "the directory of the package is unknown; one plain path is required"
-    yield Remark(source, problem, f"replace {name} by its path")
-
-
 def _convert_revision_rule(
     git: Mapping[str, Any], subscription_path: FieldPath
 ) -> Iterator[TargetField | Remark]:
-    strategy = git.get("commitSelectionStrategy") or _BRANCH_STRATEGY
-    source = (
-        (*subscription_path, "commitSelectionStrategy")
-        if "commitSelectionStrategy" in git
-        else subscription_path
-    )
+    field = "commitSelectionStrategy"
+    strategy = git.get(field) or _BRANCH_STRATEGY
+    source = (*subscription_path, field) if field in git else subscription_path
     constraint = git.get("semverConstraint")
     if strategy == "SemVer" and constraint:
+        # A space means AND here, and hyphen ranges do not exist.
+        if isinstance(constraint, str):
+            words = _HYPHEN_RANGE.sub(r">=\1 <=\2", constraint).replace(",", " ").split()
+            constraint = " ".join(words)
         constraint_path = (*subscription_path, "semverConstraint")
-        yield TargetField(
-            (*_UPSTREAM_PATH, "revision", "semver"),
-            _convert_semver_range(constraint),
-            constraint_path,
-        )
+        yield TargetField((*_UPSTREAM_PATH, "revision", "semver"), constraint, constraint_path)
     else:
         yield TargetField((*_UPSTREAM_PATH, "revision", "latest"), True, source)
     if strategy == _BRANCH_STRATEGY:
@@ -215,10 +201,3 @@ def _convert_revision_rule(
     else:
         problem = f"{format_value(strategy)} is not a known strategy"
     yield Remark(source, problem, "tag the package: <path>/v1, or <path>/v1.2.3")
-
-
-def _convert_semver_range(constraint: Any) -> Any:
-    """Convert a semver range: a space means AND here, and hyphen ranges do not exist."""
-    if not isinstance(constraint, str):
-        return constraint
-    return " ".join(_HYPHEN_RANGE.sub(r">=\1 <=\2", constraint).replace(",", " ").split())

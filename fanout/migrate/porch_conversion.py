@@ -65,11 +65,12 @@ def _find_replacements(
     for position, (kind, text) in enumerate(words):
         if kind == "other" and text in ("'", '"'):
             raise InvalidValue("a string in it is not closed", "close it")
-        if (
-            kind != "name"
-            or text not in (*_OBJECT_VARIABLES, "upstream")
-            or _is_field_name(words, position)
-        ):
+        if kind != "name" or text not in (*_OBJECT_VARIABLES, "upstream"):
+            continue
+        if _text_at(words, position - 1) == ".":  # a field (`x.target`), and not the variable
+            owner_kind, owner = words[position - 2] if position > 1 else ("", "")
+            if owner_kind not in ("name", "string") and owner not in (")", "]", "}"):
+                raise InvalidValue("a name in it begins with a dot", _REWRITE_REMEDY)
             continue
         if text == "upstream":
             raise InvalidValue(
@@ -81,61 +82,39 @@ def _find_replacements(
             yield _build_replacement(words, position, text)
 
 
-def _is_field_name(words: Sequence[tuple[str, str]], position: int) -> bool:
-    """Return whether the name is a field (`x.target`) and not the variable."""
-    if _text_at(words, position - 1) != ".":
-        return False
-    kind, previous_text = words[position - 2] if position > 1 else ("", "")
-    if kind not in ("name", "string") and previous_text not in (")", "]", "}"):
-        raise InvalidValue("a name in it begins with a dot", _REWRITE_REMEDY)
-    return True
-
-
 def _build_replacement(
     words: Sequence[tuple[str, str]], position: int, variable: str
 ) -> tuple[int, int, str]:
-    field, next_position = _read_field(words, position, variable)
+    # The field that is read of the variable, and the next word's position.
+    if _text_at(words, position + 1) == ".":
+        field, after = _text_at(words, position + 2), position + 3
+    elif _text_at(words, position + 1) == "[" and _text_at(words, position + 3) == "]":
+        field, after = _text_at(words, position + 2).strip("\"'"), position + 4
+    else:
+        problem = f"it uses {variable} as a whole, which is a different object here"
+        raise InvalidValue(problem, _REWRITE_REMEDY)
+    if field not in (*_SCALAR_FIELDS, *_MAP_FIELDS):
+        supported_fields = ", ".join((*_SCALAR_FIELDS, *_MAP_FIELDS))
+        problem = f"Porch shows no {field} of {variable}, only {supported_fields}"
+        raise InvalidValue(problem, _REWRITE_REMEDY)
     if field in _SCALAR_FIELDS:
         return position, position, f"{variable}.metadata"
     full_path = f"{variable}.metadata.{field}"
-    next_text = _text_at(words, next_position)
+    next_text = _text_at(words, after)
     if (_text_at(words, position - 2), _text_at(words, position - 1)) == ("has", "("):
-        return _replace_has(words, position, next_position, full_path)
-    if next_text == "[" or (next_text == "." and _text_at(words, next_position + 2) != "("):
-        return position, next_position - 1, full_path  # both have the key, or neither has
+        # `has(target.labels)` and `has(target.labels.tier)`
+        has_dot = _text_at(words, position + 1) == "."
+        if has_dot and next_text == ")":
+            return position - 2, after, "true"
+        key = _text_at(words, after + 1)
+        if has_dot and next_text == "." and _text_at(words, after + 2) == ")":
+            return position - 2, after + 2, f"(has({full_path}) && has({full_path}.{key}))"
+        problem = "the argument of has() in it cannot be converted"
+        raise InvalidValue(problem, _REWRITE_REMEDY)
+    if next_text == "[" or (next_text == "." and _text_at(words, after + 2) != "("):
+        return position, after - 1, full_path  # both have the key, or neither has
     # Porch's map always exists, possibly empty
-    return position, next_position - 1, f"(has({full_path}) ? {full_path} : {{}})"
-
-
-def _replace_has(
-    words: Sequence[tuple[str, str]], position: int, next_position: int, full_path: str
-) -> tuple[int, int, str]:
-    """Replace `has(target.labels)` and `has(target.labels.tier)`."""
-    if _text_at(words, position + 1) == ".":
-        if _text_at(words, next_position) == ")":
-            return position - 2, next_position, "true"
-        key = _text_at(words, next_position + 1)
-        if _text_at(words, next_position) == "." and _text_at(words, next_position + 2) == ")":
-            return position - 2, next_position + 2, f"(has({full_path}) && has({full_path}.{key}))"
-    raise InvalidValue("the argument of has() in it cannot be converted", _REWRITE_REMEDY)
-
-
-def _read_field(words: Sequence[tuple[str, str]], position: int, variable: str) -> tuple[str, int]:
-    """Return the field that is read of the variable, and the next word's position."""
-    if _text_at(words, position + 1) == ".":
-        name, next_position = _text_at(words, position + 2), position + 3
-    elif _text_at(words, position + 1) == "[" and _text_at(words, position + 3) == "]":
-        name, next_position = _text_at(words, position + 2).strip("\"'"), position + 4
-    else:
-        raise InvalidValue(
-            f"it uses {variable} as a whole, which is a different object here", _REWRITE_REMEDY
-        )
-    if name not in (*_SCALAR_FIELDS, *_MAP_FIELDS):
-        supported_fields = ", ".join((*_SCALAR_FIELDS, *_MAP_FIELDS))
-        raise InvalidValue(
-            f"Porch shows no {name} of {variable}, only {supported_fields}", _REWRITE_REMEDY
-        )
-    return name, next_position
+    return position, after - 1, f"(has({full_path}) ? {full_path} : {{}})"
 
 
 def _text_at(words: Sequence[tuple[str, str]], position: int) -> str:
@@ -201,11 +180,8 @@ def convert_word(words: Mapping[str, str]) -> FieldConverter:
         elif isinstance(source.value, str) and source.value in words:
             yield TargetField(source.target, words[source.value], source.path)
         elif source.value != "":
-            yield Remark(
-                source.path,
-                f"{format_value(source.value)} is not known",
-                f"use {' or '.join(words)}",
-            )
+            problem = f"{format_value(source.value)} is not known"
+            yield Remark(source.path, problem, f"use {' or '.join(words)}")
 
     return convert_field
 
@@ -241,10 +217,8 @@ def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
     if source.value == "":
         return
     if isinstance(source.value, str):
-        entry = as_list(as_mapping(source.source_object.get("spec")).get("targets"))[
-            int(source.path[2])
-        ]
-        is_selected = "repositories" not in as_mapping(entry)
+        targets = as_list(as_mapping(source.source_object.get("spec")).get("targets"))
+        is_selected = "repositories" not in as_mapping(targets[int(source.path[2])])
         try:
             value = translate_expression(source.value, target_is_object=is_selected)
         except InvalidValue as error:

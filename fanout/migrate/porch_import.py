@@ -328,9 +328,9 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
             remark: Remark | None = unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
             version = as_mapping(item).get("apiVersion")
             if (read_kind(item), version) == (_SET_KIND, f"{PORCH_GROUP}/v1alpha1"):
-                problem = "this version of PackageVariantSet is not translated; Porch no longer supports it"
+                problem = "this version of PackageVariantSet is not translated"
                 remedy = f"convert it to {PORCH_GROUP}/v1alpha2 first"
-                remark = Remark(("apiVersion",), problem, remedy)
+                remark = Remark(("apiVersion",), f"{problem}; Porch no longer supports it", remedy)
             remarks.append((index, remark))
             continue
         is_admitted, remark = _admit(item, converted_keys)
