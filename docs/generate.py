@@ -3,12 +3,15 @@
 A test compares the pages in the repository with its output.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import yaml
+from kind_pages import build_kind_page
 
+from fanout.api.kind_registry import KINDS
 from fanout.api.reasons import NEEDS_REPAIR, Reason, ReasonClass, classify_reason
 from fanout.cli.main import TERMS, VERBS, cli
 from fanout.cli.process_exit import EXIT_CODE_HELP
@@ -34,11 +37,19 @@ _NO_ERRORS = frozenset(
 
 def pages() -> dict[Path, str]:
     """Return the text of every generated page by its path."""
-    return {
+    kind_pages = {
+        DOCS / "reference" / "kinds" / f"{_spell_with_dashes(kind)}.md": build_kind_page(kind)
+        for kind in KINDS
+    }
+    return kind_pages | {
         DOCS / "reference" / "commands.md": "\n".join(_commands()),
         DOCS / "reference" / "metrics.md": "\n".join(_metrics()),
         DOCS / "troubleshooting" / "reasons.md": "\n".join(_reasons()),
     }
+
+
+def _spell_with_dashes(kind: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"-\1", kind).lower()
 
 
 def _reasons() -> Iterator[str]:

@@ -92,7 +92,15 @@ def parse_schedule(text: str) -> CronSchedule:
     Raises InvalidInput with the spelling to use instead, also for a schedule that never
     fires.
     """
-    fields = _expand_macro(text).split()
+    line = text.strip()
+    if line.startswith("@"):
+        if line not in MACROS:
+            remedy = f"write one of {', '.join(MACROS)}, or five fields"
+            raise _refusal(text, f"{line} is not a schedule", remedy)
+        line = MACROS[line]
+    elif "=" in line:
+        raise _refusal(text, "a cron line cannot set variables", "name the zone in timeZone")
+    fields = line.split()
     if len(fields) == len(FIELDS) + 1:
         shorter = " ".join(fields[1:])
         raise _refusal(text, "it has six fields, cron has five", f"leave out seconds: {shorter!r}")
@@ -116,30 +124,20 @@ def parse_schedule(text: str) -> CronSchedule:
     return CronSchedule(text, line, not (parts[0].startswith("*") or parts[1].startswith("*")))
 
 
-def _expand_macro(text: str) -> str:
-    """Return the five fields of a macro; any other text unchanged."""
-    word = text.strip()
-    if word.startswith("@"):
-        if word not in MACROS:
-            raise _refusal(
-                text,
-                f"{word} is not a schedule",
-                f"write one of {', '.join(MACROS)}, or five fields",
-            )
-        return MACROS[word]
-    if "=" in word:
-        raise _refusal(text, "a cron line cannot set variables", "name the zone in timeZone")
-    return word
-
-
 def _normalize_element(text: str, field: CronField, element: str) -> str:
     """Normalize one element: a star, a number or a range, with an optional step."""
-    _refuse_other_crons(text, field, element)
+    # Signs of Quartz and similar crons, which crontab(5) does not know.
+    signs = "?#lw" if field.name == "day-of-month" else "?#"
+    if field.names is DAYS and re.fullmatch(r"l|[0-7]l|[a-z]{3}l", element):
+        signs += "l"
+    for sign in signs:
+        if sign in element and element not in field.names:
+            remedy = _suggest_for_sign(sign, field, element)
+            raise _refusal(text, f"{field.name}: cron has no {sign.upper()!r}", remedy)
     match = ELEMENT.fullmatch(element)
     if match is None:
-        remedy = (
-            f"write numbers from {field.low} to {field.high}, ranges, lists or steps like '*/2'"
-        )
+        numbers = f"numbers from {field.low} to {field.high}"
+        remedy = f"write {numbers}, ranges, lists or steps like '*/2'"
         raise _refusal(text, f"{field.name}: cannot read {element!r}", remedy)
     step = ""
     if (written := match["step"]) is not None:
@@ -150,34 +148,24 @@ def _normalize_element(text: str, field: CronField, element: str) -> str:
     if match["star"]:
         return f"*{step}"
     low = _parse_number(text, field, match["low"])
+    # The highest number that is no other name for the lowest (Sunday: 0, 7).
+    highest = min(field.high, 6) if field.names is DAYS else field.high
     if match["high"] is None:
         if step:
-            suggestion = f"{low}-{_highest_number(field)}{step}"
+            suggestion = f"{low}-{highest}{step}"
             raise _refusal(text, f"{field.name}: a step needs a range", f"write {suggestion!r}")
         return str(low)
     high = _parse_number(text, field, match["high"])
     if high < low:
-        raise _refusal(
-            text,
-            f"{field.name}: the range {element!r} runs backward",
-            _suggest_unwrapped(field, low, high),
-        )
+        head = f"{low}-{highest}" if low < highest else str(low)
+        tail = f"{field.low}-{high}" if high > field.low else str(high)
+        remedy = f"write '{head},{tail}'"
+        if field.names is DAYS and high == 0:
+            remedy = f"write '{low}-7': Sunday is 7 as well"
+        raise _refusal(text, f"{field.name}: the range {element!r} runs backward", remedy)
     if low == high:  # cronsim takes a step after a single number as a range from it
         return str(low)
     return f"{low}-{high}{step}"
-
-
-def _highest_number(field: CronField) -> int:
-    """Return the highest number that is no other name for the lowest (Sunday: 0, 7)."""
-    return min(field.high, 6) if field.names is DAYS else field.high
-
-
-def _suggest_unwrapped(field: CronField, low: int, high: int) -> str:
-    if field.names is DAYS and high == 0:
-        return f"write '{low}-7': Sunday is 7 as well"
-    head = f"{low}-{_highest_number(field)}" if low < _highest_number(field) else str(low)
-    tail = f"{field.low}-{high}" if high > field.low else str(high)
-    return f"write '{head},{tail}'"
 
 
 def _parse_number(text: str, field: CronField, word: str) -> int:
@@ -186,24 +174,8 @@ def _parse_number(text: str, field: CronField, word: str) -> int:
     if _NUMBER.fullmatch(word) and field.low <= int(word) <= field.high:
         return int(word)
     names = f" or {', '.join(field.names)}" if field.names else ""
-    raise _refusal(
-        text,
-        f"{field.name}: there is no {word!r}",
-        f"write a number from {field.low} to {field.high}{names}",
-    )
-
-
-def _refuse_other_crons(text: str, field: CronField, element: str) -> None:
-    """Refuse signs of Quartz and similar crons, which crontab(5) does not know."""
-    signs = "?#"
-    if field.name == "day-of-month":
-        signs += "lw"
-    elif field.names is DAYS and re.fullmatch(r"l|[0-7]l|[a-z]{3}l", element):
-        signs += "l"
-    for sign in signs:
-        if sign in element and element not in field.names:
-            remedy = _suggest_for_sign(sign, field, element)
-            raise _refusal(text, f"{field.name}: cron has no {sign.upper()!r}", remedy)
+    remedy = f"write a number from {field.low} to {field.high}{names}"
+    raise _refusal(text, f"{field.name}: there is no {word!r}", remedy)
 
 
 def _suggest_for_sign(sign: str, field: CronField, element: str) -> str:
@@ -248,7 +220,26 @@ def next_fire(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> dateti
             if instant > after:  # otherwise `after` is the second of two equal wall times
                 return instant
         raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
-    return _next_by_elapsed_time(schedule, zone, after)
+    # From one change of the clock to the next, between which a wall time is unique. Changes farther
+    # than ANY_JUMP from both ends cannot matter: clocks there show times that lie between the one
+    # at `after` and the one searched for, and none of those matches.
+    while True:
+        offset = offset_at(zone, after)
+        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
+        instant = (wall - offset).replace(tzinfo=UTC)
+        search_end = min(instant, after + ANY_JUMP)
+        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
+        # there and goes on with the new offset.
+        change = first_change(zone, after, search_end)
+        if change is None:
+            if search_end == instant:
+                return instant
+            after = max(search_end, instant - ANY_JUMP)
+            continue
+        wall = wall_time(zone, change)
+        if next(CronSim(schedule.line, wall - SECOND)) == wall:
+            return change
+        after = change
 
 
 def list_fires(
@@ -284,31 +275,6 @@ def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datet
         else:
             upper = middle
     return latest
-
-
-def _next_by_elapsed_time(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
-    """Search from one change of the clock to the next: between them a wall time is unique.
-
-    Changes farther than ANY_JUMP from both ends cannot matter: clocks there show times that
-    lie between the one at `after` and the one searched for, and none of those matches.
-    """
-    while True:
-        offset = offset_at(zone, after)
-        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
-        instant = (wall - offset).replace(tzinfo=UTC)
-        search_end = min(instant, after + ANY_JUMP)
-        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
-        # there and goes on with the new offset.
-        change = first_change(zone, after, search_end)
-        if change is None:
-            if search_end == instant:
-                return instant
-            after = max(search_end, instant - ANY_JUMP)
-            continue
-        wall = wall_time(zone, change)
-        if next(CronSim(schedule.line, wall - SECOND)) == wall:
-            return change
-        after = change
 
 
 DAY = 24 * 3600

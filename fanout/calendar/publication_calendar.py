@@ -121,9 +121,8 @@ class RecurringWindow:
                 spans.insert(place, partial)
         limit = max(instant, partial.start) + HORIZON
         self._extend(partial, limit)
-        return WindowSpan(
-            partial.start, partial.end if partial.complete and partial.end <= limit else None
-        )
+        has_end = partial.complete and partial.end <= limit
+        return WindowSpan(partial.start, partial.end if has_end else None)
 
     def _search(self, instant: int) -> _PartialSpan | None:
         # An occurrence that began earlier may still cover the instant.
@@ -157,18 +156,16 @@ class RecurringWindow:
             return False
         at = datetime.fromtimestamp(start, UTC)
         gap = offset_at(self.zone, at) - offset_at(self.zone, at - SECOND)
-        wall_at_start = wall_time(self.zone, at)
-        begin_wall = wall_at_start
+        begin_wall = wall_at_start = wall_time(self.zone, at)
         if gap > timedelta(0) and self.schedule.by_wall_clock:
             for wall in CronSim(self.schedule.line, wall_at_start - gap - SECOND):
                 if wall > wall_at_start:
                     break
                 begin_wall = wall
         assert isinstance(self.length, CronSchedule)
-        return (
-            begin_wall < wall_at_start
-            and next(CronSim(self.length.line, begin_wall)) <= wall_at_start
-        )
+        if begin_wall >= wall_at_start:
+            return False
+        return next(CronSim(self.length.line, begin_wall)) <= wall_at_start
 
 
 def build_window(
@@ -252,6 +249,11 @@ class ClosingCause(Value):
     windows: tuple[RecurringWindow, ...]
 
     @property
+    def owner_clause(self) -> str:
+        """Return the PromotionPolicy whose windows these are, as messages name it."""
+        return f" of PromotionPolicy {self.calendar}" if self.calendar else ""
+
+    @property
     def window_names(self) -> str:
         """Return the first windows, as messages name them."""
         return list_first(self.windows, _SHOWN)
@@ -284,26 +286,14 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
         closes, cause = _closes_at(calendars, at)
         if cause is None:
             return WindowState(True, None, "publication is open")
-        subject, verb = ("a denied time", "begins") if cause.denies else ("an allowed time", "ends")
-        return WindowState(
-            True,
-            _to_datetime(closes),
-            f"publication is open until {subject}{_owner_clause(cause)} {verb}:"
-            f" {cause.window_names}",
-            cause,
-        )
-    opens_at = _to_datetime(_opens_at(calendars, at))
-    if closed.denies:
-        clause = f"by a denied time{_owner_clause(closed)}"
-    else:
-        times = "times" if len(closed.windows) > 1 else "time"
-        clause = f"outside of the allowed {times}{_owner_clause(closed)}"
-    return WindowState(
-        False,
-        opens_at,
-        f"publication is closed {clause}: {closed.window_names}",
-        closed,
-    )
+        change = "a denied time{} begins" if cause.denies else "an allowed time{} ends"
+        clause = f"publication is open until {change.format(cause.owner_clause)}"
+        return WindowState(True, _to_datetime(closes), f"{clause}: {cause.window_names}", cause)
+    clause = "by a denied time"
+    if not closed.denies:
+        clause = f"outside of the allowed {'times' if len(closed.windows) > 1 else 'time'}"
+    message = f"publication is closed {clause}{closed.owner_clause}: {closed.window_names}"
+    return WindowState(False, _to_datetime(_opens_at(calendars, at)), message, closed)
 
 
 def iterate_changes(
@@ -358,17 +348,11 @@ def _closes_at(
     """Return when an open instant's time closes and the cause. Of several the first calendar's."""
     edges: list[tuple[int, ClosingCause]] = []
     for calendar in calendars:
-        starts = ((span.start, window) for window, span in _spans(calendar.deny, at))
-        first = min(starts, key=lambda start: start[0], default=None)
-        if first is not None:
-            edges.append((first[0], ClosingCause(calendar.name, denies=True, windows=(first[1],))))
+        for window, span in _spans(calendar.deny, at):
+            edges.append((span.start, ClosingCause(calendar.name, denies=True, windows=(window,))))
         if calendar.allow and (allowed_end := _allowed_to(calendar.allow, at)) is not None:
-            edges.append(
-                (
-                    allowed_end[0],
-                    ClosingCause(calendar.name, denies=False, windows=(allowed_end[1],)),
-                )
-            )
+            end, window = allowed_end
+            edges.append((end, ClosingCause(calendar.name, denies=False, windows=(window,))))
     closes, cause = min(edges, key=lambda edge: edge[0], default=(None, None))
     return (closes, cause) if closes is not None and closes - at <= HORIZON else (None, None)
 
@@ -460,10 +444,6 @@ def _allowed_to(windows: Sequence[RecurringWindow], at: int) -> tuple[int, Recur
                 at, last_window, covered = span.end, window, True
                 steps_left -= 1
     return None if last_window is None or at > limit else (at, last_window)
-
-
-def _owner_clause(cause: ClosingCause) -> str:
-    return f" of PromotionPolicy {cause.calendar}" if cause.calendar else ""
 
 
 def _to_datetime(at: int | None) -> datetime | None:

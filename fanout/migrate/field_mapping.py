@@ -245,35 +245,6 @@ def convert_object(
     return convert_below(item, (), "")
 
 
-def build_field_tables(origins: Sequence[KindMapping], group: str) -> str:
-    """Return Markdown with a section and a table of fields for every converted kind."""
-    mappings_by_kind = [
-        {(row.source, row.target, row.description): row for row in it.rows} for it in origins
-    ]
-    common_mappings = [
-        row
-        for key, row in mappings_by_kind[0].items()
-        if all(key in rows for rows in mappings_by_kind)
-    ]
-    sections = [_build_section("All kinds", common_mappings)]
-    for origin, rows in zip(origins, mappings_by_kind, strict=True):
-        own_mappings = (
-            row for key, row in rows.items() if not all(key in other for other in mappings_by_kind)
-        )
-        title = f"{origin.kind} ({group}/{origin.version}) becomes {origin.target_kind}"
-        sections.append(_build_section(title, own_mappings))
-    return "\n".join("\n".join(section) for section in sections)
-
-
-def _build_section(title: str, rows: Iterable[FieldMapping]) -> Iterator[str]:
-    yield f"### {title}\n"
-    yield "| field | becomes | how |\n|---|---|---|"
-    for row in rows:
-        target = f"`{row.target.replace('[*]', '[]')}`" if row.target else "nothing"
-        yield f"| `{row.source.replace('[*]', '[]')}` | {target} | {row.description} |"
-    yield ""
-
-
 SourceKey = tuple[str, str, str]
 
 

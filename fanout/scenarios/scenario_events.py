@@ -11,9 +11,7 @@ from functools import partial
 from typing import Any
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, Verdict
-from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
-from fanout.api.results import Hold
 from fanout.api.scenario import (
     CheckResultEvent,
     Scenario,
@@ -34,7 +32,6 @@ from fanout.gates.gate_rules import ApprovalRule, CheckRule
 from fanout.plan.records.policy_records import RecordEntry, RecordSpec
 from fanout.scenarios.scenario_world import ScenarioAnswer, ScenarioVariant, ScenarioWorld
 from fanout.selection.label_selector import MatchableSelector, matches
-from fanout.values import replace
 
 ScenarioChange = Callable[[ScenarioWorld], None]
 TimedChange = tuple[datetime, ScenarioChange]
@@ -78,10 +75,9 @@ class ScenarioTimeline:
 
     def verification_change(self, variant: ScenarioVariant, at: datetime) -> TimedChange:
         """Return the change that answers all checks after publication as stated."""
-        answer = Verdict.FAILED if variant.stated.fails else Verdict.PASSED
-        return at, partial(
-            self._apply_answer, ScenarioAnswer(variant=variant.name, at=at, status=answer)
-        )
+        status = Verdict.FAILED if variant.stated.fails else Verdict.PASSED
+        answer = ScenarioAnswer(variant=variant.name, at=at, status=status)
+        return at, partial(self._apply_answer, answer)
 
     def deliver_pending_answers(self, world: ScenarioWorld) -> None:
         """Apply answers about drafts that were stated before the drafts existed."""
@@ -109,37 +105,39 @@ class ScenarioTimeline:
         for stay in (*stated.earlier, stated):
             yield from self._stay_changes(variant, stay, now)
         if stated.released is not None:
-            at = self._instant(stated.released)
-            yield at, partial(_apply_release, name, at)
+            released_at = self._instant(stated.released)
+            yield released_at, lambda _: variant.state_release(released_at)
         if stated.taken_back:
-            yield now, partial(_apply_revert, name)
+            yield now, lambda _: variant.revert()
 
     def _stay_changes(
         self, variant: ScenarioVariant, stay: StatedPublication, now: datetime
     ) -> Iterator[TimedChange]:
         at = compute_publication_time(self._scenario, stay, now)
         if at is not None:
-            yield at, partial(_apply_publication, variant.name, stay, at)
-        for when, answer in (
+            revision = stay.revision or ""
+            digest = stay.digest or revision
+            publication = Publication(
+                revision,
+                digest,
+                stay.tree or variant.tree_of(digest),
+                at,
+                frozenset(stay.commits),
+                reads=dict(stay.reads),
+            )
+            yield at, lambda _: variant.publish(publication)
+        for when, status in (
             (stay.ready, Verdict.PASSED),
             (stay.failed, Verdict.FAILED),
             (stay.withdrawn, Verdict.FAILED),
         ):
             if when is not None:
                 then = self._instant(when)
-                yield (
-                    then,
-                    partial(
-                        self._apply_answer,
-                        ScenarioAnswer(variant=variant.name, at=then, status=answer),
-                    ),
-                )
-        for stated_answer in stay.answers:
-            then = at or now if stated_answer.at is None else self._instant(stated_answer.at)
-            yield (
-                then,
-                partial(self._apply_answer, _build_answer(variant.name, then, stated_answer)),
-            )
+                answer = ScenarioAnswer(variant=variant.name, at=then, status=status)
+                yield then, partial(self._apply_answer, answer)
+        for stated in stay.answers:
+            then = at or now if stated.at is None else self._instant(stated.at)
+            yield then, partial(self._apply_answer, _build_answer(variant.name, then, stated))
 
     def _apply_answer(self, scenario_answer: ScenarioAnswer, world: ScenarioWorld) -> None:
         variant = world.variants.get(scenario_answer.variant)
@@ -166,20 +164,15 @@ class ScenarioTimeline:
         world: ScenarioWorld,
     ) -> None:
         """Answer a check: reported ones by evidence, all others by a reading."""
-        status = scenario_answer.status
+        status, variant = scenario_answer.status, world.variants[scenario_answer.variant]
         if isinstance(check, CheckRule) and check.method is not CheckMethod.REPORT:
             sentence = scenario_answer.message or f"check {check.name}: {status.value}"
-            reading = CheckReading(
-                check.name,
-                subject.digest,
-                status,
-                sentence,
-                scenario_answer.observed_revision or subject.revision,
-            )
-            world.variants[scenario_answer.variant].readings[check.name, subject.digest] = reading
+            observed = scenario_answer.observed_revision or subject.revision
+            reading = CheckReading(check.name, subject.digest, status, sentence, observed)
+            variant.readings[check.name, subject.digest] = reading
             return
         spec = {
-            "stage": world.variants[scenario_answer.variant].stated.stage,
+            "stage": variant.stated.stage,
             "variants": (scenario_answer.variant,),
             "check": check.name,
             "status": status,
@@ -189,16 +182,15 @@ class ScenarioTimeline:
 
     def _add_record(self, record: StatedRecord, at: datetime, world: ScenarioWorld) -> None:
         spec = record.model_dump(by_alias=False, exclude_none=True, exclude={"at", "by", "name"})
-        spec_class = _SPEC_CLASSES[type(record)]
         if isinstance(record, StatedDecision) and record.expires is not None:
             spec["expires"] = self._instant(record.expires)
         if isinstance(record, StatedApproval | StatedDecision) and record.trees is None:
-            draft_trees = world.draft_trees(
-                record.stage or "", record.variants, record.revision or ""
-            )
+            stage, revision = record.stage or "", record.revision or ""
+            draft_trees = world.draft_trees(stage, record.variants, revision)
             if draft_trees is None and spec.get("action", Action.PUBLISH) is Action.PUBLISH:
                 return  # like the command, which records nothing if all drafts are left out
             spec["trees"] = tuple(draft_trees or ())
+        spec_class = _SPEC_CLASSES[type(record)]
         world.records.append(self._build_record(spec_class, at, spec, record.by, record.name))
 
     def _build_record(
@@ -253,30 +245,3 @@ def _build_answer(
         message=stated.message,
         observed_revision=stated.seen or "",
     )
-
-
-def _apply_publication(
-    name: str, stay: StatedPublication, at: datetime, world: ScenarioWorld
-) -> None:
-    variant, revision = world.variants[name], stay.revision or ""
-    digest = stay.digest or revision
-    tree = stay.tree or variant.tree_of(digest)
-    variant.publish(
-        Publication(revision, digest, tree, at, frozenset(stay.commits), reads=dict(stay.reads))
-    )
-
-
-def _apply_release(name: str, at: datetime, world: ScenarioWorld) -> None:
-    world.variants[name].stated_release = at
-
-
-def _apply_revert(name: str, world: ScenarioWorld) -> None:
-    """Mark the publication as taken off its branch by hand."""
-    variant = world.variants[name]
-    if variant.published is not None:
-        hold = Hold(
-            Reason.EDITED_DOWNSTREAM,
-            f"{variant.published.revision} was removed from the branch",
-            "any promoter (fanout promote)",
-        )
-        variant.published = replace(variant.published, reverted=hold)

@@ -117,11 +117,9 @@ class ScenarioVariant:
             self.draft = replace(self.build_draft(candidate), written=now)
         published = self.published
         if self.stated_draft is None and published is not None and self.draft is not None:
-            is_in_force = (published.revision, published.digest) == (
-                self.draft.revision,
-                self.draft.digest,
-            )
-            self.draft = None if is_in_force else self.draft
+            draft_identity = (self.draft.revision, self.draft.digest)
+            if (published.revision, published.digest) == draft_identity:
+                self.draft = None
 
     def apply_stated_release(self) -> None:
         """Apply the stated release to the present draft."""
@@ -135,9 +133,8 @@ class ScenarioVariant:
         self.missing_revision = "" if earlier is not None else revision
         self.draft = None
         if earlier is not None and (published is None or published.digest != earlier.digest):
-            self.draft = DraftFacts(
-                earlier.revision, earlier.digest, earlier.tree, reads=earlier.reads
-            )
+            identity = earlier.revision, earlier.digest, earlier.tree
+            self.draft = DraftFacts(*identity, reads=earlier.reads)
 
     def change_inputs(self) -> None:
         """Change the inputs, which makes the draft stale."""
@@ -150,6 +147,26 @@ class ScenarioVariant:
         if previous is not None and previous.revision == published.revision:
             published = replace(published, since=previous.since or previous.at)
         self.published = self.publications[published.revision] = published
+
+    def revert(self) -> None:
+        """Mark the publication as taken off its branch by hand."""
+        if self.published is not None:
+            sentence = f"{self.published.revision} was removed from the branch"
+            hold = Hold(Reason.EDITED_DOWNSTREAM, sentence, "any promoter (fanout promote)")
+            self.published = replace(self.published, reverted=hold)
+
+    def state_release(self, at: datetime) -> None:
+        """Let the next draft be released at an instant."""
+        self.stated_release = at
+
+    def draft_of(self, revision: str) -> DraftFacts:
+        """Return the draft of the revision, present or expected."""
+        if self.draft is not None and self.draft.revision == revision:
+            return self.draft
+        stated = self.stated_draft
+        if stated is not None and stated.revision in (None, revision):
+            return self.build_stated_draft(stated, revision)
+        return self.build_draft(revision)
 
 
 @dataclass(slots=True)
@@ -212,9 +229,8 @@ class ScenarioWorld:
         for variant in self.variants.values():
             stated = variant.stated_draft
             if variant.draft is None and stated is not None and stated.revision:
-                variant.draft = replace(
-                    variant.build_stated_draft(stated, stated.revision), written=now
-                )
+                draft = variant.build_stated_draft(stated, stated.revision)
+                variant.draft = replace(draft, written=now)
                 variant.apply_stated_release()
 
     def update_drafts(
@@ -231,14 +247,10 @@ class ScenarioWorld:
             pin = pins.get(variant.name)
             variant.missing_revision = ""
             variant.apply_stated_release()
-            is_stated = (
-                is_past
-                and variant.stated_draft is not None
-                and variant.stated_draft.revision is not None
-            )
+            stated = variant.stated_draft
             if pin is not None:
                 variant.roll_back(pin.revision)
-            elif not is_stated:
+            elif not (is_past and stated is not None and stated.revision is not None):
                 candidate = candidates.get(variant.stated.stage, "")
                 variant.update_draft(leads.get(variant.name, candidate), now)
             variant.apply_stated_release()
@@ -253,21 +265,19 @@ class ScenarioWorld:
             if draft is None:
                 continue
             if variant_decision.release:
-                variant.grant = Grant(
-                    draft.revision, draft.digest, now, variant_decision.released_by
-                )
+                released_by = variant_decision.released_by
+                variant.grant = Grant(draft.revision, draft.digest, now, released_by)
             if variant_decision.publish:
-                variant.publish(
-                    Publication(
-                        draft.revision,
-                        draft.digest,
-                        draft.tree,
-                        now,
-                        reads=draft.reads,
-                        last_evidence=last_evidence,
-                        waiting=frozenset(variant_decision.waiting),
-                    )
+                publication = Publication(
+                    draft.revision,
+                    draft.digest,
+                    draft.tree,
+                    now,
+                    reads=draft.reads,
+                    last_evidence=last_evidence,
+                    waiting=frozenset(variant_decision.waiting),
                 )
+                variant.publish(publication)
                 variant.draft = variant.grant = variant.stated_draft = None
                 published.append(name)
         return tuple(published)
@@ -291,7 +301,7 @@ class ScenarioWorld:
             for variant in self.variants.values()
             if (variant.name in variants if variants else stage in ("", variant.stated.stage))
         ]
-        drafts = (_draft_of_revision(variant, revision) for variant in selected)
+        drafts = (variant.draft_of(revision) for variant in selected)
         trees = tuple(draft.tree for draft in drafts if variants or not draft.conflict_count)
         return None if selected and not trees else trees
 
@@ -299,10 +309,8 @@ class ScenarioWorld:
         stated = variant.stated
         hold = _build_hold(stated.held, Reason.PATH_TAKEN)
         if variant.missing_revision:
-            sentence = (
-                f"it was never published at {variant.missing_revision}, the revision of"
-                " the rollback"
-            )
+            revision = variant.missing_revision
+            sentence = f"it was never published at {revision}, the revision of the rollback"
             hold = Hold(Reason.NEVER_PUBLISHED, sentence, "the author of the rollback")
         return VariantFacts(
             name=variant.name,
@@ -337,16 +345,6 @@ class ScenarioWorld:
             failed=_build_hold(stated.broken, Reason.RENDER_FAILED),
             removed=variant.removed,
         )
-
-
-def _draft_of_revision(variant: ScenarioVariant, revision: str) -> DraftFacts:
-    """Return the variant's draft of the revision, present or expected."""
-    if variant.draft is not None and variant.draft.revision == revision:
-        return variant.draft
-    stated = variant.stated_draft
-    if stated is not None and stated.revision in (None, revision):
-        return variant.build_stated_draft(stated, revision)
-    return variant.build_draft(revision)
 
 
 def _build_hold(stated: StatedHold | None, otherwise: Reason) -> Hold | None:

@@ -7,18 +7,39 @@ the variant builder goes on with the results as plain values. There are two roun
 `repository` is known only once `repositoryExpr` has a value.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from fanout.api.upstream_policy import MapExpression, TargetEntry, UpstreamPolicy
+from fanout.api.upstream_policy import MapExpression, UpstreamPolicy
 from fanout.pending_inputs import Responses, get_responses
-from fanout.selection.expression_failures import describe_unusable
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, Object, TargetFailure
 from fanout.values import KeyedValue, Value
 
 Values = Mapping[str, Any]  # result of an expression by target key, maybe an ExpressionFailure
 _NO_VALUES: Values = {}
+
+
+_KINDS = {
+    bool: "a boolean",
+    str: "text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a map",
+}
+
+
+def describe_unusable(expression: str | None, value: Any, requirement: str) -> str:
+    """Say why the result of an expression cannot be used: its error, or its type.
+
+    `requirement` is the type that is needed, and how to get it.
+    """
+    if isinstance(value, ExpressionFailure):
+        remedy = value.remedy or "correct the expression, or the target"
+        return f"{expression}: {value.problem}; {remedy}"
+    kind = "nothing" if value is None else _KINDS.get(type(value), "another type")
+    return f"{expression}: yields {kind} where {requirement}"
 
 
 class TemplateFailure(Exception):
@@ -149,19 +170,36 @@ def list_repository_batches(
     policy: UpstreamPolicy, targets: Sequence[VariantTarget]
 ) -> list[ExpressionBatch]:
     """List the batches whose values name the downstream repositories."""
-    return _build_batches(
-        policy,
-        targets,
-        lambda entry: filter(None, (entry.template.downstream.repository_expr,)),
-        {},
-    )
+    expressions = [[it.template.downstream.repository_expr] for it in policy.spec.targets]
+    return _build_batches(policy, targets, expressions, {})
 
 
 def list_variant_batches(
     policy: UpstreamPolicy, targets: Sequence[VariantTarget], repositories: Mapping[str, Object]
 ) -> list[ExpressionBatch]:
     """List all other batches; `repositories` has the downstream repository by target key."""
-    return _build_batches(policy, targets, _other_expressions, repositories)
+    expressions: list[list[str | None]] = []
+    for entry in policy.spec.targets:
+        template = entry.template
+        functions = (*template.pipeline.mutators, *template.pipeline.validators)
+        pairs = [
+            *template.package_context.data_exprs,
+            *template.label_exprs,
+            *template.annotation_exprs,
+            *(pair for function in functions for pair in function.config_map_exprs),
+        ]
+        expressions.append(
+            [
+                entry.offline_when,
+                template.downstream.package_expr,
+                template.stage_expr,
+                template.priority_expr,
+                *(injector.name_expr for injector in template.injectors),
+                *template.package_context.remove_key_exprs,
+                *(it for pair in pairs for it in (pair.key_expr, pair.value_expr)),
+            ]
+        )
+    return _build_batches(policy, targets, expressions, repositories)
 
 
 def collect_values(batches: Sequence[ExpressionBatch], responses: Responses) -> ExpressionValues:
@@ -177,53 +215,27 @@ def collect_values(batches: Sequence[ExpressionBatch], responses: Responses) -> 
 def _build_batches(
     policy: UpstreamPolicy,
     targets: Sequence[VariantTarget],
-    expressions_of: Callable[[TargetEntry], Iterator[str]],
+    expressions_by_entry: Sequence[Sequence[str | None]],
     repositories: Mapping[str, Object],
 ) -> list[ExpressionBatch]:
     upstream = policy.spec.upstream
     common = {"upstream": {"repository": upstream.repository, "package": upstream.package}}
     batches = []
-    for entry, target_entry in enumerate(policy.spec.targets):
-        expressions = tuple(dict.fromkeys(expressions_of(target_entry)))
+    for entry, all_expressions in enumerate(expressions_by_entry):
+        expressions = tuple(dict.fromkeys(filter(None, all_expressions)))
         entry_targets = tuple(target for target in targets if target.entry == entry)
         if not expressions or not entry_targets:
             continue
-        rows = tuple(_build_variables(target, common, repositories) for target in entry_targets)
-        batches.append(ExpressionBatch(entry, expressions, entry_targets, rows))
+        rows = []
+        for target in entry_targets:
+            row: dict[str, Any] = {
+                **common,
+                "target": target.object,
+                "repoDefault": target.repository,
+                "packageDefault": target.package,
+            }
+            if target.key in repositories:
+                row["repository"] = repositories[target.key]
+            rows.append(row)
+        batches.append(ExpressionBatch(entry, expressions, entry_targets, tuple(rows)))
     return batches
-
-
-def _build_variables(
-    target: VariantTarget, common: Mapping[str, Any], repositories: Mapping[str, Object]
-) -> Mapping[str, Any]:
-    row = {
-        **common,
-        "target": target.object,
-        "repoDefault": target.repository,
-        "packageDefault": target.package,
-    }
-    if target.key in repositories:
-        row["repository"] = repositories[target.key]
-    return row
-
-
-def _other_expressions(entry: TargetEntry) -> Iterator[str]:
-    template = entry.template
-    single = (
-        entry.offline_when,
-        template.downstream.package_expr,
-        template.stage_expr,
-        template.priority_expr,
-    )
-    yield from filter(None, single)
-    yield from filter(None, (injector.name_expr for injector in template.injectors))
-    yield from template.package_context.remove_key_exprs
-    pairs = [
-        *template.package_context.data_exprs,
-        *template.label_exprs,
-        *template.annotation_exprs,
-    ]
-    functions = (*template.pipeline.mutators, *template.pipeline.validators)
-    pairs += [pair for function in functions for pair in function.config_map_exprs]
-    for pair in pairs:
-        yield from filter(None, (pair.key_expr, pair.value_expr))

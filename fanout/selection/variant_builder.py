@@ -12,13 +12,13 @@ from fanout.api.git_repository import Repository
 from fanout.api.package_variant import RESERVED_KEYS, Function, PackageVariant
 from fanout.api.upstream_policy import FunctionTemplate, TargetEntry, UpstreamPolicy
 from fanout.package.package_limits import find_package_path_problem
-from fanout.selection.expression_failures import describe_unusable
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.template_fields import (
     ExpressionValues,
     TemplateFailure,
     TemplateFields,
     Values,
+    describe_unusable,
 )
 from fanout.selection.variant_naming import build_variant_name
 from fanout.selection.variant_spec import (
@@ -56,31 +56,50 @@ class _TemplateReader:
     def __init__(
         self, number: int, entry: TargetEntry, values_by_expression: Mapping[str, Values]
     ) -> None:
-        self._fields = template_fields = TemplateFields(number, values_by_expression)
-        self._entry = entry
+        self._fields = fields = TemplateFields(number, values_by_expression)
+        self._entry, template = entry, entry.template
         self._offline = (
             values_by_expression.get(entry.offline_when, {}) if entry.offline_when else {}
         )
-        template = entry.template
         downstream, pipeline = template.downstream, template.pipeline
-        self.repository = template_fields.build_field(
+        self.repository = fields.build_field(
             downstream.repository, downstream.repository_expr, "downstream.repositoryExpr"
         )
-        self.package = template_fields.build_field(
+        self.package = fields.build_field(
             downstream.package, downstream.package_expr, "downstream.packageExpr"
         )
-        self.stage = template_fields.build_field(template.stage, template.stage_expr, "stageExpr")
-        self.priority = template_fields.build_field(
+        self.stage = fields.build_field(template.stage, template.stage_expr, "stageExpr")
+        self.priority = fields.build_field(
             template.priority, template.priority_expr, "priorityExpr"
         )
         self.context = self._context()
-        self.remove_keys = self._remove_keys()
+        context = template.package_context
+        key_fields = [
+            fields.build_field(None, expression, f"packageContext.removeKeyExprs[{index}]")
+            for index, expression in enumerate(context.remove_key_exprs)
+        ]
+        self.remove_keys = _share_constant(
+            lambda key: tuple(
+                sorted({*context.remove_keys, *(it.to_text(key) for it in key_fields)})
+            ),
+            varies=bool(key_fields),
+        )
         self.mutators = self._functions("mutators", pipeline.mutators)
         self.validators = self._functions("validators", pipeline.validators)
-        self.injectors = self._injectors()
-        labels = template_fields.build_map(template.labels, template.label_exprs, "labelExprs")
+        injectors = [
+            (
+                fields.build_field(it.name, it.name_expr, f"injectors[{index}].nameExpr"),
+                (it.group, it.version, it.kind),
+            )
+            for index, it in enumerate(template.injectors)
+        ]
+        self.injectors = _share_constant(
+            lambda key: tuple([InjectorSpec(name.to_text(key), *kind) for name, kind in injectors]),
+            varies=any(name.expression for name, _ in injectors),
+        )
+        labels = fields.build_map(template.labels, template.label_exprs, "labelExprs")
         self.labels = _share_constant(labels.to_map, varies=bool(labels.pairs))
-        annotations = template_fields.build_map(
+        annotations = fields.build_map(
             template.annotations, template.annotation_exprs, "annotationExprs"
         )
         self.annotations = _share_constant(annotations.to_map, varies=bool(annotations.pairs))
@@ -135,21 +154,6 @@ class _TemplateReader:
 
         return _share_constant(build, varies=bool(template_map.pairs))
 
-    def _remove_keys(self) -> Callable[[str], tuple[str, ...]]:
-        """Build packageContext.removeKeys and removeKeyExprs, without duplicates, sorted."""
-        context = self._entry.template.package_context
-        template_fields = [
-            self._fields.build_field(None, expression, f"packageContext.removeKeyExprs[{index}]")
-            for index, expression in enumerate(context.remove_key_exprs)
-        ]
-
-        def build(key: str) -> tuple[str, ...]:
-            return tuple(
-                sorted({*context.remove_keys, *(blank.to_text(key) for blank in template_fields)})
-            )
-
-        return _share_constant(build, varies=bool(template_fields))
-
     def _functions(
         self, section: str, functions: tuple[FunctionTemplate, ...]
     ) -> Callable[[str], tuple[FunctionSpec, ...]]:
@@ -168,21 +172,6 @@ class _TemplateReader:
             return tuple(_build_function(function, blank.to_map(key)) for function, blank in pairs)
 
         return _share_constant(build, varies=any(blank.pairs for blank in template_fields))
-
-    def _injectors(self) -> Callable[[str], tuple[InjectorSpec, ...]]:
-        """Build the injectors, each with the name of the object that it selects."""
-        injectors = self._entry.template.injectors
-        names = [
-            self._fields.build_field(it.name, it.name_expr, f"injectors[{index}].nameExpr")
-            for index, it in enumerate(injectors)
-        ]
-        kinds = [(it.group, it.version, it.kind) for it in injectors]
-
-        def build(key: str) -> tuple[InjectorSpec, ...]:
-            pairs = zip(names, kinds, strict=True)
-            return tuple([InjectorSpec(name.to_text(key), *kind) for name, kind in pairs])
-
-        return _share_constant(build, varies=any(name.expression for name in names))
 
 
 def _share_constant(build: Callable[[str], _Part], *, varies: bool) -> Callable[[str], _Part]:

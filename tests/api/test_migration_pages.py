@@ -6,7 +6,6 @@ import pytest
 
 from fanout.api.kind_registry import KINDS, field_names_at
 from fanout.migrate import kargo_fields as kargo
-from fanout.migrate.field_mapping import build_field_tables
 from fanout.migrate.porch_import import PORCH_GROUP, PORCH_KINDS
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides"
@@ -16,6 +15,35 @@ TABLES = {
 }
 EVERY = [origin for origins, _ in TABLES.values() for origin in origins]
 BEGIN, END = "test_migration_pages.py` -->\n", "<!-- end of fields -->"
+
+
+def build_field_tables(origins, group):
+    """Return Markdown with a section and a table of fields for every converted kind."""
+    mappings_by_kind = [
+        {(row.source, row.target, row.description): row for row in it.rows} for it in origins
+    ]
+    common_mappings = [
+        row
+        for key, row in mappings_by_kind[0].items()
+        if all(key in rows for rows in mappings_by_kind)
+    ]
+    sections = [_build_section("All kinds", common_mappings)]
+    for origin, rows in zip(origins, mappings_by_kind, strict=True):
+        own_mappings = (
+            row for key, row in rows.items() if not all(key in other for other in mappings_by_kind)
+        )
+        title = f"{origin.kind} ({group}/{origin.version}) becomes {origin.target_kind}"
+        sections.append(_build_section(title, own_mappings))
+    return "\n".join("\n".join(section) for section in sections)
+
+
+def _build_section(title, rows):
+    yield f"### {title}\n"
+    yield "| field | becomes | how |\n|---|---|---|"
+    for row in rows:
+        target = f"`{row.target.replace('[*]', '[]')}`" if row.target else "nothing"
+        yield f"| `{row.source.replace('[*]', '[]')}` | {target} | {row.description} |"
+    yield ""
 
 
 @pytest.mark.parametrize("page", TABLES, ids=lambda page: page.stem)

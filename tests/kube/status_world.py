@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 from fleet import Fleet
+from kind_pages import CONDITIONS_BY_KIND, STAGE_CONDITIONS
 from kube.record_fleet import wait_until
 from kube_server import KubeServer
 
-from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
 from fanout.controller.loop_health import ScheduledPass

@@ -1,11 +1,10 @@
-"""Reference pages of the kinds, generated from the models."""
+"""Reference pages of the kinds, generated from the models (`make docs`)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 from fanout.api import durations
-from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS, ConditionType
 from fanout.api.crd_schemas import build_status_schema, to_structural
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
@@ -24,6 +23,70 @@ _RECORD_STATUS_PAGE = ("Records of a cluster", "../../concepts/records-as-object
 # the page of another kind has their fields
 _DOCUMENTED_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
 _COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
+
+# Types of the conditions of each kind, and when each is true: a closed list, by which people select
+# and wait. A test compares it with the code that builds conditions.
+_RECONCILING = "it is not ready, and fanout continues by itself"
+_STALLED = "it is not ready, and a person must correct something"
+_INVALID = "it has an error that a person must correct"
+_UNENFORCED = (
+    "branch protection of {} does not require the commit status of fanout; unknown if its rules"
+    " cannot be read"
+)
+_RECORD_CONDITIONS: Mapping[str, str] = {
+    "Recorded": "it is in the records repository",
+    "Ready": "it is in the records repository; false while it waits, or was refused",
+    "Stalled": "it was refused, because it has errors or nothing proves its author",
+    "Effective": "it counts for its policy or variant",
+}
+
+CONDITIONS_BY_KIND: Mapping[str, Mapping[str, str]] = {
+    "Repository": {
+        "Ready": "the last pass of each policy that uses it could list it, or none uses it",
+        "Reconciling": _RECONCILING,
+        "Stalled": _STALLED,
+        "NotEnforced": _UNENFORCED.format("the repository"),
+    },
+    "UpstreamPolicy": {
+        "Ready": "all its variants are ready, or it selects no target",
+        "Reconciling": _RECONCILING,
+        "Stalled": _STALLED,
+        "Suspended": "its spec or a decision suspends it",
+        "AdmissionMissing": "the admission policies are not in force, so that no"
+        " record is accepted",
+        "RecordsUnreadable": "its records cannot be read any more; the pass knew"
+        " those that were read last",
+        "NotEnforced": _UNENFORCED.format("a downstream repository"),
+        "ExpressionError": "a template of its pull requests yields no text",
+    },
+    "PackageVariant": {
+        "Ready": "its candidate is published, and its checks have passed",
+        "Reconciling": _RECONCILING,
+        "Stalled": _STALLED,
+        "MergeConflict": "its draft has undecided merge conflicts",
+        "ConflictsDecided": "merge conflicts of its draft or package were decided",
+        "Edited": "its package or draft has edits of people",
+        "OutOfBand": "a person merged its draft before its gates were open",
+        "Reverted": "a person reverted its publication",
+        "TagMissing": "the tag of its publication, or that of upstream, is missing",
+        "TagMoved": "the tag of its publication names another commit",
+        "DraftLeft": "the branch of its published draft was not deleted",
+        "Broken": "its published package has invalid files",
+    },
+    "PromotionPolicy": {
+        "Ready": "it is valid, and all that it names exists",
+        "Stalled": _INVALID,
+    },
+    "Evidence": _RECORD_CONDITIONS,
+    "Approval": _RECORD_CONDITIONS,
+    "Decision": _RECORD_CONDITIONS,
+}
+
+STAGE_CONDITIONS: Mapping[str, str] = {
+    "Passed": "the stage has passed its candidate; false if it failed, else unknown",
+    "MergeConflict": "drafts of the stage have undecided merge conflicts",
+}
+"""Conditions of a stage in the status of an UpstreamPolicy."""
 
 
 def build_kind_page(kind: str) -> str:
@@ -64,7 +127,7 @@ def build_kind_page(kind: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _condition_rows(meanings: Mapping[ConditionType, str]) -> Iterator[str]:
+def _condition_rows(meanings: Mapping[str, str]) -> Iterator[str]:
     yield from _CONDITIONS_HEAD
     yield from (f"| `{name}` | {meaning} |" for name, meaning in meanings.items())
 
