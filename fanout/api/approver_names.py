@@ -162,11 +162,8 @@ def _check_approval(
     for index, group in unknown:
         problem = f"no PromotionPolicy for this policy has approvers {group}"
         otherwise = "have an administrator add the group to spec.approvers"
-        yield FieldError(
-            (*approval_path, "from", index),
-            problem,
-            suggest_name(group, sorted(members_by_group), otherwise),
-        )
+        remedy = suggest_name(group, sorted(members_by_group), otherwise)
+        yield FieldError((*approval_path, "from", index), problem, remedy)
     # A set, because a person who is in two groups approves once.
     members = {who for group in check.from_ for who in members_by_group.get(group, ())}
     count = len(members)
@@ -175,6 +172,5 @@ def _check_approval(
         verb = "has" if len(check.from_) == 1 else "have"
         group_sizes = f"{join_words(check.from_, 'and')} {verb} {pluralize(count, 'member')}"
         problem = f"{check.at_least} people can never approve: {group_sizes}"
-        yield FieldError(
-            (*approval_path, "atLeast"), problem, "lower it, or have an administrator add people"
-        )
+        remedy = "lower it, or have an administrator add people"
+        yield FieldError((*approval_path, "atLeast"), problem, remedy)

@@ -38,13 +38,11 @@ def parse_duration(text: str) -> timedelta:
         raise InvalidValue(f"{text} is longer than ten years", "write at most 87600h")
     # Days get a message of their own: Prometheus and Flux accept them, so people will write them.
     if re.fullmatch(r"[0-9hmsd]*[0-9]d[0-9hmsd]*", text):
-        raise InvalidValue(
-            f"{text} is in days, which are not always 24 hours", "write hours, like 48h"
-        )
+        problem = f"{text} is in days, which are not always 24 hours"
+        raise InvalidValue(problem, "write hours, like 48h")
     if "." in text or "," in text:
-        raise InvalidValue(
-            f"{text} has a fraction", "write a smaller unit, 90m for one and a half hours"
-        )
+        problem = f"{text} has a fraction"
+        raise InvalidValue(problem, "write a smaller unit, 90m for one and a half hours")
     raise InvalidValue(f"{text!r} is not a duration", _REMEDY)
 
 
@@ -73,9 +71,8 @@ def parse_instant(value: object) -> datetime:
         except ValueError as error:
             raise InvalidValue(f"{value} is not in the calendar: {error}", "correct it") from error
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise InvalidValue(
-            f"{value} is not an instant with a zone", "write it like 2030-01-31T16:00:00Z"
-        )
+        problem = f"{value} is not an instant with a zone"
+        raise InvalidValue(problem, "write it like 2030-01-31T16:00:00Z")
     return value.astimezone(UTC)
 
 

@@ -283,9 +283,8 @@ def parse_factor(value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidValue(f"{format_value(value)} is not a number", "write one above 1, like 1.5")
     if not 1 < value <= _MAX_FACTOR:
-        raise InvalidValue(
-            f"factor {value} is out of range", f"write more than 1, at most {_MAX_FACTOR}"
-        )
+        problem = f"factor {value} is out of range"
+        raise InvalidValue(problem, f"write more than 1, at most {_MAX_FACTOR}")
     # By its shortest decimal text: Fraction(1.1) would be the binary approximation.
     return Fraction(Decimal(repr(value)))
 

@@ -288,9 +288,8 @@ def find_path_problem(path: str) -> str:
 def check_path(path: str) -> str:
     """Return the path. Raises InvalidValue if no package may be there."""
     if problem := find_path_problem(path):
-        raise InvalidValue(
-            f"the path {path!r} {problem}", "write a relative path like team/monitoring"
-        )
+        problem = f"the path {path!r} {problem}"
+        raise InvalidValue(problem, "write a relative path like team/monitoring")
     return path
 
 
@@ -318,9 +317,8 @@ def check_file(path: str) -> str:
     Raises InvalidValue if it leads out of the package.
     """
     if not normalize_inside(path) or not path.isprintable():
-        raise InvalidValue(
-            f"the path {path!r} is outside the package", "name a file of the package"
-        )
+        problem = f"the path {path!r} is outside the package"
+        raise InvalidValue(problem, "name a file of the package")
     return path  # unchanged, because it enters digests
 
 
@@ -330,9 +328,8 @@ def check_executable(path: str) -> str:
     Raises InvalidValue unless it is absolute: a relative one depends on the start.
     """
     if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():
-        raise InvalidValue(
-            f"{path!r} is not an absolute path", "write it from the root: /usr/local/bin/x"
-        )
+        problem = f"{path!r} is not an absolute path"
+        raise InvalidValue(problem, "write it from the root: /usr/local/bin/x")
     return path
 
 
@@ -341,9 +338,8 @@ def check_branch(name: str) -> str:
     problem = next(filter(None, map(_segment_problem, name.split("/"))), "")
     if problem or name.startswith("refs/") or name == "HEAD":
         problem = problem or "is not a short name"
-        raise InvalidValue(
-            f"the branch {name!r} {problem}", "write a branch's short name, like main"
-        )
+        problem = f"the branch {name!r} {problem}"
+        raise InvalidValue(problem, "write a branch's short name, like main")
     return name
 
 

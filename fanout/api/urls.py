@@ -93,9 +93,8 @@ def check_no_secret_parameter(url: str) -> None:
     for part in re.split("[&;]", urlsplit(url).query):
         name = unquote_plus(part.partition("=")[0])
         if is_secret_parameter(name):
-            raise InvalidValue(
-                f"the URL carries a secret in its query parameter {name}", _SECRET_REMEDY
-            )
+            problem = f"the URL carries a secret in its query parameter {name}"
+            raise InvalidValue(problem, _SECRET_REMEDY)
 
 
 class GitProtocol(StrEnum):
@@ -125,9 +124,8 @@ def parse_protocol(url: str) -> GitProtocol:
     # `transport::address` makes Git run git-remote-<transport>; `ext::` runs any command.
     if re.match(r"[A-Za-z0-9+.-]+::", url):
         helper = url.partition("::")[0]
-        raise InvalidValue(
-            f"the transport {helper}:: runs programs and is never allowed", _GIT_REMEDY
-        )
+        problem = f"the transport {helper}:: runs programs and is never allowed"
+        raise InvalidValue(problem, _GIT_REMEDY)
     scheme, separator, _ = url.partition("://")
     if separator:
         try:
@@ -140,13 +138,11 @@ def parse_protocol(url: str) -> GitProtocol:
 def check_url(url: str) -> str:
     """Return the URL. Raises InvalidValue if fanout may not connect to it."""
     if url.startswith("-"):
-        raise InvalidValue(
-            "the URL begins with a dash: git would take it for an option", _GIT_REMEDY
-        )
+        problem = "the URL begins with a dash: git would take it for an option"
+        raise InvalidValue(problem, _GIT_REMEDY)
     if not url.isprintable() or " " in url:
-        raise InvalidValue(
-            "the URL has spaces or control characters", "write them as %20 and the like"
-        )
+        problem = "the URL has spaces or control characters"
+        raise InvalidValue(problem, "write them as %20 and the like")
     protocol = parse_protocol(url)
     if protocol is not GitProtocol.FILE:
         _check_authority(url, protocol)
@@ -198,9 +194,8 @@ def _check_authority(url: str, protocol: GitProtocol) -> None:
     elif not user and _SCP_PASSWORD.match(url):
         raise InvalidValue("the URL carries a password", _SECRET_REMEDY)
     if any(part.startswith("-") for part in (user, host, path.lstrip("/"))):
-        raise InvalidValue(
-            "user, host or path begin with a dash: it would be an option", _GIT_REMEDY
-        )
+        problem = "user, host or path begin with a dash: it would be an option"
+        raise InvalidValue(problem, _GIT_REMEDY)
 
 
 GitUrl = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(check_url)]
@@ -320,9 +315,8 @@ def check_http_url(text: str) -> str:
     if not text or len(text) > MAX_URL_LENGTH:
         raise InvalidValue(f"an address has 1 to {MAX_URL_LENGTH} characters", _HTTP_REMEDY)
     if not text.isprintable() or not text.isascii() or " " in text or "\\" in text:
-        raise InvalidValue(
-            "the address has spaces or forbidden characters", "write them as %20 and the like"
-        )
+        problem = "the address has spaces or forbidden characters"
+        raise InvalidValue(problem, "write them as %20 and the like")
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -371,9 +365,8 @@ def check_header(name: str, value: str) -> None:
     if name.lower() in REFUSED_HEADERS or re.search(SECRET_HEADER, name.lower()):
         raise InvalidValue(f"the header {name} is not for a policy to write", _HTTP_SECRET_REMEDY)
     if not value.isprintable() or not value.isascii():
-        raise InvalidValue(
-            f"the header {name} has characters that no header has", "write plain ASCII"
-        )
+        problem = f"the header {name} has characters that no header has"
+        raise InvalidValue(problem, "write plain ASCII")
 
 
 _HTTP_PATTERN = (

@@ -39,9 +39,8 @@ def parse_name_selector(name: Any) -> StageSelector:
         try:
             expression = re.compile(name_pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise InvalidValue(
-                f"{format_value(name)} cannot be read: {error}", _NAME_STAGES_REMEDY
-            ) from error
+            problem = f"{format_value(name)} cannot be read: {error}"
+            raise InvalidValue(problem, _NAME_STAGES_REMEDY) from error
         return StageSelector(lambda stage: expression.search(stage.name) is not None)
     raise InvalidValue(f"{format_value(name)} is not a supported pattern", _NAME_STAGES_REMEDY)
 

@@ -73,10 +73,8 @@ def _find_replacements(
                 raise InvalidValue("a name in it begins with a dot", _REWRITE_REMEDY)
             continue
         if text == "upstream":
-            raise InvalidValue(
-                "in Porch, upstream is a PackageRevision, which fanout does not have",
-                "rewrite it; here upstream is {repository, package}",
-            )
+            problem = "in Porch, upstream is a PackageRevision, which fanout does not have"
+            raise InvalidValue(problem, "rewrite it; here upstream is {repository, package}")
         # A target of {repo, package} looks the same in both programs and stays.
         if text == "repository" or target_is_object:
             yield _build_replacement(words, position, text)
@@ -139,11 +137,9 @@ _TAG = re.compile(
 def convert_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
     """Copy annotations without those of kubectl and Nephio."""
     if _APPROVAL_ANNOTATION in as_mapping(source.value):
-        yield Remark(
-            (*source.path, _APPROVAL_ANNOTATION),
-            "requests approval of Nephio's controller, which fanout does not support",
-            "use a PromotionPolicy for the policy or variant",
-        )
+        problem = "requests approval of Nephio's controller, which fanout does not support"
+        remedy = "use a PromotionPolicy for the policy or variant"
+        yield Remark((*source.path, _APPROVAL_ANNOTATION), problem, remedy)
     if isinstance(source.value, Mapping):
         dropped_keys = (LAST_APPLIED_ANNOTATION, _APPROVAL_ANNOTATION)
         remaining = {key: value for key, value in source.value.items() if key not in dropped_keys}
@@ -203,11 +199,9 @@ def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConvert
             yield from convert_word(words)(source)
             return
         yield TargetField(source.target, words[cautious], source.path)
-        yield Remark(
-            source.path,
-            f"the targets differ, and a policy has one {field}; it becomes {words[cautious]}",
-            "create a separate policy for targets that need another value",
-        )
+        problem = f"the targets differ, and a policy has one {field}; it becomes {words[cautious]}"
+        remedy = "create a separate policy for targets that need another value"
+        yield Remark(source.path, problem, remedy)
 
     return convert_field
 
@@ -247,12 +241,8 @@ def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
         if _read_upstream(source).get("workspaceName", "") in ("", _BRANCH_WORKSPACE):
             yield from _follow_latest(source)
     elif source.value not in (0, ""):
-        yield Remark(
-            source.path,
-            f"{format_value(source.value)} is not a revision with a tag",
-            _REVISION_REMEDY,
-            invalidates=_REVISION_TAG_PATH,
-        )
+        problem = f"{format_value(source.value)} is not a revision with a tag"
+        yield Remark(source.path, problem, _REVISION_REMEDY, invalidates=_REVISION_TAG_PATH)
 
 
 def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
@@ -261,28 +251,18 @@ def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
     if source.value == "":
         return
     if tag := _revision_tag(revision):
-        yield Remark(
-            source.path,
-            f"a workspace has no tag; {tag} of spec.upstream.revision is used",
-            f"check that {name} was published as {tag}",
-        )
+        problem = f"a workspace has no tag; {tag} of spec.upstream.revision is used"
+        yield Remark(source.path, problem, f"check that {name} was published as {tag}")
     elif source.value == _BRANCH_WORKSPACE:
         if revision in (0, ""):
             yield from _follow_latest(source)
     elif isinstance(source.value, str) and _revision_tag(source.value):
         yield TargetField(_REVISION_TAG_PATH, source.value, source.path)
-        yield Remark(
-            source.path,
-            f"a workspace has no tag; {name} is written as the tag",
-            f"check that it was published as {name}",
-        )
+        problem = f"a workspace has no tag; {name} is written as the tag"
+        yield Remark(source.path, problem, f"check that it was published as {name}")
     else:
-        yield Remark(
-            source.path,
-            f"a workspace has no tag, and {name} is not the name of one",
-            _REVISION_REMEDY,
-            invalidates=_REVISION_TAG_PATH,
-        )
+        problem = f"a workspace has no tag, and {name} is not the name of one"
+        yield Remark(source.path, problem, _REVISION_REMEDY, invalidates=_REVISION_TAG_PATH)
 
 
 def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remark]:
@@ -304,11 +284,8 @@ def _read_upstream(source: SourceField) -> Mapping[str, Any]:
 def _follow_latest(source: SourceField) -> Iterator[TargetField | Remark]:
     """Yield the rule for an object that follows a branch: the newest revision."""
     yield TargetField(_REVISION_LATEST_PATH, True, source.path)
-    yield Remark(
-        source.path,
-        "a policy or variant does not follow a branch; it takes the newest tag of the package",
-        "tag the package: <path>/v1, or <path>/v1.2.3",
-    )
+    problem = "a policy or variant does not follow a branch; it takes the newest tag of the package"
+    yield Remark(source.path, problem, "tag the package: <path>/v1, or <path>/v1.2.3")
 
 
 def _revision_tag(revision: object) -> str:

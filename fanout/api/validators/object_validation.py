@@ -272,11 +272,8 @@ def _check_identity(data: Mapping[str, Any]) -> Iterator[FieldError]:
     if version is None:
         yield FieldError(("apiVersion",), "is missing", f"write {API_VERSION}")
     elif version != API_VERSION:
-        yield FieldError(
-            ("apiVersion",),
-            f"unsupported apiVersion {format_value(version)}",
-            f"write {API_VERSION}",
-        )
+        problem = f"unsupported apiVersion {format_value(version)}"
+        yield FieldError(("apiVersion",), problem, f"write {API_VERSION}")
     if kind is None:
         yield FieldError(("kind",), "is missing", f"use one of {', '.join(KINDS)}")
     elif not isinstance(kind, str) or kind not in KINDS:

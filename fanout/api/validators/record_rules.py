@@ -15,9 +15,8 @@ def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
     if spec.get("policy"):
         return
     if not spec.get("variants"):
-        yield FieldError(
-            ("spec", "policy"), "policy and variants are both empty", "set one of them"
-        )
+        problem = "policy and variants are both empty"
+        yield FieldError(("spec", "policy"), problem, "set one of them")
     if spec.get("stage"):
         problem = "a stage needs a policy"
         yield FieldError(("spec", "stage"), problem, "add the policy, or remove the stage")

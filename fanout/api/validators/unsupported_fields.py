@@ -110,6 +110,5 @@ def check_unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError
             if row.refuses(value):
                 name = value if row.values else row.path.rpartition(".")[2]
                 since = "any more" if row.is_former else "yet"
-                yield FieldError(
-                    path, f"{name} is not supported {since}: {row.explanation}", row.remedy
-                )
+                problem = f"{name} is not supported {since}: {row.explanation}"
+                yield FieldError(path, problem, row.remedy)
