@@ -6,16 +6,15 @@ person on another host. A subject `group:<name>` is everybody in a group of a cl
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from fanout.api.field_errors import FieldError, FieldPath, InvalidValue, suggest_name
+from fanout.api.field_errors import FieldError, InvalidValue, suggest_name
 from fanout.api.promotion_policy import (
     USER_PREFIX,
     PromotionPolicy,
     governs_policy,
     is_person,
 )
-from fanout.api.stages import ApprovalCheck
 from fanout.api.text_fields import format_value, join_words, pluralize
 from fanout.api.upstream_policy import UpstreamPolicy
 
@@ -133,9 +132,26 @@ def check_approvers(
         )
     for index, stage in enumerate(policy.spec.stages):
         for number, check in enumerate(stage.requires):
-            if check.approval:
-                approval_path = ("spec", "stages", index, "requires", number, "approval")
-                yield from _check_approval(check.approval, approval_path, members_by_group)
+            if check.approval is None:
+                continue
+            path = ("spec", "stages", index, "requires", number, "approval")
+            names = check.approval.from_
+            unknown = [(place, it) for place, it in enumerate(names) if it not in members_by_group]
+            for place, name in unknown:
+                problem = f"no PromotionPolicy for this policy has approvers {name}"
+                otherwise = "have an administrator add the group to spec.approvers"
+                remedy = suggest_name(name, sorted(members_by_group), otherwise)
+                yield FieldError((*path, "from", place), problem, remedy)
+            # A set, because a person who is in two groups approves once.
+            members = {who for name in names for who in members_by_group.get(name, ())}
+            count, required = len(members), check.approval.at_least
+            # The API server alone knows how many are in a group of a cluster.
+            if not unknown and required > count and not any(map(is_group, members)):
+                verb = "has" if len(names) == 1 else "have"
+                group_sizes = f"{join_words(names, 'and')} {verb} {pluralize(count, 'member')}"
+                problem = f"{required} people can never approve: {group_sizes}"
+                remedy = "lower it, or have an administrator add people"
+                yield FieldError((*path, "atLeast"), problem, remedy)
 
 
 def warn_unknown_authors(promotion: PromotionPolicy) -> Iterator[FieldError]:
@@ -151,26 +167,3 @@ def warn_unknown_authors(promotion: PromotionPolicy) -> Iterator[FieldError]:
                 )
                 path = ("spec", "approvers", index, "subjects", number)
                 yield FieldError(path, problem, "add the person's address as in commits", "warning")
-
-
-def _check_approval(
-    check: ApprovalCheck, approval_path: FieldPath, members_by_group: Mapping[str, set[str]]
-) -> Iterator[FieldError]:
-    unknown = [
-        (index, group) for index, group in enumerate(check.from_) if group not in members_by_group
-    ]
-    for index, group in unknown:
-        problem = f"no PromotionPolicy for this policy has approvers {group}"
-        otherwise = "have an administrator add the group to spec.approvers"
-        remedy = suggest_name(group, sorted(members_by_group), otherwise)
-        yield FieldError((*approval_path, "from", index), problem, remedy)
-    # A set, because a person who is in two groups approves once.
-    members = {who for group in check.from_ for who in members_by_group.get(group, ())}
-    count = len(members)
-    # The API server alone knows how many are in a group of a cluster.
-    if not unknown and check.at_least > count and not any(map(is_group, members)):
-        verb = "has" if len(check.from_) == 1 else "have"
-        group_sizes = f"{join_words(check.from_, 'and')} {verb} {pluralize(count, 'member')}"
-        problem = f"{check.at_least} people can never approve: {group_sizes}"
-        remedy = "lower it, or have an administrator add people"
-        yield FieldError((*approval_path, "atLeast"), problem, remedy)

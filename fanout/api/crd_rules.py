@@ -80,7 +80,7 @@ def build_rules(model: type[KRMObject]) -> tuple[SchemaRule, ...]:
     rules: list[SchemaRule] = []
     for row in EXCLUSIVE_FIELDS:
         object_path = tuple(row.path.replace("[*]", "").split("."))
-        if kind not in row.kinds or not {*row.fields} <= {*field_names_at(model, object_path)}:
+        if row.kind != kind or not {*row.fields} <= {*field_names_at(model, object_path)}:
             continue
         if len(row.fields) == 2:
             first, second = map(_has, row.fields)

@@ -92,9 +92,8 @@ def warn_external_functions(
     for section in ("mutators", "validators"):
         for index, function in enumerate(getattr(pipeline, section)):
             if function.exec or catalog_name(function.image) not in IN_PROCESS_FUNCTIONS:
-                field, name = (
-                    ("exec", function.exec) if function.exec else ("image", function.image)
-                )
+                field = "exec" if function.exec else "image"
+                name = getattr(function, field)
                 problem = f"{name} does not run in process: it fails unless it is allowed"
                 remedy = "have an administrator list it in functions of the FanoutConfiguration"
                 yield FieldError((*path, section, index, field), problem, remedy, "warning")
@@ -109,12 +108,10 @@ def check_functions(data: Mapping[str, Any]) -> Iterator[FieldError]:
                 continue
             name = catalog_name(image)
             if name and name not in (*IN_PROCESS_FUNCTIONS, *_OTHER_CATALOG_FUNCTIONS):
-                problem = (
-                    f"there is no function {name if _FUNCTION_NAME.fullmatch(name) else image}"
-                )
-                remedy = suggest_name(
-                    name, IN_PROCESS_FUNCTIONS, f"use one of {', '.join(IN_PROCESS_FUNCTIONS)}"
-                )
+                shown = name if _FUNCTION_NAME.fullmatch(name) else image
+                problem = f"there is no function {shown}"
+                alternatives = f"use one of {', '.join(IN_PROCESS_FUNCTIONS)}"
+                remedy = suggest_name(name, IN_PROCESS_FUNCTIONS, alternatives)
                 yield FieldError((*path, "image"), problem, remedy)
             elif name in _CONFIGURED_BY_FILE and not entry.get("configPath"):
                 problem = f"{name} needs a configuration object"

@@ -20,6 +20,7 @@ from fanout.api.text_fields import (
     Name,
     RecordName,
     SelectorLabels,
+    list_map,
 )
 
 GROUP = "fanout.dev"
@@ -143,10 +144,7 @@ class ObjectStatus(Model):
         default=(),
         description="Conditions of the object; `Ready` is always present, `Reconciling` and"
         " `Stalled` only while they are true.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
+        json_schema_extra=list_map("type"),
     )
 
 

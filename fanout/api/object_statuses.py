@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fanout.api.durations import INSTANT_PATTERN
 from fanout.api.results import Condition, Hold, StageResult
 from fanout.api.stages import LIST_MAP_BY_NAME
-from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME
+from fanout.api.text_fields import COMMIT, NAME, RECORD_NAME, list_map
 from fanout.api.view_base import StateCounts, ViewModel, build_view_schema
 from fanout.values import doc, field
 
@@ -31,7 +31,7 @@ class ResourceStatus(ViewModel, kw_only=True):
         doc(
             "Conditions of the object; `Ready` is always present, `Reconciling` and `Stalled`"
             " only while they are true.",
-            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+            **list_map("type"),
         ),
     ]
 

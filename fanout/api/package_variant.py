@@ -167,6 +167,23 @@ class DeletionPolicy(StrEnum):
     ORPHAN = "Orphan"
 
 
+MergeStrategyField = Annotated[
+    UpdateStrategy,
+    Field(
+        description="Strategy, as in kpt, that merges a new upstream revision into the"
+        " downstream package."
+    ),
+]
+OnConflictField = Annotated[
+    OnConflict,
+    Field(
+        description="How merge conflicts are handled, where upstream and local changed the"
+        " same value. `Hold`: the draft waits for a person's decision; `UpstreamWins`,"
+        " `LocalWins`: the values of that side are taken."
+    ),
+]
+
+
 class RevisionRule(Model):
     """Revisions of the package that are wanted; exactly one of the fields."""
 
@@ -250,17 +267,8 @@ class PackageVariantSpec(Model):
         description="Handling of the package when the variant is removed. `Delete`: it is"
         " deleted; `Orphan`: it stays.",
     )
-    update_strategy: UpdateStrategy = Field(
-        default=UpdateStrategy.RESOURCE_MERGE,
-        description="Strategy, as in kpt, that merges a new upstream revision into the"
-        " downstream package.",
-    )
-    on_conflict: OnConflict = Field(
-        default=OnConflict.HOLD,
-        description="How merge conflicts are handled, where upstream and local changed the"
-        " same value. `Hold`: the draft waits for a person's decision; `UpstreamWins`,"
-        " `LocalWins`: the values of that side are taken.",
-    )
+    update_strategy: MergeStrategyField = UpdateStrategy.RESOURCE_MERGE
+    on_conflict: OnConflictField = OnConflict.HOLD
     depends_on: tuple[Dependency, ...] = Field(
         default=(),
         max_length=MAX_VALUES,

@@ -17,6 +17,7 @@ from fanout.api.text_fields import (
     NamePattern,
     NonEmptyDistinct,
     Text,
+    list_map,
 )
 from fanout.api.upstream_policy import UpstreamPolicy
 
@@ -183,10 +184,7 @@ class PromotionPolicySpec(Model):
         default=(),
         max_length=MAX_VALUES,
         description="Groups whose members can give approvals.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["group"],
-        },
+        json_schema_extra=list_map("group"),
     )
     requires_separation: StrictBool = Field(
         default=False,

@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     StrictBool,
@@ -80,16 +79,7 @@ InstantOrDistance = Annotated[
 ]
 
 
-class ScenarioModel(Model):
-    """Base of the parts of a scenario.
-
-    Models are built on first use, since most commands read none.
-    """
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class _CheckResult(ScenarioModel):
+class _CheckResult(Model):
     """Result of a check, from any source."""
 
     check: Name = Field(description="Name of the check.")
@@ -114,7 +104,7 @@ class CheckResultEvent(_CheckResult):
     )
 
 
-class StatedPublication(ScenarioModel):
+class StatedPublication(Model):
     """Published revision of a variant, with the results of its checks."""
 
     revision: RevisionName | None = optional("Name of the published revision; default: none.")
@@ -139,7 +129,7 @@ class StatedPublication(ScenarioModel):
     )
 
 
-class StatedDraft(ScenarioModel):
+class StatedDraft(Model):
     """Open draft that differs from an up-to-date draft of the candidate."""
 
     revision: RevisionName | None = optional(
@@ -173,7 +163,7 @@ class StatedDraft(ScenarioModel):
     )
 
 
-class StatedHold(ScenarioModel):
+class StatedHold(Model):
     """Hold on a variant that is independent of the gates."""
 
     message: Text = Field(description="Explanation of the hold as one sentence.")
@@ -181,7 +171,7 @@ class StatedHold(ScenarioModel):
     who: str = Field(default="", description="Person or group that can resolve it.")
 
 
-class StatedDependency(ScenarioModel):
+class StatedDependency(Model):
     """Variant elsewhere that has to be ready first."""
 
     name: Text = Field(description="Name of the dependency.")
@@ -234,7 +224,7 @@ class StatedVariant(StatedPublication):
     fails: StrictBool = Field(default=False, description="With `advance`: whether the checks fail.")
 
 
-class _StatedRecord(ScenarioModel):
+class _StatedRecord(Model):
     """Fields that all records have."""
 
     at: InstantOrDistance = optional("Time of the record; default: `now`.")
@@ -301,7 +291,7 @@ class StatedDecision(_StatedRecord):
 StatedRecord = StatedEvidence | StatedApproval | StatedDecision
 
 
-class StatedHistory(ScenarioModel):
+class StatedHistory(Model):
     """Recorded history of a revision in a stage, beside the variants' publications."""
 
     stage: Name = Field(description="Name of the stage.")
@@ -329,7 +319,7 @@ VariantStateName = Literal[
 ]
 
 
-class ScenarioEvent(ScenarioModel):
+class ScenarioEvent(Model):
     """Event at an instant; without any other field, time has passed."""
 
     at: InstantOrDistance = Field(description="Time of the event.")
@@ -355,7 +345,7 @@ class ScenarioEvent(ScenarioModel):
     )
 
 
-class AdvanceSettings(ScenarioModel):
+class AdvanceSettings(Model):
     """Simulated progress: open gates are acted on at once, and checks pass after a time."""
 
     ready_after: Duration = optional("Time from publication until checks pass; default: 0.")
@@ -365,7 +355,7 @@ class AdvanceSettings(ScenarioModel):
     )
 
 
-class ExpectedRevision(ScenarioModel):
+class ExpectedRevision(Model):
     """Revision that a stage is expected not to take, and the reasons."""
 
     revision: RevisionName = Field(description="Name of the revision.")
@@ -379,7 +369,7 @@ class ExpectedRevision(ScenarioModel):
     )
 
 
-class ExpectedStage(ScenarioModel):
+class ExpectedStage(Model):
     """Expected state of a stage; absent fields are not compared."""
 
     stage: Name = Field(description="Name of the stage.")
@@ -412,7 +402,7 @@ class ExpectedStage(ScenarioModel):
     )
 
 
-class ExpectedVariant(ScenarioModel):
+class ExpectedVariant(Model):
     """Expected state of a variant; absent fields are not compared."""
 
     variant: Name = Field(description="Name of the variant.")
@@ -430,7 +420,7 @@ class ExpectedVariant(ScenarioModel):
     )
 
 
-class Expectation(ScenarioModel):
+class Expectation(Model):
     """Expected results at a moment, of the first pass there."""
 
     at: InstantOrDistance = optional("Time of the moment; default: `now`.")
@@ -446,7 +436,7 @@ class Expectation(ScenarioModel):
     )
 
 
-class ExpectedWaves(ScenarioModel):
+class ExpectedWaves(Model):
     """Expected numbers of released variants, pass by pass."""
 
     stage: Name = Field(description="Name of the stage.")
@@ -456,7 +446,7 @@ class ExpectedWaves(ScenarioModel):
     )
 
 
-class ScenarioSpec(ScenarioModel):
+class ScenarioSpec(Model):
     """Stated inputs, events, and expected results."""
 
     policy: Name | None = optional(
@@ -529,7 +519,6 @@ class ScenarioSpec(ScenarioModel):
 class Scenario(KRMObject):
     """Stated inputs of the gates, and the expected results."""
 
-    model_config = ConfigDict(defer_build=True)
     PLURAL: ClassVar[str] = "scenarios"
 
     kind: Literal["Scenario"] = Field(

@@ -42,6 +42,7 @@ from fanout.api.text_fields import (
     RevisionName,
     Text,
     format_value,
+    list_map,
     schema_keywords,
 )
 from fanout.api.urls import HttpUrl, ServerUrl, check_header
@@ -297,10 +298,7 @@ Factor = Annotated[
 ]
 
 
-LIST_MAP_BY_NAME: JsonDict = {
-    "x-kubernetes-list-type": "map",
-    "x-kubernetes-list-map-keys": ["name"],
-}
+LIST_MAP_BY_NAME: JsonDict = list_map("name")
 
 
 class After(Model):

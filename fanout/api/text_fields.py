@@ -99,6 +99,11 @@ def schema_keywords(**keywords: JsonValue) -> Any:
     return Field(json_schema_extra=dict(keywords))
 
 
+def list_map(key: str) -> dict[str, JsonValue]:
+    """Return the keywords of a list whose entries Kubernetes tells apart by one of their fields."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
+
+
 def _check_distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
     distinct = set()
     for value in values:

@@ -23,7 +23,9 @@ from fanout.api.package_variant import (
     DeletionPolicy,
     Function,
     InjectionPointFilter,
+    MergeStrategyField,
     OnConflict,
+    OnConflictField,
     PackageContext,
     UpdateStrategy,
     Upstream,
@@ -276,17 +278,8 @@ class UpstreamPolicySpec(Model):
         " least 3.",
         json_schema_extra={"default": "20%"},
     )
-    update_strategy: UpdateStrategy = Field(
-        default=UpdateStrategy.RESOURCE_MERGE,
-        description="Strategy, as in kpt, that merges a new upstream revision into the"
-        " downstream package.",
-    )
-    on_conflict: OnConflict = Field(
-        default=OnConflict.HOLD,
-        description="How merge conflicts are handled, where upstream and local changed the"
-        " same value. `Hold`: the draft waits for a person's decision; `UpstreamWins`,"
-        " `LocalWins`: the values of that side are taken.",
-    )
+    update_strategy: MergeStrategyField = UpdateStrategy.RESOURCE_MERGE
+    on_conflict: OnConflictField = OnConflict.HOLD
     adoption_policy: AdoptionPolicy = Field(
         default=AdoptionPolicy.ADOPT_NONE,
         description="Handling of a package that exists at a variant's path already. `AdoptNone`: it"

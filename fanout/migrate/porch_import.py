@@ -9,7 +9,8 @@ from typing import Any
 from fanout.api.field_errors import FieldPath, as_list, as_mapping, find_fields
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, KRMObject
-from fanout.api.validators.object_validation import cross_check, validate_object
+from fanout.api.validators.object_references import cross_check
+from fanout.api.validators.object_validation import validate_object
 from fanout.migrate import porch_conversion
 from fanout.migrate.field_mapping import (
     UNCHANGED,

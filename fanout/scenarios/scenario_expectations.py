@@ -5,13 +5,13 @@ from datetime import datetime
 
 from fanout.api.durations import format_instant
 from fanout.api.field_errors import FieldPath
+from fanout.api.object_meta import Model
 from fanout.api.reasons import classify_reason
 from fanout.api.results import Hold
 from fanout.api.scenario import (
     ExpectedStage,
     ExpectedVariant,
     Scenario,
-    ScenarioModel,
 )
 from fanout.scenarios.scenario_player import PlayedPass
 from fanout.values import Value
@@ -165,7 +165,7 @@ class _Comparison:
         self,
         subject: ComparedSubject,
         path: FieldPath,
-        expected: ScenarioModel,
+        expected: Model,
         actual: Mapping[str, ExpectedValue],
     ) -> Iterator[ComparedValue]:
         """Compare each stated field of `expected`; the keys of `actual` are names of its fields."""

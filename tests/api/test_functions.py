@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full_image
-from fanout.api.validators.object_validation import cross_check, validate_object
+from fanout.api.validators.object_references import cross_check
+from fanout.api.validators.object_validation import validate_object
 
 VARIANT = yaml.safe_load((Path(__file__).parent / "examples/package-variant.yaml").read_text())
 

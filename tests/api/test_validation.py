@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fanout.api.field_errors import FieldError
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.object_validation import FieldError, is_fanout_object, validate_object
+from fanout.api.validators.object_validation import is_fanout_object, validate_object
 
 # the parser in C: an example is read for each of hundreds of mistakes
 read = partial(yaml.load, Loader=yaml.CSafeLoader)

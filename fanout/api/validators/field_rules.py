@@ -96,93 +96,76 @@ class ExclusiveFields(Value):
     One must be present if `is_required`.
     """
 
-    kinds: tuple[str, ...]
+    kind: str
     path: str
     fields: tuple[str, ...]
     is_required: bool = False
 
 
-_POLICY_KINDS = ("UpstreamPolicy",)
-_VARIANT_KINDS = ("PackageVariant",)
+_POLICY, _VARIANT, _PROMOTION = "UpstreamPolicy", "PackageVariant", "PromotionPolicy"
 _TEMPLATE_PATH = "spec.targets[*].template"
+_FUNCTION_ENTRIES = tuple(
+    (kind, f"{path}.{section}[*]")
+    for kind, path in ((_POLICY, f"{_TEMPLATE_PATH}.pipeline"), (_VARIANT, "spec.pipeline"))
+    for section in ("mutators", "validators")
+)
 _MAP_EXPRESSIONS = (
     f"{_TEMPLATE_PATH}.packageContext.dataExprs[*]",
     f"{_TEMPLATE_PATH}.labelExprs[*]",
     f"{_TEMPLATE_PATH}.annotationExprs[*]",
-    f"{_TEMPLATE_PATH}.pipeline.mutators[*].configMapExprs[*]",
-    f"{_TEMPLATE_PATH}.pipeline.validators[*].configMapExprs[*]",
+    *(f"{path}.configMapExprs[*]" for kind, path in _FUNCTION_ENTRIES if kind == _POLICY),
 )
-_PIPELINES = ((_POLICY_KINDS, f"{_TEMPLATE_PATH}.pipeline"), (_VARIANT_KINDS, "spec.pipeline"))
-_FUNCTION_ENTRIES = tuple(
-    (kind, f"{path}.{section}[*]")
-    for kind, path in _PIPELINES
-    for section in ("mutators", "validators")
-)
+_REVISION_FIELDS = ("tag", "semver", "latest", "commit")
+_TARGET_FIELDS = ("repositories", "repositorySelector", "objectSelector")
 _CHECK_TYPES = ("report", "approval", "commitStatus", "object", "prometheus", "http")
 CHECK_PATHS = ("spec.stages[*].verification[*]", "spec.stages[*].requires[*]")
-_CHECK_EXPRESSION_FIELDS = (
-    ("object", "name"),
-    ("prometheus", "address"),
-    ("prometheus", "query"),
-    ("http", "url"),
-)
+# Fields that have a twin that ends in `Expr`.
+_CHECK_FIELDS = ("object.name", "prometheus.address", "prometheus.query", "http.url")
+_TEMPLATE_FIELDS = ("stage", "priority", "downstream.repository", "downstream.package")
+
+
+def _pair_with_expression(path: str, *, is_required: bool = True) -> ExclusiveFields:
+    parent, _, field = path.rpartition(".")
+    return ExclusiveFields(_POLICY, parent, (field, f"{field}Expr"), is_required)
+
 
 EXCLUSIVE_FIELDS: tuple[ExclusiveFields, ...] = (
+    ExclusiveFields(_POLICY, "spec.upstream.revision", _REVISION_FIELDS, is_required=True),
+    ExclusiveFields(_VARIANT, "spec.upstream.revision", _REVISION_FIELDS, is_required=True),
+    ExclusiveFields(_POLICY, "spec.targets[*]", _TARGET_FIELDS, is_required=True),
+    _pair_with_expression(f"{_TEMPLATE_PATH}.injectors[*].name"),
     *(
-        ExclusiveFields(kinds, path, fields, is_required=True)
-        for kinds, path, fields in (
-            (
-                (*_POLICY_KINDS, *_VARIANT_KINDS),
-                "spec.upstream.revision",
-                ("tag", "semver", "latest", "commit"),
-            ),
-            (
-                _POLICY_KINDS,
-                "spec.targets[*]",
-                ("repositories", "repositorySelector", "objectSelector"),
-            ),
-            (_POLICY_KINDS, f"{_TEMPLATE_PATH}.injectors[*]", ("name", "nameExpr")),
-            *(
-                (_POLICY_KINDS, path, (field, f"{field}Expr"))
-                for path in _MAP_EXPRESSIONS
-                for field in ("key", "value")
-            ),
-            *((kinds, path, ("image", "exec")) for kinds, path in _FUNCTION_ENTRIES),
-            (_VARIANT_KINDS, "spec.dependsOn[*]", ("policy", "variant")),
-            *((_POLICY_KINDS, path, _CHECK_TYPES) for path in CHECK_PATHS),
-            *(
-                (_POLICY_KINDS, f"{path}.{check_type}", (field, f"{field}Expr"))
-                for path in CHECK_PATHS
-                for check_type, field in _CHECK_EXPRESSION_FIELDS
-            ),
-            (("PromotionPolicy",), "spec.windows[*]", ("allow", "deny")),
-            (("PromotionPolicy",), "spec.windows[*].allow", ("duration", "until")),
-            (("PromotionPolicy",), "spec.windows[*].deny", ("duration", "until")),
-            (("Evidence",), "spec", ("revision", "commit")),
-        )
+        _pair_with_expression(f"{path}.{field}")
+        for path in _MAP_EXPRESSIONS
+        for field in ("key", "value")
+    ),
+    *(ExclusiveFields(*entry, ("image", "exec"), is_required=True) for entry in _FUNCTION_ENTRIES),
+    ExclusiveFields(_VARIANT, "spec.dependsOn[*]", ("policy", "variant"), is_required=True),
+    *(ExclusiveFields(_POLICY, path, _CHECK_TYPES, is_required=True) for path in CHECK_PATHS),
+    *(_pair_with_expression(f"{path}.{it}") for path in CHECK_PATHS for it in _CHECK_FIELDS),
+    ExclusiveFields(_PROMOTION, "spec.windows[*]", ("allow", "deny"), is_required=True),
+    *(
+        ExclusiveFields(_PROMOTION, path, ("duration", "until"), is_required=True)
+        for path in ("spec.windows[*].allow", "spec.windows[*].deny")
+    ),
+    ExclusiveFields("Evidence", "spec", ("revision", "commit"), is_required=True),
+    *(
+        _pair_with_expression(f"{_TEMPLATE_PATH}.{field}", is_required=False)
+        for field in _TEMPLATE_FIELDS
     ),
     *(
-        ExclusiveFields(kinds, path, fields)
-        for kinds, path, fields in (
-            (_POLICY_KINDS, _TEMPLATE_PATH, ("stage", "stageExpr")),
-            (_POLICY_KINDS, _TEMPLATE_PATH, ("priority", "priorityExpr")),
-            (_POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("repository", "repositoryExpr")),
-            (_POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("package", "packageExpr")),
-            *(
-                (kinds, path, (field, "configPath"))
-                for kinds, path in _FUNCTION_ENTRIES
-                for field in ("configMap", "configMapExprs")
-            ),
-            (_POLICY_KINDS, "spec.stages[*].after", ("require", "atLeast")),
-        )
+        ExclusiveFields(*entry, (field, "configPath"))
+        for entry in _FUNCTION_ENTRIES
+        for field in ("configMap", "configMapExprs")
     ),
+    ExclusiveFields(_POLICY, "spec.stages[*].after", ("require", "atLeast")),
 )
 
 
 def check_exclusive_fields(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield errors for exclusive fields that are both present, or of which none is."""
     for choice in EXCLUSIVE_FIELDS:
-        if kind not in choice.kinds:
+        if choice.kind != kind:
             continue
         for path, value in find_fields(data, choice.path):
             present = [name for name in choice.fields if name in as_mapping(value)]

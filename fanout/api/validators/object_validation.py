@@ -29,7 +29,6 @@ from fanout.api.text_fields import (
     pluralize,
 )
 from fanout.api.validators.field_rules import check_rules
-from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.record_rules import check_effect
 from fanout.api.validators.unsupported_fields import check_unsupported, is_unsupported
 from fanout.values import replace
@@ -187,13 +186,6 @@ def find_embedded_specs(
 
 
 _FIELD_WORD = re.compile(r"\w+")
-__all__ = [
-    "FieldError",
-    "cross_check",
-    "is_fanout_object",
-    "validate_object",
-    "validate_stored_record",
-]
 
 
 def is_fanout_object(data: Mapping[str, Any]) -> bool:
