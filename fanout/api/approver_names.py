@@ -9,12 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from fanout.api.field_errors import FieldError, InvalidValue, suggest_name
-from fanout.api.promotion_policy import (
-    USER_PREFIX,
-    PromotionPolicy,
-    governs_policy,
-    is_person,
-)
+from fanout.api.promotion_policy import USER_PREFIX, PromotionPolicy, governs_policy, is_person
 from fanout.api.text_fields import format_value, join_words, pluralize
 from fanout.api.upstream_policy import UpstreamPolicy
 

@@ -312,8 +312,7 @@ class FanoutConfiguration(KRMObject):
         default=(), description="Hosts where fanout opens pull requests; default: none."
     )
     notifications: NotificationTargets = Field(
-        default=(),
-        description="Webhooks that are called when an event occurs; default: none.",
+        default=(), description="Webhooks that are called when an event occurs; default: none."
     )
     allowed_protocols: Distinct[GitProtocol] = Field(
         default=tuple(GitProtocol),

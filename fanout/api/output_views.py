@@ -8,13 +8,7 @@ from typing import Annotated, Literal
 from fanout.api.explanation_view import ExplanationView, FleetStatusView
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import ReasonClass
-from fanout.api.results import (
-    ForecastResult,
-    Hold,
-    StageAggregates,
-    StageResult,
-    VariantResult,
-)
+from fanout.api.results import ForecastResult, Hold, StageAggregates, StageResult, VariantResult
 from fanout.api.table_column import TableColumn
 from fanout.api.view_base import (
     REQUEST_COLUMN,

@@ -269,11 +269,7 @@ _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ),
     ReasonClass.DEPENDENCY: (Reason.DEPENDENCY_PENDING, Reason.SOURCE_AWAITS),
     ReasonClass.CONDITION: (Reason.PROPAGATION_HELD, Reason.EXPRESSION_ERROR),
-    ReasonClass.CONFLICT: (
-        Reason.MERGE_CONFLICT,
-        Reason.ADOPTION_AWAITS,
-        Reason.EDITED_DOWNSTREAM,
-    ),
+    ReasonClass.CONFLICT: (Reason.MERGE_CONFLICT, Reason.ADOPTION_AWAITS, Reason.EDITED_DOWNSTREAM),
     ReasonClass.AUTOMATION: (Reason.AUTOMATION_OFF, Reason.SWEEP_AWAITED),
     ReasonClass.DECISION: (Reason.DECISION_WAITS,),
     ReasonClass.DRAFT: (Reason.NO_DRAFT, Reason.STAGE_DRAFT_PENDING),

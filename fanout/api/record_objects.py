@@ -163,8 +163,7 @@ class Evidence(Record):
         default="Evidence", description="Kind of the object; always `Evidence`."
     )
     spec: EvidenceSpec = Field(
-        description="Result of a check for one revision or commit.",
-        json_schema_extra=IMMUTABLE,
+        description="Result of a check for one revision or commit.", json_schema_extra=IMMUTABLE
     )
 
 

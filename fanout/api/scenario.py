@@ -11,14 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    StrictBool,
-    StrictInt,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, Field, PlainSerializer, StrictBool, StrictInt, WithJsonSchema
 
 from fanout.api.durations import (
     INSTANT_PATTERN,

@@ -243,9 +243,7 @@ _PROJECT_CONFIG_MAPPINGS = (
     *_metadata_mappings(),
     ignored_field("spec.promotionPolicies[*].stage", "where it is enabled", _AUTOMATIC),
     ignored_field(
-        "spec.promotionPolicies[*].autoPromotionEnabled",
-        "only `true` becomes an entry",
-        _AUTOMATIC,
+        "spec.promotionPolicies[*].autoPromotionEnabled", "only `true` becomes an entry", _AUTOMATIC
     ),
     ignored_field(
         "spec.promotionPolicies[*].stageSelector",

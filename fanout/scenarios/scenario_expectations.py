@@ -8,11 +8,7 @@ from fanout.api.field_errors import FieldPath
 from fanout.api.object_meta import Model
 from fanout.api.reasons import classify_reason
 from fanout.api.results import Hold
-from fanout.api.scenario import (
-    ExpectedStage,
-    ExpectedVariant,
-    Scenario,
-)
+from fanout.api.scenario import ExpectedStage, ExpectedVariant, Scenario
 from fanout.scenarios.scenario_player import PlayedPass
 from fanout.values import Value
 

@@ -41,9 +41,7 @@ class ScenarioSetting(Value, kw_only=True):
 
 
 def find_policy(
-    scenario: Scenario,
-    policies: Iterable[UpstreamPolicy],
-    promotions: Iterable[PromotionPolicy],
+    scenario: Scenario, policies: Iterable[UpstreamPolicy], promotions: Iterable[PromotionPolicy]
 ) -> ScenarioPolicy | None:
     """Return the policy that the scenario names or states; None if it is missing."""
     spec, meta = scenario.spec, scenario.metadata

@@ -28,9 +28,7 @@ def version_of(api_version: str) -> str:
     return api_version.rpartition("/")[2]
 
 
-def group_by_kind(
-    objects: Iterable[Object],
-) -> dict[GroupKind, dict[NamespacedName, Object]]:
+def group_by_kind(objects: Iterable[Object]) -> dict[GroupKind, dict[NamespacedName, Object]]:
     """Group objects by (group, kind), then by (namespace, name), keeping their order.
 
     The version is not part of the identity: the API server serves one object under several.
@@ -176,11 +174,7 @@ class ClusterObjectIndex:
         return self._names.get(self._find_key(group, kind, version), {})
 
     def find_candidates(
-        self,
-        kind: GroupKind,
-        namespace: str,
-        selector: MatchableSelector,
-        version: str = "",
+        self, kind: GroupKind, namespace: str, selector: MatchableSelector, version: str = ""
     ) -> Iterator[tuple[NamespacedName, Object]]:
         """Yield the objects of a kind in a namespace that a selector may match, and few others."""
         key = self._find_key(*kind, version)

@@ -21,12 +21,7 @@ from fanout.selection.template_fields import (
     describe_unusable,
 )
 from fanout.selection.variant_naming import build_variant_name
-from fanout.selection.variant_spec import (
-    FunctionSpec,
-    InjectorSpec,
-    TargetFailure,
-    VariantSpec,
-)
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec, TargetFailure, VariantSpec
 
 
 def _build_function(api_function: Function, config: Mapping[str, str]) -> FunctionSpec:

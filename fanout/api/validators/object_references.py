@@ -12,11 +12,7 @@ from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
-from fanout.api.promotion_policy import (
-    PromotionPolicy,
-    governs_policy,
-    matches_any_name,
-)
+from fanout.api.promotion_policy import PromotionPolicy, governs_policy, matches_any_name
 from fanout.api.scenario import Scenario
 from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import list_first
