@@ -66,6 +66,17 @@ _REFUSAL = (
     f"'user ' + request.userInfo.username + ' needs the verb {{verb}} on ' + {_SUBJECT}"
     " + ' in namespace ' + request.namespace"
 )
+# The verbs that a record needs. An action that a later version adds is nobody's until it has a row.
+_CASES = (
+    f"object.kind == '{Evidence.__name__}' ? ['report']",
+    f"object.kind == '{Approval.__name__}' ? ['approve']",
+    *(f"object.spec.action == '{it}' ? {list(verbs)}" for it, verbs in VERBS_BY_ACTION.items()),
+)
+_NEEDED_VERBS = (
+    f"({' : '.join(_CASES)} : {list(VERBS)})"
+    " + (object.kind == 'Decision' && has(object.spec.overrides)"
+    " && object.spec.overrides.size() > 0 ? ['override'] : [])"
+)
 # A namespace that is deleted takes its variants along; nobody could delete it otherwise.
 _ENDS_WITH_NAMESPACE = (
     "(request.operation == 'DELETE' && namespaceObject != null"
@@ -93,7 +104,7 @@ def build_admission_policies(service_account: str) -> list[dict[str, Any]]:
             # policy need the verb on all of the namespace.
             "variant": "has(object.spec.variants) && object.spec.variants.size() == 1"
             " ? object.spec.variants[0] : ''",
-            "verbs": _verbs_expression(),
+            "verbs": _NEEDED_VERBS,
             "subject": f"variables.policy != '' ? {_check_of(UpstreamPolicy, 'policy')}"
             f" : {_check_of(PackageVariant, 'variant')}",
         },
@@ -119,23 +130,6 @@ def build_admission_policies(service_account: str) -> list[dict[str, Any]]:
         validations=((f"!variables.ofPolicy || {is_writer} || {_ENDS_WITH_NAMESPACE}", refusal),),
     )
     return [*records, *variants]
-
-
-def _verbs_expression() -> str:
-    """Return a CEL expression for the list of verbs that the record needs."""
-    cases = [
-        f"object.kind == '{kind.__name__}' ? ['{verb}']"
-        for kind, verb in ((Evidence, "report"), (Approval, "approve"))
-    ]
-    for action, verbs in VERBS_BY_ACTION.items():
-        cases.append(f"object.spec.action == '{action}' ? {list(verbs)}")
-    by_kind = " : ".join(cases)
-    # An action that a later version adds is nobody's until it has a row here.
-    overrides = "object.kind == 'Decision' && has(object.spec.overrides)"
-    return (
-        f"({by_kind} : {list(VERBS)})"
-        f" + ({overrides} && object.spec.overrides.size() > 0 ? ['override'] : [])"
-    )
 
 
 def _check_of(kind: type[KRMObject], variable: str) -> str:

@@ -121,8 +121,8 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
     }
     if model.SHORT_NAMES:
         names["shortNames"] = list(model.SHORT_NAMES)
-    columns = [(it, {}) for it in (*_COLUMNS[kind], _AGE)]
-    columns += [(it, {"priority": 1}) for it in _WIDE_COLUMNS[kind]]
+    columns = [*_COLUMNS[kind], _AGE, *_WIDE_COLUMNS[kind]]
+    first_wide = len(_COLUMNS[kind]) + 1
     version = {
         "name": VERSION,
         "served": True,
@@ -134,9 +134,9 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
                 "name": name,
                 "type": "date" if name == "Age" else "string",
                 "jsonPath": path,
-                **priority,
+                **({"priority": 1} if place >= first_wide else {}),
             }
-            for (name, path), priority in columns
+            for place, (name, path) in enumerate(columns)
         ],
     }
     if model.SELECTABLE:

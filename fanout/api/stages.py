@@ -70,7 +70,8 @@ class ApprovalCheck(Model):
     expires: Duration = optional("Time that an approval stays valid; default: no limit.")
 
 
-def _check_context(context: str) -> str:
+def check_context(context: str) -> str:
+    """Return the context of a commit status. Raises InvalidValue for that of fanout."""
     # A tool that waits for the status that it sets when it need not wait, waits for ever.
     if context == _OWN_CONTEXT or context.startswith(f"{_OWN_CONTEXT}/"):
         raise InvalidValue(f"{context} is a status that fanout sets itself", "use another context")
@@ -80,7 +81,7 @@ def _check_context(context: str) -> str:
 class CommitStatusCheck(Model):
     """Check answered by the forge's status of the commit."""
 
-    context: Annotated[Text, AfterValidator(_check_context)] = Field(
+    context: Annotated[Text, AfterValidator(check_context)] = Field(
         description="Context (name) of the commit status."
     )
     by: Distinct[Text] = Field(
@@ -136,7 +137,8 @@ class HttpMethod(StrEnum):
     POST = "POST"
 
 
-def _check_headers(values: Mapping[str, str]) -> Mapping[str, str]:
+def check_headers(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers. Raises InvalidValue for those that a policy may not set."""
     # HTTP header names ignore case, so `Accept` and `accept` would be sent as one header twice.
     if len({name.lower() for name in values}) < len(values):
         raise InvalidValue("two header names differ only in case", "remove one of them")
@@ -155,7 +157,7 @@ class HttpCheck(Model):
     url_expr: Expression | None = optional("CEL expression that returns the URL of the request.")
     method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
     headers: Annotated[
-        Mapping[Text, _HeaderValue], Field(max_length=MAX_HEADERS), AfterValidator(_check_headers)
+        Mapping[Text, _HeaderValue], Field(max_length=MAX_HEADERS), AfterValidator(check_headers)
     ] = Field(
         default={},
         description="Further HTTP headers; headers with credentials are taken from the secret.",
@@ -256,7 +258,8 @@ def _write_amount(value: int | Fraction | None) -> int | str | None:
     return f"{int(value * 100)}%" if isinstance(value, Fraction) else value
 
 
-def _read_quorum(value: Any) -> int | Fraction | None:
+def parse_quorum(value: Any) -> int | Fraction | None:
+    """Parse a number of stages from 1, or a share of them from `1%`. Raises InvalidValue."""
     is_below_one = isinstance(value, int) and not isinstance(value, bool) and value <= 0
     if is_below_one or (value is not None and parse_amount(value) == 0):
         raise InvalidValue("must require at least one stage", "write 1 or more, or 1% or more")
@@ -271,7 +274,7 @@ Amount = Annotated[
 ]
 Quorum = Annotated[
     int | Fraction | None,
-    PlainValidator(_read_quorum),
+    PlainValidator(parse_quorum),
     PlainSerializer(_write_amount),
     WithJsonSchema(_amount_schema(1, r"^(100|0?[1-9][0-9]|0{0,2}[1-9])%$")),
 ]

@@ -1,7 +1,6 @@
 """Columns of tables; for classes of views, and for verbs that need no pydantic model."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fanout.values import Value
@@ -31,17 +30,18 @@ class TableColumn(Value):
     @property
     def reader(self) -> Callable[[Object], object]:
         """Function that returns the cell of an object."""
-        if isinstance(self.cell, str):
-            return partial(_read_field, self.cell.split("."), self.absent)
-        return self.cell
+        if not isinstance(self.cell, str):
+            return self.cell
+        path, absent = self.cell.split("."), self.absent
 
+        def read_field(item: Object) -> object:
+            value: Any = item
+            for key in path:
+                if isinstance(value, list):
+                    value = value[0] if value else None
+                value = value.get(key) if value is not None else None
+            if value is None:
+                return absent
+            return ",".join(value) if isinstance(value, list) else value
 
-def _read_field(path: Sequence[str], absent: str, item: Object) -> object:
-    value: Any = item
-    for key in path:
-        if isinstance(value, list):
-            value = value[0] if value else None
-        value = value.get(key) if value is not None else None
-    if value is None:
-        return absent
-    return ",".join(value) if isinstance(value, list) else value
+        return read_field

@@ -338,13 +338,15 @@ def check_http_url(text: str) -> str:
     return text
 
 
-def _check_server_url(text: str) -> str:
+def check_server_url(text: str) -> str:
+    """Return the URL of a server. Raises InvalidValue for one that `check_http_url` refuses."""
     if urlsplit(check_http_url(text)).query:
         raise InvalidValue("the address of a server must not have a query (?)", "remove it")
     return text
 
 
-def _check_origin(text: str) -> str:
+def check_origin(text: str) -> str:
+    """Return protocol, host and port of a URL. Raises InvalidValue if it has more."""
     parts = urlsplit(check_http_url(text))
     if parts.path.strip("/") or parts.query:
         raise InvalidValue("only protocol, host and port are looked at", "remove the path")
@@ -383,7 +385,7 @@ HttpUrl = Annotated[
 ServerUrl = Annotated[
     str,
     StringConstraints(min_length=1),
-    AfterValidator(_check_server_url),
+    AfterValidator(check_server_url),
     schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf'{_HTTP_PATTERN}(/[!"$->@-\[\]-~]*)?$'),
 ]
-Origin = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_origin)]
+Origin = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_origin)]

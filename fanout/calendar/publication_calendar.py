@@ -283,8 +283,17 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
     at = int(now.timestamp())
     closed = _closing_cause(calendars, at)
     if closed is None:
-        closes, cause = _closes_at(calendars, at)
-        if cause is None:
+        # The first time that closes, with its cause; of several the first calendar's.
+        edges: list[tuple[int, ClosingCause]] = []
+        for calendar in calendars:
+            name = calendar.name
+            for window, span in _spans(calendar.deny, at):
+                edges.append((span.start, ClosingCause(name, denies=True, windows=(window,))))
+            if calendar.allow and (allowed_end := _allowed_to(calendar.allow, at)) is not None:
+                end, window = allowed_end
+                edges.append((end, ClosingCause(name, denies=False, windows=(window,))))
+        closes, cause = min(edges, key=lambda edge: edge[0], default=(None, None))
+        if closes is None or cause is None or closes - at > HORIZON:
             return WindowState(True, None, "publication is open")
         change = "a denied time{} begins" if cause.denies else "an allowed time{} ends"
         clause = f"publication is open until {change.format(cause.owner_clause)}"
@@ -340,21 +349,6 @@ def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> Closing
         if not_allowed is None and calendar.allow and _allowed_from(calendar.allow, at) != at:
             not_allowed = ClosingCause(calendar.name, denies=False, windows=calendar.allow)
     return denied[1] if denied else not_allowed
-
-
-def _closes_at(
-    calendars: Iterable[PublicationCalendar], at: int
-) -> tuple[int | None, ClosingCause | None]:
-    """Return when an open instant's time closes and the cause. Of several the first calendar's."""
-    edges: list[tuple[int, ClosingCause]] = []
-    for calendar in calendars:
-        for window, span in _spans(calendar.deny, at):
-            edges.append((span.start, ClosingCause(calendar.name, denies=True, windows=(window,))))
-        if calendar.allow and (allowed_end := _allowed_to(calendar.allow, at)) is not None:
-            end, window = allowed_end
-            edges.append((end, ClosingCause(calendar.name, denies=False, windows=(window,))))
-    closes, cause = min(edges, key=lambda edge: edge[0], default=(None, None))
-    return (closes, cause) if closes is not None and closes - at <= HORIZON else (None, None)
 
 
 def _opens_at(calendars: Sequence[PublicationCalendar], at: int) -> int | None:

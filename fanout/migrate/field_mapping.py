@@ -385,7 +385,17 @@ def assemble_object(
             )
     leaves = _without_units(leaves, invalid_units)
     while leaves:
-        draft = _build_draft(kind, leaves, units)
+        root: dict[str | int, Any] = {}
+        for path, leaf in leaves.items():
+            parent = root
+            for part in path[:-1]:
+                # Lists are mappings by index at first, since entries may be missing; the gaps are
+                # closed when the plain data is made.
+                parent = parent.setdefault(part, {})
+            parent[path[-1]] = leaf
+        original_paths: dict[FieldPath, FieldPath] = {}
+        data = _to_plain_data(kind, root, (), (), original_paths)
+        draft = _ObjectDraft(data, original_paths, leaves, units)
         errors = [error for error in validate_data(draft.data) if error.severity == "error"]
         if not errors:
             return AssembledObject(draft.data, tuple(remarks), draft)
@@ -425,21 +435,6 @@ def _without_units(leaves: LeafValues, units: Iterable[FieldPath]) -> LeafValues
         for path, leaf in leaves.items()
         if not any(path[:length] in removed for length in range(len(path) + 1))
     }
-
-
-def _build_draft(kind: type[KRMObject], leaves: LeafValues, units: RemovalUnits) -> _ObjectDraft:
-    root: dict[str | int, Any] = {}
-    for path, leaf in leaves.items():
-        parent = root
-        for part in path[:-1]:
-            # Lists are mappings by index at first, since entries may be missing; the gaps are
-            # closed when the plain data is made.
-            parent = parent.setdefault(part, {})
-        parent[path[-1]] = leaf
-    original_paths: dict[FieldPath, FieldPath] = {}
-    return _ObjectDraft(
-        _to_plain_data(kind, root, (), (), original_paths), original_paths, leaves, units
-    )
 
 
 def _to_plain_data(

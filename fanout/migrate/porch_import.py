@@ -326,13 +326,13 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
         item = objects[index]
         mapping = find_mapping(item, PORCH_KINDS, PORCH_GROUP)
         if mapping is None:
-            remark: Remark | None = unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
+            lost = unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
             version = as_mapping(item).get("apiVersion")
             if (read_kind(item), version) == (_SET_KIND, f"{PORCH_GROUP}/v1alpha1"):
                 problem = "this version of PackageVariantSet is not translated"
                 remedy = f"convert it to {PORCH_GROUP}/v1alpha2 first"
-                remark = Remark(("apiVersion",), f"{problem}; Porch no longer supports it", remedy)
-            remarks.append((index, remark))
+                lost = Remark(("apiVersion",), f"{problem}; Porch no longer supports it", remedy)
+            remarks.append((index, lost))
             continue
         is_admitted, remark = _admit(item, converted_keys)
         remarks += [(index, remark)] if remark else []

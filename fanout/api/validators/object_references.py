@@ -45,26 +45,21 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
                 problem = "without by, a status of anyone who can push counts"
                 remedy = "list the accepted creators, like [ci-bot]"
                 yield FieldError((*check_path, "commitStatus", "by"), problem, remedy, "warning")
-        yield from _warn_amounts(stage, path)
+        rollout, after = stage.rollout, stage.after  # see design §6, "What counts"
+        if rollout and rollout.max_in_flight is not None and rollout.max_in_flight == 0:
+            problem = f"maxInFlight 0 releases nothing in stage {stage.name}"
+            remedy = "raise it to release variants"
+            yield FieldError((*path, "rollout", "maxInFlight"), problem, remedy, "warning")
+        if after and isinstance(after.at_least, int) and after.at_least > len(after.stages):
+            problem = f"{after.at_least} of {len(after.stages)} listed stages means all of them"
+            remedy = "lower it, or list more stages"
+            yield FieldError((*path, "after", "atLeast"), problem, remedy, "warning")
     for index, entry in enumerate(policy.spec.targets):
         path = ("spec", "targets", index, "template")
         if entry.template.stage is None and entry.template.stage_expr is None:
             problem = "the targets of this entry have no stage: their drafts are never published"
             yield FieldError((*path, "stage"), problem, "add stage or stageExpr", "warning")
         yield from warn_external_functions(entry.template.pipeline, (*path, "pipeline"))
-
-
-def _warn_amounts(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
-    """Warn about misleading numbers of a stage (design §6, "What counts")."""
-    rollout, after = stage.rollout, stage.after
-    if rollout and rollout.max_in_flight is not None and rollout.max_in_flight == 0:
-        problem = f"maxInFlight 0 releases nothing in stage {stage.name}"
-        path = (*stage_path, "rollout", "maxInFlight")
-        yield FieldError(path, problem, "raise it to release variants", "warning")
-    if after and isinstance(after.at_least, int) and after.at_least > len(after.stages):
-        problem = f"{after.at_least} of {len(after.stages)} listed stages means all of them"
-        path = (*stage_path, "after", "atLeast")
-        yield FieldError(path, problem, "lower it, or list more stages", "warning")
 
 
 def _list_checks(stage: Stage, stage_path: FieldPath) -> Iterator[tuple[FieldPath, Check]]:

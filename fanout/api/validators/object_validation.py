@@ -1,7 +1,7 @@
 """Validation of one object: all errors at once, with field and remedy (design §2)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -231,7 +231,20 @@ def validate_stored_record(
         *_check_empty(text_keyed, ()),
         *_check_with_embedded(kind, text_keyed, check_unsupported),
     ]
-    parsed, model_errors = _parse_model(KINDS[kind], text_keyed)
+    model, parsed = KINDS[kind], None
+    model_errors: Iterable[FieldError] = ()
+    try:
+        parsed = model.model_validate(text_keyed, by_alias=True, by_name=False)
+    except ValidationError as invalid:
+        # A list with only invalid entries counts as empty; that error would be redundant.
+        details = [
+            it
+            for it in invalid.errors(include_url=False)
+            if not (it["type"] == "too_short" and it["input"])
+        ]
+        translated = [translate_error(model, it, text_keyed) for it in details]
+        # A value has an error for each alternative of its type; the first one counts.
+        model_errors = {error.path: error for error in reversed(translated)}.values()
     rule_errors = _check_with_embedded(kind, text_keyed, check_rules)
     # A list in place of an object is one error; the fields that the object lacks are not reported.
     placed_errors = (it for it in rule_errors if not is_field_of_list(text_keyed, it.path))
@@ -271,24 +284,6 @@ def _check_identity(data: Mapping[str, Any]) -> Iterator[FieldError]:
     elif not isinstance(kind, str) or kind not in KINDS:
         remedy = suggest_name(str(kind), tuple(KINDS), f"use one of {', '.join(KINDS)}")
         yield FieldError(("kind",), f"unknown kind {format_value(kind)}", remedy)
-
-
-def _parse_model(
-    model: type[KRMObject], data: Mapping[str, Any]
-) -> tuple[KRMObject | None, tuple[FieldError, ...]]:
-    try:
-        return model.model_validate(data, by_alias=True, by_name=False), ()
-    except ValidationError as error:
-        # A list with only invalid entries counts as empty; that error would be redundant.
-        details = [
-            detail
-            for detail in error.errors(include_url=False)
-            if not (detail["type"] == "too_short" and detail["input"])
-        ]
-        errors = [translate_error(model, detail, data) for detail in details]
-        # A value has an error for each alternative of its type; the first one counts.
-        first_errors = {model_error.path: model_error for model_error in reversed(errors)}
-        return None, tuple(first_errors.values())
 
 
 def _without_follow_ons(errors: Sequence[FieldError]) -> Iterator[FieldError]:

@@ -4,7 +4,7 @@ Linear in the number of stages and references: a generated policy may have thous
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -45,8 +45,24 @@ def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
         references = [it for stage_references in references_by_stage for it in stage_references]
         references += find_target_stages(data)
         # Invalid names get an error of their own, except in an expression.
-        reported = [it for it in references if it[0][-1] == "stageExpr" or _STAGE_NAME.match(it[1])]
-        yield from _check_stage_references(reported, declared)
+        unresolved = [
+            (path, name)
+            for path, name in references
+            if name not in declared and (path[-1] == "stageExpr" or _STAGE_NAME.match(name))
+        ]
+        usable = [name for name in declared if _STAGE_NAME.match(name)]
+        invalid_names = [name for name in declared if not _STAGE_NAME.match(name)]
+        allowed_names = f"use one of {list_first(usable, _MAX_LISTED)}"
+        fallback = allowed_names if usable else "declare it in spec.stages"
+        for number, (path, name) in enumerate(unresolved):
+            # A misspelled reference to a stage with an invalid name is not reported. Similar names
+            # are searched for the first references only: one search costs as much as there are
+            # stages.
+            candidates = invalid_names[:_MAX_REPORTED]
+            if candidates and find_similar_name(name, candidates, VERY_SIMILAR):
+                continue
+            remedy = suggest_name(name, usable, fallback) if number < _MAX_REPORTED else fallback
+            yield FieldError(path, f"there is no stage {name}", remedy)
     edges: dict[str, dict[str, FieldPath]] = {}  # by stage and upstream stage: path of the field
     for name, stage_references in zip(names, references_by_stage, strict=True):
         if isinstance(name, str):
@@ -65,29 +81,6 @@ def find_target_stages(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str
         match = _TEXT_LITERAL.fullmatch(value) if isinstance(value, str) else None
         if match:
             yield path, match[1] or match[2] or ""
-
-
-def _check_stage_references(
-    references: Sequence[tuple[FieldPath, str]], names: Mapping[str, None]
-) -> Iterator[FieldError]:
-    """Yield errors for references to stages that do not exist.
-
-    A misspelled reference to a stage with an invalid name is not reported. Similar names
-    are searched for the first references only: one search costs as much as there are
-    stages.
-    """
-    unresolved = [(path, name) for path, name in references if name not in names]
-    if not unresolved:
-        return
-    usable = [name for name in names if _STAGE_NAME.match(name)]
-    invalid_names = [name for name in names if not _STAGE_NAME.match(name)]
-    allowed_names = f"use one of {list_first(usable, _MAX_LISTED)}"
-    fallback = allowed_names if usable else "declare it in spec.stages"
-    for number, (path, name) in enumerate(unresolved):
-        if invalid_names and find_similar_name(name, invalid_names[:_MAX_REPORTED], VERY_SIMILAR):
-            continue
-        remedy = suggest_name(name, usable, fallback) if number < _MAX_REPORTED else fallback
-        yield FieldError(path, f"there is no stage {name}", remedy)
 
 
 def find_cycles(
