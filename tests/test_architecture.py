@@ -35,7 +35,6 @@ SEPARATE_CLASSES = {
     ("StatedDraft", "DraftFacts"): "what users write, and what the gates read: no field is open",
     ("StatusCondition", "Condition"): "a status in a file of people, and one that fanout builds",
     ("TargetViewSpec", "PublicationSpec"): "a target may have no variant, a publication has one",
-    ("_DeclaredNames", "PolicyFacts"): "names that may be referred to, and the facts themselves",
 }
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
 # What is loaded when it is wanted is loaded by name here.

@@ -48,11 +48,12 @@ class NotificationTarget(Model):
         return event in self.events and (not self.policies or not titles.isdisjoint(self.policies))
 
 
-def _check_names(targets: tuple[NotificationTarget, ...]) -> tuple[NotificationTarget, ...]:
+def check_names(targets: tuple[NotificationTarget, ...]) -> tuple[NotificationTarget, ...]:
+    """Return the targets. Raises InvalidValue if two have one name."""
     names = [it.name for it in targets]
     if duplicates := sorted({it for it in names if names.count(it) > 1}):
         raise InvalidValue(f"duplicate name {duplicates[0]}", "rename one webhook")
     return targets
 
 
-NotificationTargets = Annotated[tuple[NotificationTarget, ...], AfterValidator(_check_names)]
+NotificationTargets = Annotated[tuple[NotificationTarget, ...], AfterValidator(check_names)]

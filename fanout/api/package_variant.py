@@ -48,14 +48,15 @@ class PipelineSelector(Model):
         return self.model_dump(by_alias=True, exclude_defaults=True)
 
 
-def _check_not_empty(selector: PipelineSelector) -> PipelineSelector:
+def check_selector(selector: PipelineSelector) -> PipelineSelector:
+    """Return the selector. Raises InvalidValue if it has no condition."""
     if not selector.conditions():
         raise InvalidValue("the selector is empty", "set at least one field, or remove it")
     return selector
 
 
 NonEmptySelector = Annotated[
-    PipelineSelector, AfterValidator(_check_not_empty), schema_keywords(minProperties=1)
+    PipelineSelector, AfterValidator(check_selector), schema_keywords(minProperties=1)
 ]
 
 

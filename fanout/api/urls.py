@@ -144,33 +144,11 @@ def check_url(url: str) -> str:
         problem = "the URL has spaces or control characters"
         raise InvalidValue(problem, "write them as %20 and the like")
     protocol = parse_protocol(url)
-    if protocol is not GitProtocol.FILE:
-        _check_authority(url, protocol)
-    elif url == "file://" or (url.startswith("file://") and not url.startswith("file:///")):
-        raise InvalidValue("a file URL has an absolute path and no host", "write file:///path")
-    return url
-
-
-@lru_cache(maxsize=8192)  # called several times per variant for few repositories
-def canonicalize_url(url: str) -> str:
-    """Return one spelling for all URLs that certainly mean the same repository.
-
-    `file://`, `.`, `..` and empty segments are removed from paths; hosts are lowercased.
-    Only the host knows if `.git` may be left out or if https and ssh reach the same
-    repository, so those differ.
-    """
-    scheme, separator, rest = url.partition("://")
-    if separator and scheme != GitProtocol.FILE:
-        host, slash, path = rest.partition("/")
-        user, at, name = host.rpartition("@")
-        return f"{scheme}://{user}{at}{name.lower()}{slash}{path}".rstrip("/")
-    if not separator and _SCP.fullmatch(url):
-        return url.rstrip("/")
-    path = posixpath.normpath(unquote(rest) if separator else url)
-    return f"/{path.lstrip('/')}" if path.startswith("/") else path
-
-
-def _check_authority(url: str, protocol: GitProtocol) -> None:
+    if protocol is GitProtocol.FILE:
+        if url == "file://" or (url.startswith("file://") and not url.startswith("file:///")):
+            problem = "a file URL has an absolute path and no host"
+            raise InvalidValue(problem, "write file:///path")
+        return url
     if "://" in url:
         try:
             parts = urlsplit(url)
@@ -196,6 +174,26 @@ def _check_authority(url: str, protocol: GitProtocol) -> None:
     if any(part.startswith("-") for part in (user, host, path.lstrip("/"))):
         problem = "user, host or path begin with a dash: it would be an option"
         raise InvalidValue(problem, _GIT_REMEDY)
+    return url
+
+
+@lru_cache(maxsize=8192)  # called several times per variant for few repositories
+def canonicalize_url(url: str) -> str:
+    """Return one spelling for all URLs that certainly mean the same repository.
+
+    `file://`, `.`, `..` and empty segments are removed from paths; hosts are lowercased.
+    Only the host knows if `.git` may be left out or if https and ssh reach the same
+    repository, so those differ.
+    """
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != GitProtocol.FILE:
+        host, slash, path = rest.partition("/")
+        user, at, name = host.rpartition("@")
+        return f"{scheme}://{user}{at}{name.lower()}{slash}{path}".rstrip("/")
+    if not separator and _SCP.fullmatch(url):
+        return url.rstrip("/")
+    path = posixpath.normpath(unquote(rest) if separator else url)
+    return f"/{path.lstrip('/')}" if path.startswith("/") else path
 
 
 GitUrl = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(check_url)]

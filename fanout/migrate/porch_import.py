@@ -337,11 +337,23 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
         is_admitted, remark = _admit(item, converted_keys)
         remarks += [(index, remark)] if remark else []
         if is_admitted:
+            fields: list[TargetField | Remark] = [
+                TargetField(("apiVersion",), API_VERSION, ("apiVersion",)),
+                TargetField(("kind",), mapping.target_kind, ("kind",)),
+                *convert_object(mapping, item),
+            ]
+            if mapping.kind == _SET_KIND:
+                # All targets are in one stage; without a stage nothing is published.
+                targets = as_list(as_mapping(item.get("spec")).get("targets"))
+                for number in range(len(targets)):
+                    path: FieldPath = ("spec", "targets", number, "template", "stage")
+                    fields.append(TargetField(path, DEFAULT_STAGE, path))
+                fields.append(TargetField(("spec", "stages", 0, "name"), DEFAULT_STAGE, ("spec",)))
+                problem = f"a set has no stages; all variants are in stage {DEFAULT_STAGE}"
+                remedy = "add stages to promote step by step"
+                fields.append(Remark(("spec",), problem, remedy, is_lost=False))
             assembled_objects[index] = assemble_object(
-                KINDS[mapping.target_kind],
-                _convert_fields(mapping, item),
-                validate_data,
-                PORCH_REMOVAL_UNITS,
+                KINDS[mapping.target_kind], fields, validate_data, PORCH_REMOVAL_UNITS
             )
             converted_keys[read_key(item)] = assembled_objects[index].data is not None
             remarks += ((index, entry) for entry in assembled_objects[index].remarks)
@@ -381,23 +393,6 @@ def _admit(item: Any, converted_keys: Mapping[SourceKey, bool]) -> tuple[bool, R
         )
         return True, Remark(path, problem, "import both together", is_lost=False)
     return True, None
-
-
-def _convert_fields(
-    mapping: KindMapping, item: Mapping[str, Any]
-) -> Iterator[TargetField | Remark]:
-    yield TargetField(("apiVersion",), API_VERSION, ("apiVersion",))
-    yield TargetField(("kind",), mapping.target_kind, ("kind",))
-    yield from convert_object(mapping, item)
-    if mapping.kind == _SET_KIND:
-        # All targets are in one stage; without a stage nothing is published.
-        for index, _ in enumerate(as_list(as_mapping(item.get("spec")).get("targets"))):
-            path: FieldPath = ("spec", "targets", index, "template", "stage")
-            yield TargetField(path, DEFAULT_STAGE, path)
-        yield TargetField(("spec", "stages", 0, "name"), DEFAULT_STAGE, ("spec",))
-        problem = f"a set has no stages; all variants are in stage {DEFAULT_STAGE}"
-        remedy = "add stages to promote step by step"
-        yield Remark(("spec",), problem, remedy, is_lost=False)
 
 
 def _unresolved_references(

@@ -305,7 +305,8 @@ LABEL_SELECTOR_PATHS = (
 )
 
 
-def _check_selectors(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def check_selectors(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield errors for targets that are Secrets, and for values that an operator cannot have."""
     for path, selector in find_fields(data, "spec.targets[*].objectSelector"):
         # Expressions over Secrets would write their content to Git.
         yield from _refuse_secret(path, as_mapping(selector), "a target cannot be a Secret")
@@ -331,7 +332,7 @@ def _check_function_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
                 yield replace(error, path=(*entry_path, *error.path))
 
 
-def _check_variant(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def check_variant_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Check that a variant is not its own upstream, and each entry of its dependencies."""
     spec = as_mapping(data.get("spec"))
     upstream, downstream = as_mapping(spec.get("upstream")), as_mapping(spec.get("downstream"))
@@ -366,7 +367,7 @@ def _check_approvers(data: Mapping[str, Any], pattern: str) -> Iterator[FieldErr
                 yield FieldError(path, error.problem, error.remedy)
 
 
-def _check_promotion(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def check_promotion_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Refuse an object without subjects, and fields for a schedule or windows that are absent."""
     spec = as_mapping(data.get("spec"))
     if not spec.get("policies") and not spec.get("variants"):
@@ -386,7 +387,7 @@ def _check_promotion(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("spec", "atClose"), problem, "add spec.windows")
 
 
-def _check_scenario_source(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def check_scenario_source(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield an error unless a scenario has exactly one of `policy` and `stages`."""
     spec = data.get("spec")
     if not isinstance(spec, Mapping):
@@ -404,19 +405,19 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
         check_checks,
         _check_injected_kinds,
         _check_reserved_context_keys,
-        _check_selectors,
+        check_selectors,
         _check_function_names,
         check_functions,
     ),
     "PackageVariant": (
-        _check_variant,
+        check_variant_fields,
         _check_injected_kinds,
         _check_reserved_context_keys,
         _check_function_names,
         check_functions,
     ),
     "PromotionPolicy": (
-        _check_promotion,
+        check_promotion_fields,
         partial(check_unique, pattern="spec.approvers[*].group", noun="group"),
         partial(_check_approvers, pattern="spec.approvers[*].subjects[*]"),
     ),
@@ -427,7 +428,7 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
     ),
     **RECORD_RULES,
     "Scenario": (
-        _check_scenario_source,
+        check_scenario_source,
         partial(_check_approvers, pattern="spec.promotion.approvers[*].subjects[*]"),
     ),
 }
