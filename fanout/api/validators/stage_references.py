@@ -64,10 +64,10 @@ def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
             remedy = suggest_name(name, usable, fallback) if number < _MAX_REPORTED else fallback
             yield FieldError(path, f"there is no stage {name}", remedy)
     edges: dict[str, dict[str, FieldPath]] = {}  # by stage and upstream stage: path of the field
-    for name, stage_references in zip(names, references_by_stage, strict=True):
-        if isinstance(name, str):
+    for stage, stage_references in zip(names, references_by_stage, strict=True):
+        if isinstance(stage, str):
             edges.setdefault(
-                name, {value: path for path, value in stage_references if value in declared}
+                stage, {value: path for path, value in stage_references if value in declared}
             )
     yield from find_cycles(edges, "stages form a cycle", "remove one of these dependencies")
 
