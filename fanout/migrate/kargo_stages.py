@@ -85,7 +85,10 @@ class FreightRequest(Value):
         request = dict(as_mapping(as_list(spec.get(REQUESTS_FIELD))[self.number]))
         stages = self.sources.get("stages")
         if isinstance(stages, list | tuple):
-            remaining = [None if name in passing_stages else name for name in stages]
+            # What is no name is reported elsewhere.
+            remaining = [
+                None if isinstance(it, str) and it in passing_stages else it for it in stages
+            ]
             request["sources"] = {**self.sources, "stages": remaining}
         return {**data, "spec": {**spec, REQUESTS_FIELD: [request]}}
 

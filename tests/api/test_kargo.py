@@ -95,6 +95,13 @@ def test_what_comes_after_a_stage_that_is_left_out_goes_too():
     assert [it["name"] for it in spec["stages"]] == ["a"]
 
 
+@pytest.mark.parametrize("entry", [{"name": "dev"}, ["dev"]], ids=["object", "list"])
+def test_a_stage_after_something_that_is_no_name_is_left_out(entry):
+    spec, lost = policy(stage("dev"), stage("prod", entry))
+    assert [it["name"] for it in spec["stages"]] == ["dev"]
+    assert ("prod", "spec.requestedFreight[0].sources") in lost
+
+
 def test_stages_in_a_circle_are_left_out():
     spec, lost = policy(stage("a"), stage("b", "c"), stage("c", "b"))
     assert [it["name"] for it in spec["stages"]] == ["a"]
