@@ -28,12 +28,14 @@ GC_THRESHOLD = 1_000_000
 class Verb(NamedTuple):
     """Row of the verb table: module below `fanout.cli.verbs`, help text and section.
 
-    `section` is the heading under which `fanout --help` lists the verb.
+    `section` is the heading under which `fanout --help` lists the verb. `command`: name of its
+    click command in the module.
     """
 
     module: str
     help: str
     section: str
+    command: str = "command"
 
 
 _OBSERVE, _CHANGE, _RECORD, _TOOLS = "Observe", "Change", "Record", "Tools"
@@ -58,8 +60,8 @@ VERBS = {
         "promote", "Publish drafts of a stage manually, if their gates are open.", _CHANGE
     ),
     "rollback": Verb("rollback", "Return to an earlier revision and stay at it.", _CHANGE),
-    "skip": Verb("skip", "Skip one revision for variants.", _CHANGE),
-    "retry": Verb("retry", "Retry failed variants.", _CHANGE),
+    "skip": Verb("skip_retry", "Skip one revision for variants.", _CHANGE, "skip"),
+    "retry": Verb("skip_retry", "Retry failed variants.", _CHANGE, "retry"),
     "remove": Verb("remove", "Remove variants whose target no longer exists.", _CHANGE),
     "run": Verb("run", "Run continuously and sweep on schedule.", _CHANGE),
     "controller": Verb(
@@ -72,9 +74,17 @@ VERBS = {
     "accept-records": Verb(
         "accept_records", "Accept records that were restored from an older copy.", _RECORD
     ),
-    "suspend": Verb("suspend", "Suspend a policy, a stage, a variant, or everything.", _RECORD),
+    "suspend": Verb(
+        "suspend_resume",
+        "Suspend a policy, a stage, a variant, or everything.",
+        _RECORD,
+        "suspend",
+    ),
     "resume": Verb(
-        "resume", "Resume a suspended policy, stage or variant, or everything.", _RECORD
+        "suspend_resume",
+        "Resume a suspended policy, stage or variant, or everything.",
+        _RECORD,
+        "resume",
     ),
     "resolve": Verb("resolve", "Resolve merge conflicts of drafts.", _RECORD),
     "init": Verb("init", "Create a working directory with a first policy.", _TOOLS),
@@ -172,7 +182,8 @@ class VerbGroup(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = load_module(f"cli.verbs.{verb.module}").command
+        module = load_module(f"cli.verbs.{verb.module}")
+        command: click.Command = getattr(module, verb.command)
         return command
 
     def resolve_command(

@@ -1,11 +1,12 @@
 """Eligibility of approvals: approvers, approvable drafts, and what does not count."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
+from fanout.api.approver_names import format_group
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.promotion_policy import normalize_person
 from fanout.cli.recording.decision_effect import is_published_at
+from fanout.cli.recording.record_session import RecordSession
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex, find_revoked, is_own_approval
@@ -13,21 +14,77 @@ from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.values import replace
+from fanout.values import Value, replace
 
 
-def is_approver(rule: ApprovalRule, author: CommitIdentity, groups: Collection[str] = ()) -> bool:
-    """Return whether this person's approval, given for groups of a cluster, counts for the rule."""
-    return rule.find_approver(_normalize_person(author), groups) is not None
+class ApprovalAuthor(Value):
+    """Person who approves by a rule, or revokes, with the groups of a cluster they speak for."""
+
+    rule: ApprovalRule
+    person: str
+    groups: frozenset[str]
+
+    @property
+    def is_approver(self) -> bool:
+        """Return whether the person's approval counts for the rule."""
+        return self.rule.find_approver(self.person, self.groups) is not None
+
+    def format_not_entitled(self) -> str:
+        """Return why the person is not entitled to approve."""
+        groups = " or ".join(self.rule.groups) or "any group"
+        return f"{self.person} is not in {groups} (PromotionPolicy.approvers)"
+
+    def format_not_counted(self, drafted: Sequence[VariantFacts]) -> str:
+        """Return why an approval of these drafts does not count, or only for some; else ""."""
+        if not self.is_approver:
+            return f"recorded, but it does not count: {self.format_not_entitled()}"
+        edited = self.find_own_edits(drafted)
+        if not edited:
+            return ""
+        is_all = len(edited) == len(drafted)
+        subset = "" if is_all else f" for {len(edited)} of them ({format_names(edited)})"
+        return (
+            f"it does not count{subset}: {self.person} changed"
+            f" {'it' if len(edited) == 1 else 'them'}, and own changes cannot be approved"
+            " (PromotionPolicy.requiresSeparation)"
+        )
+
+    def find_own_edits(self, drafted: Sequence[VariantFacts]) -> list[str]:
+        """Return the variants that the person edited, if the rule requires separation."""
+        subject = self.rule.find_subject(self.person) or self.person
+        return [
+            it.name
+            for it in drafted
+            if it.draft is not None and is_own_approval(self.rule, subject, it.draft)
+        ]
+
+    def find_approved(self, item: PolicyResult, drafted: Sequence[VariantFacts]) -> list[str]:
+        """Return the variants whose drafts the person has approved without a revocation."""
+        facts, rule = item.facts, self.rule
+        if facts is None:
+            return []
+        approvals = facts.records.approvals
+        revoked = find_revoked(approvals, facts.stages)
+        own_names = rule.names_of(rule.find_subject(self.person) or self.person)
+        own_approvals = [it for it in approvals if it.by in own_names and it.name not in revoked]
+        decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
+        index = ApprovalIndex(own_approvals, facts.stages, facts.now, decisions)
+        # Stages that require this rule alone: the index then answers for one check of one person.
+        rules = {it.name: replace(it, requires=(rule,)) for it in facts.stages}
+        return [
+            it.name
+            for it in drafted
+            if it.draft and index.has_approval(rules[it.stage], it, it.draft)
+        ]
 
 
-def format_not_entitled(rule: ApprovalRule, author: CommitIdentity) -> str:
-    """Return why this person is not entitled to approve."""
-    groups = " or ".join(rule.groups) or "any group"
-    return f"{_normalize_person(author)} is not in {groups} (PromotionPolicy.approvers)"
+def find_author(session: RecordSession, rule: ApprovalRule) -> ApprovalAuthor:
+    """Return the author of the session, with their groups of a cluster that the rule names."""
+    creator = session.program.record_creator
+    groups = map(format_group, creator.user.groups) if creator is not None else ()
+    return ApprovalAuthor(rule, session.person, rule.subjects.intersection(groups))
 
 
 def build_no_draft(
@@ -84,65 +141,3 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
         return f"{condition} (at {format_instant(gate.next)}, if nothing else changes): {reasons}"
     forecast_command = f"`fanout forecast {item.resolved_policy.name} --revision {revision}`"
     return f"{condition}: {reasons}; {forecast_command} shows the earliest time"
-
-
-def format_not_counted(
-    rule: ApprovalRule,
-    author: CommitIdentity,
-    drafted: Sequence[VariantFacts],
-    groups: Collection[str] = (),
-) -> str:
-    """Return why an approval of these drafts does not count, or only for some.
-
-    Empty if it counts.
-    """
-    if not is_approver(rule, author, groups):
-        return f"recorded, but it does not count: {format_not_entitled(rule, author)}"
-    edited = find_own_edits(rule, author, drafted)
-    if not edited:
-        return ""
-    is_all = len(edited) == len(drafted)
-    subset = "" if is_all else f" for {len(edited)} of them ({format_names(edited)})"
-    return (
-        f"it does not count{subset}: {_normalize_person(author)} changed"
-        f" {'it' if len(edited) == 1 else 'them'}, and own changes cannot be approved"
-        " (PromotionPolicy.requiresSeparation)"
-    )
-
-
-def find_own_edits(
-    rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
-) -> list[str]:
-    """Return the variants that this person edited, if the rule requires separation."""
-    name = _normalize_person(author)
-    person = rule.find_subject(name) or name
-    return [
-        it.name
-        for it in drafted
-        if it.draft is not None and is_own_approval(rule, person, it.draft)
-    ]
-
-
-def find_approved(
-    item: PolicyResult, rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
-) -> list[str]:
-    """Return the variants whose drafts this person has approved without a revocation."""
-    facts = item.facts
-    if facts is None:
-        return []
-    approvals = facts.records.approvals
-    revoked = find_revoked(approvals, facts.stages)
-    name = _normalize_person(author)
-    own_names = rule.names_of(rule.find_subject(name) or name)
-    own_approvals = [it for it in approvals if it.by in own_names and it.name not in revoked]
-    decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
-    index = ApprovalIndex(own_approvals, facts.stages, facts.now, decisions)
-    # Stages that require this rule alone: the index then answers for one check of one person.
-    rules = {it.name: replace(it, requires=(rule,)) for it in facts.stages}
-    return [
-        it.name for it in drafted if it.draft and index.has_approval(rules[it.stage], it, it.draft)
-    ]
-
-
-def _normalize_person(author: CommitIdentity) -> str:
-    return normalize_person(f"{author.name} <{author.email}>")

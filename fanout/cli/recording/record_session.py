@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from fanout.api.approver_names import format_group, format_user, parse_group
+from fanout.api.approver_names import format_user, parse_group
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.object_meta import API_VERSION, GROUP, Label
 from fanout.api.promotion_policy import normalize_person
@@ -36,7 +36,6 @@ from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import escape_control, print_message
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.gate_rules import ApprovalRule
 from fanout.git.git_identity import read_identity
 from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity, RecordTrace
@@ -60,8 +59,9 @@ _by_option: Option = click.option(
 
 
 class RecordRequest(Value):
-    """Subject, reason and author of a record, as options say them."""
+    """Settings of a verb that records, and subject, reason and author as its options name them."""
 
+    settings: Settings
     policy: str = ""
     stage: str = ""
     variants: tuple[str, ...] = ()
@@ -71,11 +71,10 @@ class RecordRequest(Value):
 
 
 def with_request(*formats: OutputFormat) -> Option:
-    """Return a decorator that passes a verb its `settings` and its `request`.
+    """Return a decorator that adds --by and the shared options to a verb.
 
-    The request has the options that are fields of RecordRequest.
-
-    It adds --by and the shared options. `formats`: accepted values of `-o`, the default first.
+    It passes the verb its `request`, with the options that are fields of RecordRequest. `formats`:
+    accepted values of `-o`, the default first.
     """
     request_fields = RecordRequest.__struct_fields__
 
@@ -169,30 +168,12 @@ def print_recorded(settings: Settings, line: str) -> None:
     write_stdout(f"{line.rstrip()}{mark}\n")
 
 
-def describe_record(
-    settings: Settings,
-    name: str,
-    subject: str = "",
-    kind: str = "Decision",
-    *,
-    is_repeated: bool = False,
-) -> str:
-    """Return the line that names a record with what became of it; on a cluster it is an object."""
-    verb = "created" if settings.uses_cluster else "recorded"
-    result = "already recorded" if is_repeated else verb
-    return f"{kind.lower()}.fanout.dev/{name} {result}{subject}"
-
-
 def print_new_records(program: Program) -> None:
     """Print the records that a dry run has not written; nothing if there are none."""
-    for manifest in list_new_records(program) if program.settings.dry_run else ():
+    overlay = program.overlay if program.settings.dry_run else None
+    for manifest in overlay.manifests if overlay is not None else ():
         write_stdout("would be recorded:\n")
         write_stdout(indent(escape_control(format_yaml(manifest)), "  "))
-
-
-def list_new_records(program: Program) -> list[Mapping[str, Any]]:
-    """Return the records that a dry run has not written, or that are objects of a cluster."""
-    return [] if program.overlay is None else list(program.overlay.manifests)
 
 
 PolicyLookup = Callable[[Program, str], PolicyResult]
@@ -211,15 +192,10 @@ class RecordSession(Value):
         """Settings of the verb."""
         return self.program.settings
 
-    def find_groups(self, rule: ApprovalRule) -> frozenset[str]:
-        """Return the groups of a cluster for which the author may approve by the rule.
-
-        They are subjects of the rule; none in file mode.
-        """
-        creator = self.program.record_creator
-        if creator is None:
-            return frozenset()
-        return rule.subjects.intersection(map(format_group, creator.user.groups))
+    @property
+    def person(self) -> str:
+        """Author by the name that approvals and groups know."""
+        return normalize_person(f"{self.author.name} <{self.author.email}>")
 
     def build_subject(self, *, needs_stage: bool = False) -> dict[str, Any]:
         """Return the subject fields of a record: policy, stage and variants.
@@ -289,6 +265,43 @@ class RecordSession(Value):
         key, now = self.item.resolved_policy.records_key, self.settings.now()
         return self.program.world.records.append(key, [manifest], self.author, now)[0]
 
+    def record(
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        subject: str = "",
+        *,
+        earlier: str = "",
+        verb: str = "",
+        groups: Collection[str] = (),
+    ) -> str:
+        """Append one record unless an `earlier` one is equal, print its name, and return it.
+
+        `subject`: end of the printed line; `verb`: what it prints in place of "recorded".
+        """
+        name = earlier or self.append(kind, spec, groups)
+        self.print_name(name, subject, kind, verb=verb, is_repeated=bool(earlier))
+        return name
+
+    def print_name(
+        self,
+        name: str,
+        subject: str,
+        kind: str = "Decision",
+        *,
+        verb: str = "",
+        is_repeated: bool = False,
+    ) -> None:
+        """Print the name of a record with what became of it; on a cluster it is an object."""
+        verb = verb or ("created" if self.settings.uses_cluster else "recorded")
+        result = "already recorded" if is_repeated else verb
+        print_recorded(self.settings, f"{kind.lower()}.fanout.dev/{name} {result}{subject}")
+
+    def print_notes(self, notes: Iterable[str]) -> None:
+        """Print notes for people; empty ones are left out."""
+        for note in filter(None, notes):
+            print_message(note, self.settings.color)
+
     def record_and_run(self, spec: Mapping[str, Any], earlier: str = "") -> tuple[str, PassReport]:
         """Record a Decision and run the pass that acts on it.
 
@@ -297,6 +310,29 @@ class RecordSession(Value):
         """
         fields = {key: it for key, it in spec.items() if it}
         return earlier or self.append("Decision", fields), self.run_pass()
+
+    def print_decision(
+        self,
+        name: str,
+        subject: str,
+        report: PassReport,
+        effect: str = "",
+        notes: Iterable[str] = (),
+        *,
+        is_repeated: bool = False,
+    ) -> None:
+        """Print a decision, the report of the pass that acted on it, its effect, and notes.
+
+        The name and what it is about are for people only.
+        """
+        if self.settings.output is OutputFormat.TABLE:
+            self.print_name(name, subject, is_repeated=is_repeated)
+            print_new_records(self.program)
+        # Those of a dry run, or the objects of a cluster.
+        overlay = self.program.overlay
+        records = list(overlay.manifests) if overlay is not None else []
+        print_report(report, self.settings, effect, new_records=records)
+        self.print_notes(notes)
 
     def run_pass(self) -> PassReport:
         """Run the pass that acts on a decision about the policy.
@@ -310,9 +346,7 @@ class RecordSession(Value):
     def record_once(self, spec: Mapping[str, Any], subject: str = "") -> None:
         """Record a Decision unless an equal one is active, and print its name."""
         earlier = self.find_equal_decision(spec)
-        name = earlier.name if earlier else self.append("Decision", spec)
-        line = describe_record(self.settings, name, subject, is_repeated=earlier is not None)
-        print_recorded(self.settings, line)
+        self.record("Decision", spec, subject, earlier=earlier.name if earlier else "")
 
     def print_consequences(self) -> None:
         """In a dry run, print the new records, and what the next sweep of the policy would do."""
@@ -330,8 +364,7 @@ class RecordSession(Value):
 
         `name`: of the record; "" if nothing was recorded.
         """
-        item = with_trace(self.item, name, self.settings.now())
-        write_record_traces(self.program, [item])
+        write_record_traces(self.program, [with_trace(self.item, name, self.settings.now())])
 
     def find_equal_decision(
         self,
@@ -352,13 +385,12 @@ class RecordSession(Value):
         variants makes it a new record, as does later evidence of the same reporter about the
         same check: either may have ended or overruled the earlier record.
         """
-        author = normalize_person(f"{self.author.name} <{self.author.email}>")
         # Latest first: whatever was recorded after the equal record may have ended it.
         for record in reversed(self.item.records):
             fields = record.fields
             if not _overlap(fields, spec):
                 continue
-            is_own = normalize_person(record.by) == author
+            is_own = normalize_person(record.by) == self.person
             # The reason is one of the fields that a person typed.
             is_same = (
                 record.kind == kind and is_own and _typed_fields(fields) == _typed_fields(spec)
@@ -400,24 +432,23 @@ def write_record_traces(program: Program, items: Collection[PolicyResult]) -> No
 
 @contextmanager
 def open_record_session(
-    settings: Settings, request: RecordRequest, find: PolicyLookup = find_evaluated_policy
+    request: RecordRequest, find: PolicyLookup = find_evaluated_policy
 ) -> Iterator[RecordSession]:
     """Open the program and look up the policy, or variant written by hand, of the request.
 
     Raises InvalidInput if the request's author is nobody, and what `find` raises.
     """
-    with open_recording(settings, request) as (program, author):
+    with open_recording(request) as (program, author):
         yield RecordSession(program, find(program, request.policy), request, author)
 
 
 @contextmanager
-def open_recording(
-    settings: Settings, request: RecordRequest
-) -> Iterator[tuple[Program, CommitIdentity]]:
+def open_recording(request: RecordRequest) -> Iterator[tuple[Program, CommitIdentity]]:
     """Open the program with the author of the request's records.
 
     On a cluster this is the user of the API server. Raises InvalidInput if it is nobody.
     """
+    settings = request.settings
     if settings.uses_cluster and request.by:
         raise invalid_setting(
             "--by and a cluster exclude each other",
@@ -433,32 +464,13 @@ def open_recording(
         yield program, author
 
 
-def print_decision(
-    program: Program, recorded: str, report: PassReport, effect: str, notes: Iterable[str]
-) -> None:
-    """Print a decision, the report of the pass that acted on it, its effect, and notes.
-
-    `recorded`: line of `describe_record`, for people only. Empty notes are left out.
-    """
-    settings = program.settings
-    if settings.output is OutputFormat.TABLE:
-        print_recorded(settings, recorded)
-        print_new_records(program)
-    print_report(report, settings, effect, new_records=list_new_records(program))
-    for note in filter(None, notes):
-        print_message(note, settings.color)
-
-
 # Fields that a verb derives from the observed state. A killed run may have published or removed
 # part of it.
 _DERIVED_FIELDS = ("trees", "variants", "acceptConflicts")
 
 
 def _overlap(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
-    """Return whether two records share a variant.
-
-    A record that names none is about all of its stage.
-    """
+    """Return whether two records share a variant; one that names none is about its stage."""
     stages = {recorded.get("stage", ""), spec.get("stage", "")} - {""}
     recorded_variants, spec_variants = recorded.get("variants", ()), spec.get("variants", ())
     return len(stages) < 2 and (
@@ -469,10 +481,7 @@ def _overlap(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
 
 
 def _typed_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that a person typed, without empty ones.
-
-    Not every verb writes empty fields.
-    """
+    """Return the fields that a person typed, without empty ones, which not every verb writes."""
     return {
         name: sorted(value) if isinstance(value, list | tuple) else value
         for name, value in spec.items()

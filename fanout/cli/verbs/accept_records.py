@@ -8,15 +8,11 @@ from fanout.cli.input.name_lookup import find_policy, refuse_stopped
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
     RecordRequest,
-    describe_record,
     open_record_session,
     policy_argument,
-    print_decision,
     reason_option,
     with_request,
 )
-from fanout.cli.settings import Settings
-from fanout.cli.terminal import print_message
 from fanout.reconcile.records.rewound_records import describe_missing_records
 
 
@@ -24,7 +20,7 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 @policy_argument
 @reason_option
 @with_request()
-def command(settings: Settings, request: RecordRequest) -> None:
+def command(request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
     A policy is held with the reason RecordsRewound if its records lack entries that an earlier pass
@@ -33,13 +29,11 @@ def command(settings: Settings, request: RecordRequest) -> None:
     again. Suspensions, approvals and evidence that the older records lack are not restored. The
     command lists the missing records that it can identify.
     """
-    with open_record_session(settings, request, find_policy) as session:
+    with open_record_session(request, find_policy) as session:
         item = session.item
         if item.error is None:
-            print_message(
-                f"nothing to do: the records of {item.title} were not restored from an older copy",
-                settings.color,
-            )
+            problem = f"the records of {item.title} were not restored from an older copy"
+            session.print_notes([f"nothing to do: {problem}"])
             return
         if item.error.reason != Reason.RECORDS_REWOUND:
             refuse_stopped(item)
@@ -53,4 +47,4 @@ def command(settings: Settings, request: RecordRequest) -> None:
         spec = session.build_subject()
         spec |= {"action": Action.ACCEPT_RECORDS.value, "reason": request.reason}
         name, report = session.record_and_run(spec)
-    print_decision(session.program, describe_record(settings, name), report, "", missing)
+    session.print_decision(name, "", report, notes=missing)

@@ -1,6 +1,7 @@
 """`fanout approve`: record a person's approval of drafts or removals of a stage, by their trees."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -14,32 +15,26 @@ from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
-    find_approved,
-    find_own_edits,
-    format_not_counted,
-    is_approver,
+    find_author,
 )
 from fanout.cli.recording.record_session import (
     RecordRequest,
     RecordSession,
     current_trees,
-    describe_record,
     open_record_session,
-    print_recorded,
     revision_option,
     subject_options,
     with_request,
 )
 from fanout.cli.recording.undecided_conflicts import select_decided
-from fanout.cli.settings import Settings
-from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
+from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_names
 from fanout.plan.evidence.removal_approvals import list_removal_facts
-from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.values import Value
 
 
 @click.command(cls=VerbCommand)
@@ -57,9 +52,7 @@ from fanout.reconcile.pass_results import PolicyResult
     help="Name of the approval check; required if the stage has several.",
 )
 @with_request()
-def command(
-    settings: Settings, request: RecordRequest, revision: str, check: str, removals: bool
-) -> ExitCode:
+def command(request: RecordRequest, revision: str, check: str, removals: bool) -> ExitCode:
     """Approve drafts or removals of a stage.
 
     The approval counts only for the current content of the drafts. A draft that is rewritten needs
@@ -79,80 +72,86 @@ def command(
             "omit one: removals are approved together, branch by branch",
             "--removals",
         )
-    with open_record_session(settings, request) as session:
-        if removals:
-            return _approve_removals(session, check)
-        item, author = session.item, session.author
-        spec, stage = session.build_subject(), request.stage
-        _refuse_unnamed(item, stage, revision)
-        rule = find_approval_rule(item, stage, check)
-        groups = session.find_groups(rule)
-        spec |= {"revision": revision, "check": rule.name}
-        named_variants = spec.get("variants", ())
-        # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
-        candidates = select_variants(item, stage, named_variants)
-        selection = select_decided(item, candidates, "approved", accept=bool(named_variants))
-        selected_variants = selection.variants
-        trees = spec["trees"] = current_trees(selected_variants, revision, written_only=True)
-        if not trees:
-            raise build_no_draft(item, stage, revision, selected_variants)
-        names = {variant.spec.name for variant in selected_variants}
-        variants = [it for it in (item.facts.variants if item.facts else ()) if it.name in names]
-        reviewed = [it for it in variants if it.draft and it.draft.tree in trees]
-        approved = find_approved(item, rule, author, reviewed)
-        all_approved = bool(reviewed) and len(approved) == len(reviewed)
-        if not all_approved or rule.expires is not None:
-            name = session.append("Approval", spec, groups)
-            subject = f" for {pluralize(len(trees), 'draft')}"
-            print_recorded(settings, describe_record(settings, name, subject, "Approval"))
+    with open_record_session(request) as session:
+        select = _select_removals if removals else _select_drafts
+        subject = select(session, check, revision)
+        author = find_author(session, subject.rule)
+        approved = author.find_approved(session.item, subject.reviewed)
+        expires = subject.rule.expires
+        is_complete = bool(subject.reviewed) and len(approved) == len(subject.reviewed)
+        if not is_complete or expires is not None:
+            end = f" for {subject.title}"
+            session.record("Approval", subject.spec, end, groups=author.groups)
             session.print_consequences()
-    notes = (
-        format_not_counted(rule, author, reviewed, groups),
-        _format_repeated(rule, author, approved, is_complete=all_approved),
-        selection.note,
+    repeated = ""
+    if approved:
+        some = f"{len(approved)} of them ({format_names(approved)})"
+        drafts = f"these {subject.noun}" if is_complete else some
+        repeated = f"{session.author.email.lower()} has already approved {drafts}"
+        if expires is not None:
+            repeated += f"; the approval now counts for another {format_duration(expires)}"
+        elif is_complete:
+            repeated = f"nothing to do: {repeated}"
+    session.print_notes([author.format_not_counted(subject.reviewed), repeated, subject.note])
+    own_edits = author.find_own_edits(subject.reviewed)
+    has_effect = author.is_approver and len(own_edits) < len(subject.reviewed)
+    return exit_code_after(int(bool(subject.note)), effect=has_effect)
+
+
+class _ApprovedDrafts(Value):
+    """Drafts or removals that an approval is about."""
+
+    rule: ApprovalRule
+    spec: Mapping[str, Any]  # of the record
+    reviewed: Sequence[VariantFacts]
+    title: str
+    noun: str = "drafts"
+    note: str = ""  # on drafts that are left out
+
+
+def _select_drafts(session: RecordSession, check: str, revision: str) -> _ApprovedDrafts:
+    item, stage, spec = session.item, session.request.stage, session.build_subject()
+    named_variants = spec.get("variants", ())
+    _refuse_unnamed(item, stage, revision)
+    rule = find_approval_rule(item, stage, check)
+    # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
+    candidates = select_variants(item, stage, named_variants)
+    selection = select_decided(item, candidates, "approved", accept=bool(named_variants))
+    trees = current_trees(selection.variants, revision, written_only=True)
+    if not trees:
+        raise build_no_draft(item, stage, revision, selection.variants)
+    names = {variant.spec.name for variant in selection.variants}
+    variants = [it for it in (item.facts.variants if item.facts else ()) if it.name in names]
+    return _ApprovedDrafts(
+        rule,
+        spec | {"revision": revision, "check": rule.name, "trees": trees},
+        [it for it in variants if it.draft and it.draft.tree in trees],
+        pluralize(len(trees), "draft"),
+        note=selection.note,
     )
-    for note in filter(None, notes):
-        print_message(note, settings.color)
-    own_edits = find_own_edits(rule, author, reviewed)
-    has_effect = is_approver(rule, author, groups) and len(own_edits) < len(reviewed)
-    return exit_code_after(int(bool(selection.note)), effect=has_effect)
 
 
-def _approve_removals(session: RecordSession, check: str) -> ExitCode:
-    """Record an approval of the branches that remove packages of the stage."""
-    settings, item, author = session.settings, session.item, session.author
-    spec, stage = session.build_subject(), session.request.stage
+def _select_removals(session: RecordSession, check: str, _revision: str) -> _ApprovedDrafts:
+    """Return the branches that remove packages of the stage."""
+    item, stage, spec = session.item, session.request.stage, session.build_subject()
+    branches = _find_approvable_removals(item)
     if not stage:
-        stages = sorted({it.stage for it in find_approvable_removals(item)})
+        stages = sorted({it.stage for it in branches})
         lines = " or ".join(f"--stage {it} --removals" for it in stages)
         remedy = f"use {lines}" if lines else "no removal waits for an approval"
         raise not_found(f"the stage of {item.title} to approve removals of is missing", remedy)
     rule = find_approval_rule(item, stage, check)
-    groups = session.find_groups(rule)
-    branches = [it for it in find_approvable_removals(item) if it.stage == stage]
+    branches = [it for it in branches if it.stage == stage]
     if not branches:
         raise _build_no_removal(item, stage)
     trees = sorted({it.draft.tree for it in branches if it.draft is not None})
     reviewed = list(list_removal_facts(branches))
-    approved = find_approved(item, rule, author, reviewed)
-    all_approved = len(approved) == len(reviewed)
-    if not all_approved or rule.expires is not None:
-        name = session.append("Approval", spec | {"check": rule.name, "trees": trees}, groups)
-        subject = f" for the removal of {pluralize(len(reviewed), 'package')}"
-        print_recorded(settings, describe_record(settings, name, subject, "Approval"))
-        session.print_consequences()
-    notes = (
-        format_not_counted(rule, author, reviewed, groups),
-        _format_repeated(rule, author, approved, "removals", is_complete=all_approved),
-    )
-    for note in filter(None, notes):
-        print_message(note, settings.color)
-    own_edits = find_own_edits(rule, author, reviewed)
-    has_effect = is_approver(rule, author, groups) and len(own_edits) < len(reviewed)
-    return exit_code_after(0, effect=has_effect)
+    title = f"the removal of {pluralize(len(reviewed), 'package')}"
+    spec |= {"check": rule.name, "trees": trees}
+    return _ApprovedDrafts(rule, spec, reviewed, title, "removals")
 
 
-def find_approvable_removals(item: PolicyResult) -> list[RemovalDraftPlan]:
+def _find_approvable_removals(item: PolicyResult) -> list[RemovalDraftPlan]:
     """Return the branches that remove packages and that records approve: where there is no forge.
 
     A branch that the next pass writes again is not approved as it is.
@@ -179,29 +178,6 @@ def _build_no_removal(item: PolicyResult, stage: str) -> InvalidInput:
     return InvalidInput(problem, reason="NoDraft", remedy=remedy)
 
 
-def _format_repeated(
-    rule: ApprovalRule,
-    author: CommitIdentity,
-    approved: Sequence[str],
-    noun: str = "drafts",
-    *,
-    is_complete: bool,
-) -> str:
-    """Return a note that the person approved drafts before.
-
-    It has an effect only if approvals expire.
-    """
-    if not approved:
-        return ""
-    drafts = (
-        f"these {noun}" if is_complete else f"{len(approved)} of them ({format_names(approved)})"
-    )
-    sentence = f"{author.email.lower()} has already approved {drafts}"
-    if rule.expires is not None:
-        return f"{sentence}; the approval now counts for another {format_duration(rule.expires)}"
-    return f"nothing to do: {sentence}" if is_complete else sentence
-
-
 def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRule:
     """Return the approval check of this name, or the only one.
 
@@ -222,10 +198,7 @@ def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRu
 
 
 def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
-    """Raise InvalidInput without a stage or a revision.
-
-    The remedy lists what can be approved now.
-    """
+    """Raise InvalidInput without a stage or a revision; the remedy lists what can be approved."""
     missing = [name for name, value in (("stage", stage), ("revision", revision)) if not value]
     if not missing:
         return
@@ -235,7 +208,7 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
         for rule in approval_stages
         for waiting in sorted(_revisions_to_approve(item, rule))
     ]
-    removed = {it.stage for it in find_approvable_removals(item)}
+    removed = {it.stage for it in _find_approvable_removals(item)}
     lines += [f"--stage {it.name} --removals" for it in approval_stages if it.name in removed]
     if lines:
         remedy = f"use {' or '.join(lines)}"

@@ -1,8 +1,5 @@
 """`fanout promote`: publish in a stage by a person's decision, if its gates are open."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import click
 
 from fanout.api.durations import format_instant
@@ -23,9 +20,7 @@ from fanout.cli.recording.decision_effect import (
 )
 from fanout.cli.recording.record_session import (
     RecordRequest,
-    describe_record,
     open_record_session,
-    print_decision,
     reason_option,
     revision_option,
     subject_options,
@@ -39,9 +34,7 @@ from fanout.cli.recording.rollout_waiting import (
 )
 from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
 from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant_option
-from fanout.cli.terminal import print_message
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 
@@ -66,7 +59,6 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
 @with_request(*REPORT_FORMATS)
 def command(
-    settings: Settings,
     request: RecordRequest,
     revision: str,
     overrides: tuple[str, ...],
@@ -85,10 +77,11 @@ def command(
     Variants with undecided merge conflicts are left out. To include such variants, name them with
     --variant, and set --accept-conflicts.
     """
+    settings = request.settings
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     until = _parse_expiry(expires, settings)
     overrides_verification = OverridableGate.VERIFICATION.value in overrides
-    with open_record_session(settings, request) as session:
+    with open_record_session(request) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
         candidate = _require_known(item, revision) or require_candidate(item, stage)
@@ -105,9 +98,11 @@ def command(
             )
             if idle:
                 print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
-                print_message(idle, settings.color)
+                session.print_notes([idle])
                 return exit_code_after(int(bool(selection.note)), effect=bool(selection.variants))
-        _refuse_or_warn(settings, item, candidate, {**spec, "overrides": overrides, "trees": trees})
+        gates = [OverridableGate(it) for it in overrides]
+        set_aside = refuse_unreachable(item, stage, names, candidate, gates, trees)
+        session.print_notes([set_aside])
         spec |= {
             "action": "Publish",
             "revision": candidate,
@@ -119,9 +114,8 @@ def command(
         }
         earlier = session.find_equal_decision(spec)
         name, report = session.record_and_run(spec, earlier.name if earlier else "")
-        covered = _names_of(selection.variants)
+        covered = [variant.spec.name for variant in selection.variants]
         report, is_reached = wait_until_published(session, report, covered, candidate)
-    recorded = describe_record(settings, name, f" for {candidate}", is_repeated=earlier is not None)
     covered_trees = () if covers_others else trees
     if trees or not overrides_verification:
         effect = promotion_effect(report, stage, names, candidate, covered_trees, earlier)
@@ -132,25 +126,11 @@ def command(
         *report_unpublished(report, stage, covered, candidate),
         selection.note,
     )
-    print_decision(session.program, recorded, report, effect.message, notes)
+    subject, is_repeated = f" for {candidate}", earlier is not None
+    session.print_decision(name, subject, report, effect.message, notes, is_repeated=is_repeated)
     # Variants that were left out need a person too, so all that were requested count.
-    fix_count = report.fix_count_of(_names_of(requested))
+    fix_count = report.fix_count_of([variant.spec.name for variant in requested])
     return exit_code_after(fix_count, effect=effect.happened and is_reached)
-
-
-def _refuse_or_warn(
-    settings: Settings, item: PolicyResult, revision: str, spec: Mapping[str, Any]
-) -> None:
-    """Refuse a decision that cannot be carried out, and say what it sets aside."""
-    overrides = [OverridableGate(it) for it in spec["overrides"]]
-    stage, variants = spec.get("stage", ""), spec.get("variants", ())
-    set_aside = refuse_unreachable(item, stage, variants, revision, overrides, spec["trees"])
-    if set_aside:
-        print_message(set_aside, settings.color)
-
-
-def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:
-    return [variant.spec.name for variant in variants]
 
 
 def _require_known(item: PolicyResult, revision: str) -> str:

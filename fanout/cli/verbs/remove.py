@@ -23,8 +23,6 @@ from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.record_session import (
     RecordRequest,
-    RecordSession,
-    describe_record,
     open_record_session,
     print_new_records,
     print_recorded,
@@ -33,14 +31,13 @@ from fanout.cli.recording.record_session import (
 )
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
-from fanout.cli.terminal import complete_text, print_message
+from fanout.cli.terminal import complete_text
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.gates.policy_windows import build_calendars
-from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.removal.package_removal import PackageRemoval
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner
 from fanout.reconcile.execution.removal_execution import (
@@ -62,9 +59,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.option("--edited", is_flag=True, help="Remove the package even if it has downstream edits.")
 @reason_option
 @with_request()
-def command(
-    settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
-) -> ExitCode:
+def command(request: RecordRequest, variant: str | None, all_gone: bool, edited: bool) -> ExitCode:
     """Remove variants whose target no longer exists.
 
     In stages with automatic promotion, sweeps remove variants whose target no longer exists, unless
@@ -98,19 +93,25 @@ def command(
     """
     if not request.policy:
         raise click.UsageError("name a policy or a variant")
+    settings = request.settings
     find = partial(_find_policy, without_variant=variant is None and not all_gone)
-    with open_record_session(settings, request, find) as session:
+    with open_record_session(request, find) as session:
         program, item = session.program, session.item
         declared = program.read_declared()
         try:
             names = _select_names(item, variant, declared, settings.now(), all_orphaned=all_gone)
         except InvalidInput:
-            earlier = _find_earlier_removal(session, variant)
-            if earlier is None:
-                raise
-            recorded = describe_record(settings, earlier.name, "; it is applied", is_repeated=True)
-            print_recorded(settings, recorded)
-            return ExitCode.OK
+            # The decision by which an earlier run removed the variants, if there was one.
+            for record in reversed(item.records):
+                is_about = variant is None or record.spec.variants == (variant,)
+                if record.action is Action.CONFIRM_REMOVAL and is_about:
+                    equal_spec = {**record.fields, "reason": request.reason}
+                    earlier = session.find_equal_decision(equal_spec, (DecisionStatus.APPLIED,))
+                    if earlier is None:
+                        raise
+                    session.print_name(earlier.name, "; it is applied", is_repeated=True)
+                    return ExitCode.OK
+            raise
         removals = find_removals(program.world, item, declared, names, request.reason)
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
         if edited_trees and not edited:
@@ -126,45 +127,28 @@ def command(
             spec["policy"] = item.resolved_policy.name
         session.record_once(spec)
         if window_hold is not None:
-            print_message(f"a later sweep removes it: {describe_hold(window_hold)}", settings.color)
+            session.print_notes([f"a later sweep removes it: {describe_hold(window_hold)}"])
             return ExitCode.NO_EFFECT
         policy = item.resolved_policy
         owner = RemovalDraftOwner(program.world.setup.install, policy.namespace, policy.name)
+        if settings.dry_run:
+            print_new_records(program)
+            for removal in removals:
+                print_recorded(settings, _format_removal(removal, owner))
+            return ExitCode.OK
         if settings.plans_only:
-            _print_planned(session, removals, owner)
+            variants = format_names(removal.variant for removal in removals)
+            write_stdout(f"the controller removes {variants}\n")
             return ExitCode.OK
         removal_request = RemovalRequest(request.reason, settings.now())
         pending = set(names)
         for removed in remove_by_level(program.world, item, declared, removals, removal_request):
             for removal in removed:
                 pending.discard(removal.variant)
-                write_stdout(complete_text(_format_removal(removal, owner)))
+                write_stdout(complete_text(f"{_format_removal(removal, owner)}\n"))
         for name in sorted(pending):
             write_stdout(f"{name} waits for variants of other stages; a later sweep removes it\n")
     return ExitCode.OK
-
-
-def _print_planned(
-    session: RecordSession, removals: Sequence[PackageRemoval], owner: RemovalDraftOwner
-) -> None:
-    """Print what a dry run would remove, or what the controller of a cluster removes."""
-    if not session.settings.dry_run:
-        names = format_names(removal.variant for removal in removals)
-        write_stdout(f"the controller removes {names}\n")
-        return
-    print_new_records(session.program)
-    for removal in removals:
-        print_recorded(session.settings, _format_removal(removal, owner))
-
-
-def _find_earlier_removal(session: RecordSession, variant: str | None) -> RecordEntry | None:
-    """Return the decision by which an earlier run removed the variants, or None."""
-    for record in reversed(session.item.records):
-        is_about = variant is None or record.spec.variants == (variant,)
-        if record.action is Action.CONFIRM_REMOVAL and is_about:
-            equal_spec = {**record.fields, "reason": session.request.reason}
-            return session.find_equal_decision(equal_spec, (DecisionStatus.APPLIED,))
-    return None
 
 
 def _select_names(
@@ -288,16 +272,16 @@ def _format_removal(removal: PackageRemoval, owner: RemovalDraftOwner) -> str:
         if removal.state.forge is None:
             return (
                 f"{removal.variant} waits for approvals: branch {branch} removes {location}; review"
-                f" it, then run `fanout approve {owner.name} --stage {removal.stage} --removals`\n"
+                f" it, then run `fanout approve {owner.name} --stage {removal.stage} --removals`"
             )
         return (
             f"{removal.variant} waits for its pull request: branch {branch} removes {location};"
-            " the next sweep opens the request\n"
+            " the next sweep opens the request"
         )
     if removal.tree:
-        return f"{removal.variant} removed: {location} left the branch\n"
+        return f"{removal.variant} removed: {location} left the branch"
     if state is None:
-        return f"{removal.variant} removed from the status: its repository is not declared\n"
+        return f"{removal.variant} removed from the status: its repository is not declared"
     if removal.path_state.tree is None:
-        return f"{removal.variant} removed: the branch did not have it\n"
-    return f"{removal.variant} removed: {location} stays on the branch\n"
+        return f"{removal.variant} removed: the branch did not have it"
+    return f"{removal.variant} removed: {location} stays on the branch"

@@ -1,7 +1,7 @@
 """`fanout report`: record the result of a check as Evidence."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,18 +16,14 @@ from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
     RecordRequest,
     RecordSession,
-    describe_record,
     open_record_session,
-    print_recorded,
     revision_option,
     subject_options,
     with_request,
 )
-from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import CheckRule
 from fanout.gates.gate_wording import label_stage
-from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.evidence.evidence_matching import match_evidence
@@ -61,7 +57,12 @@ def resolve_commit(
         if it.observed.repository_state.failure is None
     }
     states = [states_by_identity[key] for key in sorted(states_by_identity)]
-    if not drafted and not any(_branch_contains(state, commit, git) for state in states):
+    is_on_branch = drafted
+    for state in states:
+        if state.head and not is_on_branch:
+            with git.reader(state.remote) as reader:
+                is_on_branch = reader.has(commit) and reader.contains(state.head, commit)
+    if not is_on_branch:
         searched = ", ".join(state.remote.url for state in states) or "none"
         raise not_found(
             f"commit {commit} is on no branch of {place}; repositories: {searched}",
@@ -90,9 +91,18 @@ def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVarian
     # A full id is not looked up among known commits: the branch may be ahead of them.
     if len(commit_id) == _ALL_DIGITS:
         return commit_id
-    matches = sorted(
-        {commit for commit in _known_commits(variants) if commit.startswith(commit_id)}
-    )
+    # Of publications and drafts, and the heads of their branches.
+    known_commits: set[str] = set()
+    for variant in variants:
+        state, draft = variant.observed.repository_state, variant.observed.draft
+        published = variant.observed.published
+        known_commits |= {
+            state.head,
+            draft.commit if draft is not None else "",
+            published.merge if published is not None else "",
+            state.find_publication_commit(variant.spec.path),
+        }
+    matches = sorted(commit for commit in known_commits if commit.startswith(commit_id))
     if len(matches) != 1:
         problem = (
             f"{commit_id} is ambiguous: {' and '.join(matches)}"
@@ -101,24 +111,6 @@ def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVarian
         )
         raise not_found(problem, f"write all {_ALL_DIGITS} digits")
     return matches[0]
-
-
-def _known_commits(variants: Sequence[RenderedVariant]) -> Iterable[str]:
-    """Yield the commits of publications and drafts, and the heads of their branches."""
-    for variant in variants:
-        yield variant.observed.repository_state.head
-        if variant.observed.draft is not None:
-            yield variant.observed.draft.commit
-        if variant.observed.published is not None:
-            yield variant.observed.published.merge
-        newest = variant.observed.repository_state.find_publication_commit(variant.spec.path)
-        if newest:
-            yield newest
-
-
-def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
-    with git.reader(view.remote) as reader:
-        return bool(view.head) and reader.has(commit) and reader.contains(view.head, commit)
 
 
 @click.command(cls=VerbCommand)
@@ -134,7 +126,7 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details of the result.")
 @with_request()
-def command(settings: Settings, request: RecordRequest, **options: str) -> None:
+def command(request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
     Give either --revision or --commit to name what was checked. The revision or commit must be
@@ -156,7 +148,7 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
             "write one that begins with https:// or http://",
             "--link",
         )
-    with open_record_session(settings, request, find_recordable_policy) as session:
+    with open_record_session(request, find_recordable_policy) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
         drafted = _is_draft_check(item, stage, options["check"])
@@ -169,9 +161,7 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
             _require_revision(item, stage, stage_variants, options["revision"], drafted=drafted)
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
-        name = earlier or session.append("Evidence", spec)
-        line = describe_record(settings, name, kind="Evidence", is_repeated=bool(earlier))
-        print_recorded(settings, line)
+        session.record("Evidence", spec, earlier=earlier)
         session.print_consequences()
 
 
@@ -213,10 +203,7 @@ def _find_equal_report(
 
 
 def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
-    """Return whether the check precedes publication.
-
-    Raises InvalidInput if it is not a reported check.
-    """
+    """Return whether a check precedes publication. Raises InvalidInput if nobody reports it."""
     checks = {
         it.name: (it.method, group == "requires")
         for rule in item.rules

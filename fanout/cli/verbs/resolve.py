@@ -16,7 +16,6 @@ from fanout.cli.recording.record_session import (
     subject_options,
     with_request,
 )
-from fanout.cli.settings import Settings
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes
@@ -36,7 +35,7 @@ from fanout.reconcile.pass_results import PolicyResult
 )
 @reason_option
 @with_request()
-def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
+def command(request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 
     Without --take, accepts the values in the drafts. `fanout diff` shows each conflict with its
@@ -45,7 +44,7 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
     files that the commit changes.
     """
     default_side, by_key = _parse_sides(side_choices)
-    with open_record_session(settings, request) as session:
+    with open_record_session(request) as session:
         item = session.item
         spec = session.build_subject() | {"action": Action.RESOLVE.value, "reason": request.reason}
 

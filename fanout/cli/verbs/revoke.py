@@ -7,16 +7,13 @@ from fanout.api.record_objects import ApprovalSpec
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
+from fanout.cli.recording.approval_eligibility import find_author
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
     policy_argument,
-    print_recorded,
     with_request,
 )
-from fanout.cli.settings import Settings
-from fanout.cli.terminal import print_message
 from fanout.gates.approval_index import find_revoked
 
 
@@ -24,53 +21,50 @@ from fanout.gates.approval_index import find_revoked
 @policy_argument
 @click.argument("approval")
 @with_request()
-def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
+def command(request: RecordRequest, approval: str) -> ExitCode:
     """Revoke an approval.
 
     APPROVAL is the name that `fanout approve` printed. Exits with code 4 if the revocation has no
     effect.
     """
-    with open_record_session(settings, request) as session:
-        item, author = session.item, session.author
+    with open_record_session(request) as session:
+        item, facts = session.item, session.item.facts
         name = session.find_record_name(approval, ("Approval",))
-        matches = [
-            record
-            for record in item.policy_state.records
-            if isinstance(record.spec, ApprovalSpec)
-            and record.name == name
-            and not record.spec.revokes
-        ]
-        if not matches:
+        record, check = next(
+            (
+                (it, (it.spec.stage, it.spec.check))
+                for it in item.policy_state.records
+                if isinstance(it.spec, ApprovalSpec) and it.name == name and not it.spec.revokes
+            ),
+            (None, None),
+        )
+        if record is None:
             raise not_found(
                 f"{item.title} has no approval {name}",
                 f"run `fanout get approvals {item.resolved_policy.name}`",
             )
-        revoked_approval = matches[0]
-        facts = item.facts
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
-            print_message(f"nothing to do: {name} is already revoked", settings.color)
+            session.print_notes([f"nothing to do: {name} is already revoked"])
             session.write_traces()
             return ExitCode.OK
-        assert isinstance(revoked_approval.spec, ApprovalSpec), "it is an approval"
-        check_key = (revoked_approval.spec.stage, revoked_approval.spec.check)
-        stages = facts.stages if facts else ()
-        rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.approvals}
-        rule = rules.get(check_key)  # None if no stage requires it any more
-        groups = session.find_groups(rule) if rule is not None else frozenset()
-        spec = {**revoked_approval.fields, "revokes": name}
-        revoked = session.append("Approval", spec, groups)
-        print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
+        # None if no stage requires the check any more.
+        author = next(
+            (
+                find_author(session, rule)
+                for stage in (facts.stages if facts else ())
+                for rule in stage.approvals
+                if (stage.name, rule.name) == check
+            ),
+            None,
+        )
+        spec, groups = {**record.fields, "revokes": name}, author.groups if author else ()
+        revoked = session.record("Approval", spec, f" {name}", verb="revokes", groups=groups)
         session.write_traces(revoked)
         session.print_consequences()
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
-    is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(
-        revoked_approval.by
-    )
-    if rule is not None and not is_own and not is_approver(rule, author, groups):
-        print_message(
-            f"recorded, but it does not count: {author.email} is not its author, and"
-            f" {format_not_entitled(rule, author)}",
-            settings.color,
-        )
+    is_own = session.person == normalize_person(record.by)
+    if author is not None and not is_own and not author.is_approver:
+        note = f"recorded, but it does not count: {session.author.email} is not its author, and"
+        session.print_notes([f"{note} {author.format_not_entitled()}"])
         return ExitCode.NO_EFFECT
     return ExitCode.OK

@@ -1,7 +1,7 @@
 """`fanout rollback`: return a stage or variants to an earlier revision."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -13,9 +13,7 @@ from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
 from fanout.cli.recording.record_session import (
     RecordRequest,
-    describe_record,
     open_record_session,
-    print_decision,
     reason_option,
     revision_option,
     subject_options,
@@ -27,7 +25,7 @@ from fanout.cli.recording.rollout_waiting import (
     wait_option,
     wait_until_published,
 )
-from fanout.cli.settings import REPORT_FORMATS, Settings
+from fanout.cli.settings import REPORT_FORMATS
 from fanout.cli.terminal import escape_control
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
@@ -39,37 +37,6 @@ from fanout.reconcile.rollback.rollback_revision import (
     find_rollback_revision,
 )
 from fanout.values import replace
-
-
-def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Iterator[str]:
-    """Yield a sentence on downstream edits that the rollback does not contain."""
-    edited = [
-        f"{variant.observed.package_location.repository}:{variant.observed.package_location.path}"
-        for variant in variants
-        if variant.observed.published is not None
-        and variant.observed.published.revision != revision
-        and variant.observed.reverted_publication is None
-        and variant.observed.package_state.tree not in (None, variant.observed.published.tree)
-    ]
-    if edited:
-        yield (
-            f"{pluralize(len(edited), 'package')} edited since publication"
-            f" ({format_names(edited)}):"
-            f" {revision} does not have these edits; the branch's history keeps them"
-        )
-
-
-def format_preview(
-    subject: RollbackSubject, variants: Sequence[RenderedVariant], revision: str
-) -> list[str]:
-    """Return lines that show what a rollback changes: each variant, its revision and the next."""
-    lines = [f"{pluralize(len(variants), 'variant')} of {subject.title}:"]
-    for variant in variants:
-        published = variant.observed.published
-        present = published.revision if published is not None else "nothing"
-        change = "stays" if present == revision else f"-> {revision}"
-        lines.append(f"  {variant.spec.name}: {present} {change}")
-    return lines
 
 
 @click.command(cls=WaitCommand)
@@ -89,11 +56,7 @@ def format_preview(
 @reason_option
 @with_request(*REPORT_FORMATS)
 def command(
-    settings: Settings,
-    request: RecordRequest,
-    revision: str,
-    overrides: tuple[str, ...],
-    yes: bool,
+    request: RecordRequest, revision: str, overrides: tuple[str, ...], yes: bool
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
@@ -105,6 +68,7 @@ def command(
     another revision with `fanout promote --revision`. If a rollback to the revision is already
     active, the command continues this rollback and records nothing.
     """
+    settings = request.settings
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run
     if not is_confirmed and not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -113,7 +77,7 @@ def command(
             "add --yes, or use --dry-run to see the effect",
             "--yes",
         )
-    with open_record_session(settings, request) as session:
+    with open_record_session(request) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
         names = spec.get("variants", ())
@@ -122,10 +86,19 @@ def command(
         git = session.program.world.git
         revision = find_rollback_revision(git, subject, variants, revision)
         earlier = find_active_rollback(subject, names, revision, overrides)
-        lost_edits = list(report_lost_edits(variants, revision))
+        lost_edits = _report_lost_edits(variants, revision)
         if not earlier and not is_confirmed:
-            preview = format_preview(subject, variants, revision)
-            confirm([*preview, *lost_edits], f"Roll back to {revision}?")
+            preview = [f"{pluralize(len(variants), 'variant')} of {subject.title}:"]
+            for variant in variants:
+                published = variant.observed.published
+                present = published.revision if published is not None else "nothing"
+                change = "stays" if present == revision else f"-> {revision}"
+                preview.append(f"  {variant.spec.name}: {present} {change}")
+            # Shown in spite of --quiet, because a person is to answer.
+            for line in (*preview, *lost_edits):
+                click.echo(escape_control(line), err=True)
+            if not click.confirm(f"Roll back to {revision}?", default=False, err=True):
+                raise InvalidInput("not confirmed; nothing was recorded", reason="NothingToDo")
         spec |= {
             "action": "Rollback",
             "revision": revision,
@@ -144,24 +117,34 @@ def command(
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    effect_text = f": back to {revision}{hint}"
-    recorded = describe_record(settings, name, effect_text, is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted
     unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
-    notes = (*lost_edits, *unpublished)
-    print_decision(session.program, recorded, report, effect.message, notes)
+    session.print_decision(
+        name,
+        f": back to {revision}{hint}",
+        report,
+        effect.message,
+        (*lost_edits, *unpublished),
+        is_repeated=bool(earlier),
+    )
     has_effect = (effect.happened or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
 
 
-def confirm(lines: Sequence[str], question: str) -> None:
-    """Show the lines and ask the question. Raises InvalidInput if the answer is no.
-
-    Shown in spite of --quiet, because a person is to answer.
-    """
-    for line in lines:
-        click.echo(escape_control(line), err=True)
-    if not click.confirm(question, default=False, err=True):
-        raise InvalidInput("not confirmed; nothing was recorded", reason="NothingToDo")
+def _report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> list[str]:
+    """Return a sentence on downstream edits that the rollback does not contain."""
+    edited = [
+        f"{variant.observed.package_location.repository}:{variant.observed.package_location.path}"
+        for variant in variants
+        if variant.observed.published is not None
+        and variant.observed.published.revision != revision
+        and variant.observed.reverted_publication is None
+        and variant.observed.package_state.tree not in (None, variant.observed.published.tree)
+    ]
+    if not edited:
+        return []
+    subject = f"{pluralize(len(edited), 'package')} edited since publication"
+    remedy = f"{revision} does not have these edits; the branch's history keeps them"
+    return [f"{subject} ({format_names(edited)}): {remedy}"]

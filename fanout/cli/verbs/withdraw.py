@@ -1,7 +1,5 @@
 """`fanout withdraw`: withdraw an active decision, or evidence."""
 
-from datetime import datetime
-
 import click
 
 from fanout.api.gate_vocabulary import Action
@@ -10,17 +8,14 @@ from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.record_session import (
     RecordRequest,
+    RecordSession,
     open_record_session,
     policy_argument,
-    print_recorded,
     reason_option,
     with_request,
 )
-from fanout.cli.settings import Settings
-from fanout.cli.terminal import print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.reconcile.pass_results import PolicyResult
 
 # Decisions that stay in force until they are applied or withdrawn.
 _WITHDRAWABLE_ACTIONS = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
@@ -36,7 +31,7 @@ _INACTIVE_SENTENCES = {
 @click.argument("record_name", metavar="RECORD")
 @reason_option
 @with_request()
-def command(settings: Settings, request: RecordRequest, record_name: str) -> ExitCode:
+def command(request: RecordRequest, record_name: str) -> ExitCode:
     """Withdraw an active decision, or evidence.
 
     RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
@@ -48,13 +43,15 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     Exits with code 4 if the decision is no longer active, because it was already carried out or has
     expired.
     """
-    with open_record_session(settings, request) as session:
-        item = session.item
+    with open_record_session(request) as session:
+        item, now = session.item, request.settings.now()
         name = session.find_record_name(record_name, ("Decision", "Evidence"))
-        withdrawn_record = _find_withdrawable(item, name, settings.now())
-        status = _find_status(item, name, settings.now())
+        status = item.decision_statuses(now).get(name, DecisionStatus.ACTIVE)
+        if any(it.withdrawn for it in active_records(item.records) if it.name == name):
+            status = DecisionStatus.WITHDRAWN
+        withdrawn_record = _find_withdrawable(session, name, status)
         if inactive_sentence := _INACTIVE_SENTENCES.get(status):
-            print_message(f"nothing to do: {name} {inactive_sentence}", settings.color)
+            session.print_notes([f"nothing to do: {name} {inactive_sentence}"])
             session.write_traces()
             return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
         spec = {
@@ -63,34 +60,26 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
             if key in ("policy", "stage", "variants")
         }
         spec |= {"action": Action.WITHDRAW.value, "withdraws": name, "reason": request.reason}
-        withdrawal = session.append("Decision", spec)
-        print_recorded(settings, f"decision.fanout.dev/{withdrawal} withdraws {name}")
+        withdrawal = session.record("Decision", spec, f" {name}", verb="withdraws")
         session.write_traces(withdrawal)
         session.print_consequences()
     return ExitCode.OK
 
 
-def _find_status(item: PolicyResult, name: str, now: datetime) -> DecisionStatus:
-    if any(it.withdrawn for it in active_records(item.records) if it.name == name):
-        return DecisionStatus.WITHDRAWN
-    return item.decision_statuses(now).get(name, DecisionStatus.ACTIVE)
-
-
-def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEntry:
+def _find_withdrawable(session: RecordSession, name: str, status: DecisionStatus) -> RecordEntry:
     """Return the record of this name. Raises InvalidInput if it cannot be withdrawn."""
-    records_by_name = {it.name: it for it in item.records if it.kind != "Approval"}
-    if name not in records_by_name:
+    item = session.item
+    records = [it for it in item.records if it.kind != "Approval" and it.name == name]
+    if not records:
         raise not_found(
             f"{item.title} has no decision or evidence {name}",
             f"run `fanout get records {item.resolved_policy.name}`",
         )
+    record = records[-1]
     # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
-    if (
-        records_by_name[name].kind == "Evidence"
-        or _find_status(item, name, now) is DecisionStatus.AHEAD
-    ):
-        return records_by_name[name]
-    action = records_by_name[name].action
+    if record.kind == "Evidence" or status is DecisionStatus.AHEAD:
+        return record
+    action = record.action
     assert action is not None, "it is a decision"
     if action not in _WITHDRAWABLE_ACTIONS:
         undo = {Action.SUSPEND: "fanout resume", Action.RESUME: "fanout suspend"}.get(action)
@@ -98,4 +87,4 @@ def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEn
             f"{name} is a {action}, which cannot be withdrawn",
             f"use `{undo}`" if undo else "it was applied when it was recorded",
         )
-    return records_by_name[name]
+    return record

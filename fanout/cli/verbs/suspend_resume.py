@@ -1,4 +1,4 @@
-"""Suspend and resume: decisions that suspend a policy, a stage or a variant."""
+"""`fanout suspend` and `fanout resume`: decisions that suspend a policy, a stage or a variant."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -17,17 +17,14 @@ from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.record_session import (
     RecordRequest,
     RecordSession,
-    describe_record,
     open_recording,
     print_new_records,
-    print_recorded,
     reason_option,
     scope_options,
     with_request,
     with_trace,
     write_record_traces,
 )
-from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, Stopped
@@ -40,12 +37,9 @@ from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.records.policy_records import active_records
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.values import Value
 
 
-def build_suspension_command(action: Action, help_text: str) -> click.Command:
-    """Build the command that records a Decision of this action; `help_text` is its help."""
-
+def _build_command(action: Action, help_text: str) -> click.Command:
     @click.command(cls=VerbCommand, help=help_text)
     @click.argument("policy", required=False, default="", shell_complete=complete_policies)
     @scope_options
@@ -58,58 +52,67 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
     )
     @reason_option
     @with_request()
-    def command(settings: Settings, request: RecordRequest, everything: bool) -> ExitCode:
+    def command(request: RecordRequest, everything: bool) -> ExitCode:
         if everything and (request.policy or request.stage or request.variants):
             other = request.policy or ("--stage" if request.stage else "--variant")
             raise invalid_setting(f"--all and {other} exclude each other", "keep one of them")
         if not everything and not request.policy:
             raise invalid_setting("the policy is missing", "name a policy, or use --all")
-        with open_recording(settings, request) as (program, author):
+        with open_recording(request) as (program, author):
             if everything:
                 return exit_code_after(0, effect=_record_all(program, action, request, author))
             item = find_recordable_policy(program, request.policy)
             session = RecordSession(program, item, request, author)
-            recorded = _record_for_policy(session, action)
-            _print_recorded(recorded, settings)
-            session.write_traces(recorded.name if action is Action.SUSPEND else "")
+            name, has_effect = _record_for_policy(session, action)
+            session.write_traces(name if action is Action.SUSPEND else "")
             session.print_consequences()
-        return exit_code_after(0, effect=recorded.has_effect)
+        return exit_code_after(0, effect=has_effect)
 
     return command
 
 
-class _RecordedSuspension(Value):
-    """Result of a decision about one policy."""
+def _record_for_policy(session: RecordSession, action: Action, title: str = "") -> tuple[str, bool]:
+    """Record the decision unless it would change nothing, and print its name and what it lacks.
 
-    name: str = ""  # of the record; "": nothing was recorded
-    note: str = ""  # why nothing was recorded, or why the subject stays suspended
-    has_effect: bool = True
-
-
-def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspension:
-    """Record the decision unless it would change nothing."""
+    Return the name, "" if nothing was recorded, and whether the decision has an effect. `title`: of
+    the policy, for the printed lines.
+    """
     item, now = session.item, session.settings.now()
     spec = session.build_subject() | {"action": action.value, "reason": session.request.reason}
     named_scopes = list_scopes(session.request.stage, spec.get("variants", ()))
     decisions = ActiveDecisions(
         build_gate_records(active_records(item.records), now).decisions, now
     )
-    if action is Action.RESUME and _has_declined(item, named_scopes):
-        return _RecordedSuspension(session.append("Decision", spec))
     # Decisions before this record: it ends its own scopes, not those around them.
     suspended = decisions.suspensions()
-    if already_done := _format_repeated(action, named_scopes, decisions):
-        is_resume = action is Action.RESUME
-        still = _format_still_suspended(item, named_scopes, suspended) if is_resume else ""
-        note = f"{already_done}; {still}" if still else already_done
-        return _RecordedSuspension(note=note, has_effect=not still)
+    names = format_names(map(_format_scope, named_scopes))
+    still = problem = ""
     if action is Action.SUSPEND:
-        return _RecordedSuspension(session.append("Decision", spec))
-    if not_suspended := _format_not_suspended(item, named_scopes, suspended):
-        return _RecordedSuspension(note=not_suspended, has_effect=False)
-    name = session.append("Decision", spec)
-    still_suspended = _format_still_suspended(item, named_scopes, suspended)
-    return _RecordedSuspension(name, still_suspended, not still_suspended)
+        verb = "suspended"
+        repeated = {scope: it for scope, it in suspended.items() if not it.spec.expires}
+    else:
+        verb, repeated = "resumed", decisions.resumptions()
+    if action is Action.SUSPEND or not _has_declined(item, named_scopes):
+        if action is Action.RESUME:
+            still = _format_still_suspended(item, named_scopes, suspended)
+        if repeated.keys() >= set(named_scopes):
+            authors = {f"{repeated[it].by} in {repeated[it].name}" for it in named_scopes}
+            problem = f"{names} is already {verb} by {format_names(authors)}"
+            problem += f"; {still}" if still else ""
+        elif action is Action.RESUME and suspended.keys().isdisjoint(named_scopes):
+            problem = f"no decision suspends {names}"
+            if suspended:
+                problem += f"; decisions suspend: {format_names(map(_format_scope, suspended))}"
+            if by_spec := _suspended_by_spec(item):
+                problem += f"; specs suspend: {format_names(by_spec)}"
+            still = problem
+    name = "" if problem else session.append("Decision", spec)
+    if name:
+        session.print_name(name, title)
+    head = "nothing to do" if problem else "still suspended"
+    if note := problem or still:
+        session.print_notes([f"{head}{title}: {note}"])
+    return name, not still
 
 
 def _has_declined(item: PolicyResult, named_scopes: Sequence[Scope]) -> bool:
@@ -117,23 +120,23 @@ def _has_declined(item: PolicyResult, named_scopes: Sequence[Scope]) -> bool:
 
     That is one with a draft of a variant, or one that removes a package.
     """
+
+    def has_closed_request(holds: Iterable[Hold]) -> bool:
+        return any(hold.reason == Reason.REQUEST_CLOSED for hold in holds)
+
     leftovers, removals = item.remaining_leftovers, item.removals.holds
     declined = [
         (it.spec.stage, it.spec.name)
         for it in item.variants
-        if it.is_declined or _has_closed_request(leftovers.get(it.spec.name, ()))
+        if it.is_declined or has_closed_request(leftovers.get(it.spec.name, ()))
     ]
     declined += [
-        (it.stage, it.name) for it in item.orphans if _has_closed_request(removals.get(it.name, ()))
+        (it.stage, it.name) for it in item.orphans if has_closed_request(removals.get(it.name, ()))
     ]
     return any(
         {("policy", ""), ("stage", stage), ("variant", name)} & set(named_scopes)
         for stage, name in declined
     )
-
-
-def _has_closed_request(holds: Iterable[Hold]) -> bool:
-    return any(hold.reason == Reason.REQUEST_CLOSED for hold in holds)
 
 
 def _record_all(
@@ -152,16 +155,16 @@ def _record_all(
     for item in program.observe(PassMode(namespace=program.settings.namespace)).policies:
         try:
             refuse_unrecordable(item)
-            result = _record_for_policy(RecordSession(program, item, request, author), action)
+            session = RecordSession(program, item, request, author)
+            name, has_effect = _record_for_policy(session, action, f" for {item.title}")
         except FanoutError as error:
             failed.append(f"{item.title}: {error}")
             continue
-        stop = result.name if action is Action.SUSPEND else ""
+        stop = name if action is Action.SUSPEND else ""
         stopped.append(with_trace(item, stop, program.settings.now()))
-        effect = effect or result.has_effect
-        recorded += bool(result.name)
-        unchanged += not result.name
-        _print_recorded(result, program.settings, f" for {item.title}")
+        effect = effect or has_effect
+        recorded += bool(name)
+        unchanged += not name
     # At once, because policies share repositories.
     write_record_traces(program, stopped)
     if program.settings.dry_run:
@@ -177,42 +180,12 @@ def _record_all(
     return effect
 
 
-def _print_recorded(recorded: _RecordedSuspension, settings: Settings, subject: str = "") -> None:
-    if recorded.name:
-        print_recorded(settings, describe_record(settings, recorded.name, subject))
-    if recorded.note:
-        head = "still suspended" if recorded.name else "nothing to do"
-        print_message(f"{head}{subject}: {recorded.note}", settings.color)
-
-
-def _format_repeated(
-    action: Action, named_scopes: Sequence[Scope], decisions: ActiveDecisions
-) -> str:
-    """Return who has suspended without expiry, or resumed, all of the named scopes.
-
-    Empty if the action is still to be recorded for any of them.
-    """
-    if action is Action.RESUME:
-        verb, recorded = "resumed", decisions.resumptions()
-    else:
-        verb, suspensions = "suspended", decisions.suspensions().items()
-        recorded = {scope: it for scope, it in suspensions if not it.spec.expires}
-    if not recorded.keys() >= set(named_scopes):
-        return ""
-    authors = {f"{recorded[scope].by} in {recorded[scope].name}" for scope in named_scopes}
-    names = format_names(map(_format_scope, named_scopes))
-    return f"{names} is already {verb} by {format_names(authors)}"
-
-
 def _format_still_suspended(
     item: PolicyResult, named_scopes: Sequence[Scope], suspended: Mapping[Scope, DecisionFacts]
 ) -> str:
-    """Return the specs and wider decisions that keep all resumed scopes suspended.
-
-    Empty if one is not.
-    """
+    """Return the specs and wider decisions that keep all of the resumed scopes suspended."""
     stages = {variant.spec.name: variant.spec.stage for variant in item.variants}
-    by_spec = _suspended_by_spec(item)
+    by_spec, policy = _suspended_by_spec(item), item.resolved_policy.name
     sentences: list[str] = []
     for scope in named_scopes:
         level, name = scope
@@ -222,36 +195,15 @@ def _format_still_suspended(
         labels = [it for it in map(_format_scope, (scope, *outer_scopes)) if it in by_spec]
         if not by_decision and not labels:
             return ""
-        sentences += [_format_suspension(item, it, suspended[it]) for it in by_decision]
+        for outer in by_decision:
+            by = f"{suspended[outer].by} in {suspended[outer].name}"
+            outer_stage = outer[1] if outer[0] == "stage" else ""
+            command = format_decision_command("resume", policy, outer_stage)
+            sentences.append(f"{_format_scope(outer)} is suspended by {by}: run `{command}`")
         sentences += [
             f"{describe_spec_suspension(it)}: set suspend to false there" for it in labels
         ]
     return format_names(dict.fromkeys(sentences))
-
-
-def _format_not_suspended(
-    item: PolicyResult, named_scopes: Sequence[Scope], suspended: Mapping[Scope, DecisionFacts]
-) -> str:
-    """Return why there is nothing to resume.
-
-    Empty if a decision suspends any of the named scopes.
-    """
-    if any(scope in suspended for scope in named_scopes):
-        return ""
-    sentence = f"no decision suspends {format_names(map(_format_scope, named_scopes))}"
-    if suspended:
-        sentence += f"; decisions suspend: {format_names(map(_format_scope, suspended))}"
-    by_spec = _suspended_by_spec(item)
-    return f"{sentence}; specs suspend: {format_names(by_spec)}" if by_spec else sentence
-
-
-def _format_suspension(item: PolicyResult, scope: Scope, decision: DecisionFacts) -> str:
-    """Return who suspended the scope, in which record, and the command that resumes it."""
-    level, name = scope
-    stage = name if level == "stage" else ""
-    command = format_decision_command("resume", item.resolved_policy.name, stage)
-    record = f"{decision.by} in {decision.name}"
-    return f"{_format_scope(scope)} is suspended by {record}: run `{command}`"
 
 
 def _suspended_by_spec(item: PolicyResult) -> list[str]:
@@ -269,3 +221,17 @@ def _suspended_by_spec(item: PolicyResult) -> list[str]:
 def _format_scope(scope: Scope) -> str:
     level, name = scope
     return f"{level} {name}" if name else f"the {level}"
+
+
+suspend = _build_command(
+    Action.SUSPEND,
+    "Suspend a policy, a stage, a variant, or everything. Records a decision; no file is changed."
+    " `fanout resume` ends the suspension.",
+)
+resume = _build_command(
+    Action.RESUME,
+    "Resume a suspended policy, stage or variant, or everything. Ends only "
+    "suspensions that `fanout suspend` recorded. If the field `suspend` of an object causes the "
+    "suspension, remove the field from the file of the object. If there is nothing to "
+    "resume, nothing is recorded. Exits with code 4 if nothing is resumed.",
+)
