@@ -9,7 +9,6 @@ from companies import company
 from fleet import POLICY, Fleet
 
 from fanout.cli.output.stage_graph import (
-    StageEdge,
     StageGraph,
     StageNode,
     draw_dot,
@@ -110,8 +109,8 @@ NAMES = [
 
 
 def hostile(name: str) -> StageGraph:
-    nodes = {it: StageNode(it, "Pending", name, 0, 1) for it in (name, "next")}
-    return StageGraph(name, nodes, (StageEdge(name, "next", name),))
+    last = StageNode("next", "Pending", name, 0, 1, (name,), name)
+    return StageGraph(name, {name: StageNode(name, "Pending", name, 0, 1), "next": last})
 
 
 @pytest.mark.parametrize(("_", "name"), NAMES, ids=[row[0] for row in NAMES])

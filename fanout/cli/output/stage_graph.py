@@ -1,16 +1,17 @@
 """Stages of a policy as a graph, and its drawings: text, Mermaid, Graphviz and SVG."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from xml.sax.saxutils import escape
 
 from fanout.api.durations import format_duration
-from fanout.api.stages import After
 from fanout.cli.output.table_layout import format_fitted
 from fanout.cli.terminal import escape_control
 from fanout.gates.after_gate import format_requirement
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.values import Value, field, replace
+from fanout.values import Value
 
 _GREEN, _BLUE, _YELLOW, _GREY, _RED = "#b7e1cd", "#cfe2f3", "#fff2cc", "#e0e0e0", "#f4cccc"
 # Background colors for black text. A variant written by hand is a stage of its own, with the
@@ -32,6 +33,8 @@ class StageNode(Value):
     candidate: str = ""
     ready: int = 0
     total: int = 0
+    after: tuple[str, ...] = ()  # the stages that it comes after
+    label: str = ""  # rule that holds for all of them together, such as "All of 2, soak 1h"
 
     @property
     def title(self) -> str:
@@ -44,32 +47,11 @@ class StageNode(Value):
         return f"{self.ready}/{self.total} ready"
 
 
-class StageEdge(Value):
-    """One entry of `after.stages`, with the rule that holds for all of them together."""
-
-    source: str
-    target: str
-    label: str  # such as "All of 2, soak 1h"
-
-
 class StageGraph(Value):
-    """Stages of a policy in their order, and the edges between them."""
+    """Stages of a policy in their order."""
 
     policy: str
     nodes: Mapping[str, StageNode]
-    edges: tuple[StageEdge, ...] = field(default=())
-
-    def sources(self, stage: str) -> tuple[str, ...]:
-        """Return the stages that a stage comes after."""
-        return tuple(edge.source for edge in self.edges if edge.target == stage)
-
-    def targets(self, stage: str) -> tuple[str, ...]:
-        """Return the stages that come after a stage."""
-        return tuple(edge.target for edge in self.edges if edge.source == stage)
-
-    def label(self, stage: str) -> str:
-        """Return the rule of a stage's `after`, or "" without one."""
-        return next((edge.label for edge in self.edges if edge.target == stage), "")
 
 
 def build_graph(item: PolicyResult) -> StageGraph:
@@ -77,24 +59,22 @@ def build_graph(item: PolicyResult) -> StageGraph:
     evaluations = item.decision.stages if item.decision is not None else {}
     nodes: dict[str, StageNode] = {}
     for rule in item.rules:
-        node = StageNode(rule.name, item.stage_state(rule.name))
-        if (evaluation := evaluations.get(rule.name)) is not None:
-            ready, total = evaluation.aggregates.ready, evaluation.aggregates.total
-            node = replace(node, candidate=evaluation.candidate, ready=ready, total=total)
-        nodes[rule.name] = node
-    edges = tuple(
-        StageEdge(source, rule.name, _format_after(rule.after))
-        for rule in item.rules
-        if rule.after is not None
-        for source in rule.after.stages
-    )
-    return StageGraph(item.resolved_policy.name, nodes, edges)
-
-
-def _format_after(after: After) -> str:
-    soak = f", soak {format_duration(after.soak)}" if after.soak else ""
-    count = f" of {len(after.stages)}" if len(after.stages) > 1 else ""
-    return f"{format_requirement(after)}{count}{soak}"
+        evaluation, after = evaluations.get(rule.name), rule.after
+        label = ""
+        if after is not None:
+            soak = f", soak {format_duration(after.soak)}" if after.soak else ""
+            count = f" of {len(after.stages)}" if len(after.stages) > 1 else ""
+            label = f"{format_requirement(after)}{count}{soak}"
+        nodes[rule.name] = StageNode(
+            rule.name,
+            item.stage_state(rule.name),
+            evaluation.candidate if evaluation is not None else "",
+            evaluation.aggregates.ready if evaluation is not None else 0,
+            evaluation.aggregates.total if evaluation is not None else 0,
+            tuple(after.stages) if after is not None else (),
+            label,
+        )
+    return StageGraph(item.resolved_policy.name, nodes)
 
 
 def escape_label(text: str) -> str:
@@ -102,8 +82,22 @@ def escape_label(text: str) -> str:
     return escape_control(text).replace("\n", " ").replace("\t", " ")
 
 
-def _join_lines(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+def _join_drawing(
+    graph: StageGraph,
+    head: Iterable[str],
+    draw_node: Callable[[StageNode], str],
+    draw_edge: Callable[[StageNode, StageNode], str],
+    foot: Iterable[str] = (),
+    *,
+    edges_first: bool = False,
+) -> str:
+    """Join the lines of a drawing: a head, each stage, each edge from a stage to a later one."""
+    nodes, edges = [], []
+    for node in graph.nodes.values():
+        nodes.append(draw_node(node))
+        edges += [draw_edge(graph.nodes[source], node) for source in node.after]
+    parts = [*edges, *nodes] if edges_first else [*nodes, *edges]
+    return "".join(f"{line}\n" for line in (*head, *parts, *foot))
 
 
 _HEADS = ("STAGE", "CANDIDATE", "STATE", "READY", "AFTER")
@@ -119,36 +113,24 @@ def draw_text(graph: StageGraph, width: int) -> str:
     where it is drawn again.
     """
     drawn: set[str] = set()
-    rows = [
-        row
-        for stage in graph.nodes
-        if not graph.sources(stage)
-        for row in _draw_stage(graph, stage, "", "", drawn)
-    ]
+
+    def draw_stage(node: StageNode, branch: str, indent: str) -> Iterator[_Row]:
+        name = f"{branch}{escape_label(node.name)}"
+        if node.name in drawn:
+            yield name, "(above)", "", "", ""
+            return
+        drawn.add(node.name)
+        cells = (node.candidate, node.state, f"{node.ready}/{node.total}", node.label)
+        yield name, *(escape_label(cell) for cell in cells)
+        targets = [it for it in graph.nodes.values() if node.name in it.after]
+        for target in targets[:-1]:
+            yield from draw_stage(target, f"{indent}├─ ", f"{indent}│  ")
+        for target in targets[-1:]:
+            yield from draw_stage(target, f"{indent}└─ ", f"{indent}   ")
+
+    first = [it for it in graph.nodes.values() if not it.after]
+    rows = [row for node in first for row in draw_stage(node, "", "")]
     return format_fitted(_HEADS, rows, width, _PRIORITIES, _CAN_CUT)
-
-
-def _draw_stage(
-    graph: StageGraph, stage: str, branch: str, indent: str, drawn: set[str]
-) -> Iterator[_Row]:
-    name = f"{branch}{escape_label(stage)}"
-    if stage in drawn:
-        yield name, "(above)", "", "", ""
-        return
-    drawn.add(stage)
-    node = graph.nodes[stage]
-    cells = (node.candidate, node.state, f"{node.ready}/{node.total}", graph.label(stage))
-    yield name, *(escape_label(cell) for cell in cells)
-    targets = graph.targets(stage)
-    for target in targets:
-        is_last = target == targets[-1]
-        yield from _draw_stage(
-            graph,
-            target,
-            f"{indent}{'└─ ' if is_last else '├─ '}",
-            f"{indent}{'   ' if is_last else '│  '}",
-            drawn,
-        )
 
 
 # Letters, digits and these characters mean nothing to Mermaid inside quotes; all others are
@@ -159,46 +141,51 @@ _UNSAFE = re.compile(r"[^\w .,:/%()+-]|--+|_")
 def draw_mermaid(graph: StageGraph) -> str:
     """Draw the graph from left to right. Names that Mermaid could misread are escaped."""
     ids = {stage: f"s{number}" for number, stage in enumerate(graph.nodes)}
-    lines = ["flowchart LR"]
-    for stage, node in graph.nodes.items():
-        label = f"{_escape_entities(node.title)}<br/>{node.state}<br/>{node.progress}"
-        lines.append(f'  {ids[stage]}["{label}"]:::{node.state}')
-    lines += [
-        f'  {ids[edge.source]} -->|"{_escape_entities(edge.label)}"| {ids[edge.target]}'
-        for edge in graph.edges
-    ]
     states = sorted({node.state for node in graph.nodes.values()})
-    lines += [
-        f"  classDef {state} fill:{STATE_COLORS[state]},stroke:#333,color:#000" for state in states
-    ]
-    return _join_lines(lines)
 
+    def escape_entities(text: str) -> str:
+        return _UNSAFE.sub(lambda match: "".join(f"#{ord(it)};" for it in match[0]), text)
 
-def _escape_entities(text: str) -> str:
-    return _UNSAFE.sub(lambda match: "".join(f"#{ord(it)};" for it in match[0]), text)
+    def draw_node(node: StageNode) -> str:
+        label = f"{escape_entities(node.title)}<br/>{node.state}<br/>{node.progress}"
+        return f'  {ids[node.name]}["{label}"]:::{node.state}'
+
+    return _join_drawing(
+        graph,
+        ["flowchart LR"],
+        draw_node,
+        lambda source, target: (
+            f'  {ids[source.name]} -->|"{escape_entities(target.label)}"| {ids[target.name]}'
+        ),
+        [f"  classDef {it} fill:{STATE_COLORS[it]},stroke:#333,color:#000" for it in states],
+    )
 
 
 def draw_dot(graph: StageGraph) -> str:
     """Draw the graph as a `digraph`; all names are quoted strings."""
-    lines = [
-        f"digraph {_quote(graph.policy)} {{",
-        "  rankdir=LR;",
-        '  node [shape=box, style="rounded,filled"];',
-    ]
-    for stage, node in graph.nodes.items():
-        label = _quote(node.title, node.state, node.progress)
-        lines.append(f'  {_quote(stage)} [label={label}, fillcolor="{STATE_COLORS[node.state]}"];')
-    lines += [
-        f"  {_quote(edge.source)} -> {_quote(edge.target)} [label={_quote(edge.label)}];"
-        for edge in graph.edges
-    ]
-    return _join_lines([*lines, "}"])
 
+    def quote(*lines: str) -> str:
+        escaped = (escape_label(it).replace("\\", "\\\\").replace('"', '\\"') for it in lines)
+        text = "\\n".join(escaped)
+        return f'"{text}"'
 
-def _quote(*lines: str) -> str:
-    escaped = (escape_label(it).replace("\\", "\\\\").replace('"', '\\"') for it in lines)
-    text = "\\n".join(escaped)
-    return f'"{text}"'
+    def draw_node(node: StageNode) -> str:
+        label = quote(node.title, node.state, node.progress)
+        return f'  {quote(node.name)} [label={label}, fillcolor="{STATE_COLORS[node.state]}"];'
+
+    return _join_drawing(
+        graph,
+        [
+            f"digraph {quote(graph.policy)} {{",
+            "  rankdir=LR;",
+            '  node [shape=box, style="rounded,filled"];',
+        ],
+        draw_node,
+        lambda source, target: (
+            f"  {quote(source.name)} -> {quote(target.name)} [label={quote(target.label)}];"
+        ),
+        ["}"],
+    )
 
 
 _WIDTH, _HEIGHT = 180, 68  # of a box, in pixels
@@ -207,26 +194,51 @@ _MARGIN = 20
 _TEXT_LIMIT = 24  # characters that fit into a box
 
 
-class _Box(Value):
-    x: int
-    y: int
-
-
 def draw_svg(graph: StageGraph) -> str:
     """Draw each stage as a box right of all stages that it comes after. All text is escaped."""
-    columns = _find_columns(graph)
-    rows: dict[int, int] = {}
-    boxes: dict[str, _Box] = {}
+
+    @cache
+    def find_column(stage: str) -> int:
+        """Return the length of the longest path to the stage."""
+        return max((find_column(it) + 1 for it in graph.nodes[stage].after), default=0)
+
+    rows: Counter[int] = Counter()
+    boxes: dict[str, tuple[int, int]] = {}  # left and top of each stage
     for stage in graph.nodes:
-        column = columns[stage]
-        row = rows.get(column, 0)
-        rows[column] = row + 1
-        boxes[stage] = _Box(
-            _MARGIN + column * (_WIDTH + _GAP_X), _MARGIN + row * (_HEIGHT + _GAP_Y)
+        column = find_column(stage)
+        left, top = column * (_WIDTH + _GAP_X), rows[column] * (_HEIGHT + _GAP_Y)
+        boxes[stage] = _MARGIN + left, _MARGIN + top
+        rows[column] += 1
+    width = max((x for x, _ in boxes.values()), default=0) + _WIDTH + _MARGIN
+    height = max((y for _, y in boxes.values()), default=0) + _HEIGHT + _MARGIN
+
+    def draw_edge(source: StageNode, target: StageNode) -> str:
+        (x1, y1), (x2, y2) = boxes[source.name], boxes[target.name]
+        x1, y1, y2, bend = x1 + _WIDTH, y1 + _HEIGHT // 2, y2 + _HEIGHT // 2, _GAP_X // 2
+        return (
+            f'<path d="M{x1},{y1} C{x1 + bend},{y1} {x2 - bend},{y2} {x2},{y2}" fill="none"'
+            ' stroke="#333" marker-end="url(#arrow)"/>\n'
+            f'<text x="{x2 - bend}" y="{(y1 + y2) // 2 - 6}" text-anchor="middle"'
+            f' fill="#333">{_escape_xml(target.label)}</text>'
         )
-    width = max((box.x for box in boxes.values()), default=0) + _WIDTH + _MARGIN
-    height = max((box.y for box in boxes.values()), default=0) + _HEIGHT + _MARGIN
-    lines = [
+
+    def draw_node(node: StageNode) -> str:
+        x, y = boxes[node.name]
+        texts = (
+            (22, "bold", node.title),
+            (40, "normal", node.state),
+            (57, "normal", node.progress),
+        )
+        return (
+            f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"'
+            f' fill="{STATE_COLORS[node.state]}" stroke="#333"/>'
+        ) + "".join(
+            f'\n<text x="{x + _WIDTH // 2}" y="{y + offset}" text-anchor="middle"'
+            f' font-weight="{weight}">{_escape_xml(text)}</text>'
+            for offset, weight, text in texts
+        )
+
+    head = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
             f' viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12">'
@@ -238,63 +250,7 @@ def draw_svg(graph: StageGraph) -> str:
         ),
     ]
     # Edges first, so that boxes cover those that pass behind them.
-    for edge in graph.edges:
-        lines += _draw_edge(edge, boxes)
-    for stage, node in graph.nodes.items():
-        lines += _draw_box(node, boxes[stage])
-    return _join_lines([*lines, "</svg>"])
-
-
-def _find_columns(graph: StageGraph) -> dict[str, int]:
-    """Return the column of each stage: the length of the longest path to it."""
-    columns: dict[str, int] = {}
-
-    def find_column(stage: str) -> int:
-        if stage not in columns:
-            columns[stage] = max((find_column(it) + 1 for it in graph.sources(stage)), default=0)
-        return columns[stage]
-
-    for stage in graph.nodes:
-        find_column(stage)
-    return columns
-
-
-def _draw_edge(edge: StageEdge, boxes: Mapping[str, _Box]) -> list[str]:
-    source, target = boxes[edge.source], boxes[edge.target]
-    x1, y1 = source.x + _WIDTH, source.y + _HEIGHT // 2
-    x2, y2 = target.x, target.y + _HEIGHT // 2
-    bend = _GAP_X // 2
-    return [
-        (
-            f'<path d="M{x1},{y1} C{x1 + bend},{y1} {x2 - bend},{y2} {x2},{y2}" fill="none"'
-            ' stroke="#333" marker-end="url(#arrow)"/>'
-        ),
-        (
-            f'<text x="{x2 - _GAP_X // 2}" y="{(y1 + y2) // 2 - 6}" text-anchor="middle"'
-            f' fill="#333">{_escape_xml(edge.label)}</text>'
-        ),
-    ]
-
-
-def _draw_box(node: StageNode, box: _Box) -> list[str]:
-    center = box.x + _WIDTH // 2
-    texts = (
-        (22, "bold", node.title),
-        (40, "normal", node.state),
-        (57, "normal", node.progress),
-    )
-    lines = [
-        (
-            f'<rect x="{box.x}" y="{box.y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"'
-            f' fill="{STATE_COLORS[node.state]}" stroke="#333"/>'
-        )
-    ]
-    lines += [
-        f'<text x="{center}" y="{box.y + offset}" text-anchor="middle" font-weight="{weight}">'
-        f"{_escape_xml(text)}</text>"
-        for offset, weight, text in texts
-    ]
-    return lines
+    return _join_drawing(graph, head, draw_node, draw_edge, ["</svg>"], edges_first=True)
 
 
 def _escape_xml(text: str) -> str:

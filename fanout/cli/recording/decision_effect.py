@@ -21,7 +21,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
-from fanout.gates.rollback_pins import Pin, find_pin
+from fanout.gates.rollback_pins import find_pin
 from fanout.plan.actions import ActionKind
 from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.records.policy_records import RecordEntry
@@ -73,9 +73,9 @@ def find_nothing_to_publish(
     due = [variant for variant in variants if not is_in_force(variant, revision)]
     if not due:
         return _format_idle(stage, revision, has_variants=bool(variants))
-    drafted = any(_is_drafted_at(variant, revision) for variant in due)
+    is_drafted = any(_is_drafted_at(variant, revision) for variant in due)
     are_published = all(is_published_at(variant, revision) for variant in variants)
-    if (is_about_drafts and drafted) or are_published:
+    if (is_about_drafts and is_drafted) or are_published:
         reasons = "; ".join(_format_reasons(item, stage, due, revision))
         raise InvalidInput(
             f"no draft of {revision} is current: {reasons}",
@@ -135,10 +135,16 @@ def refuse_unreachable(
         return ""
     rule = next(rule for rule in item.rules if rule.name == stage)
     pin = find_pin(rule, ActiveDecisions(records.decisions, facts.now, facts.variants).rollbacks)
-    if pin is not None:
-        why, remedy = _explain_pin(item, stage, pin)
-    else:
+    policy = item.resolved_policy.name
+    if pin is None:
         why, remedy = _explain_order(item, stage, revision, published, stage_decision.candidate)
+    elif pin.decision is None:
+        why = f"the policy pins it to {pin.revision}"
+        remedy = f"remove or change the pin of stage {stage}"
+    else:
+        why = f"decision {pin.decision.name} of {pin.decision.by} rolls it back to {pin.revision}"
+        command = f"fanout withdraw {policy} {pin.decision.name} --reason WHY"
+        remedy = f"promote the whole stage, or run `{command}`"
     raise InvalidInput(
         f"{revision} cannot be published in {label_stage(stage)}: {why}",
         reason=Reason.WOULD_GO_BACK if pin is None else Reason.PINNED,
@@ -153,17 +159,14 @@ def _explain_order(
     revisions = tuple(item.revisions)  # oldest first
     policy = item.resolved_policy.name
     remedy = f"set spec.upstream.revision so that {revision} is the newest allowed"
-    if published.isdisjoint(revisions[: revisions.index(revision) + 1]):
-        why = (
-            f"{format_names(published)} is published there, and a stage never goes back"
-            " automatically"
-        )
-        subject = f"{policy} --stage {stage}" if stage else policy
-        rollback_command = f"fanout rollback {subject} --revision {revision}"
-        remedy = f"`{rollback_command}` returns to that publication; or {remedy}"
-    else:
-        why = f"{candidate} is newer and its gate is open"
-    return why, remedy
+    if not published.isdisjoint(revisions[: revisions.index(revision) + 1]):
+        return f"{candidate} is newer and its gate is open", remedy
+    subject = f"{policy} --stage {stage}" if stage else policy
+    rollback_command = f"fanout rollback {subject} --revision {revision}"
+    return (
+        f"{format_names(published)} is published there, and a stage never goes back automatically",
+        f"`{rollback_command}` returns to that publication; or {remedy}",
+    )
 
 
 def _describe_set_aside(
@@ -212,17 +215,6 @@ def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candi
     )
 
 
-def _explain_pin(item: PolicyResult, stage: str, pin: Pin) -> tuple[str, str]:
-    """Return why a pin keeps another revision from being published, and the remedy."""
-    decision = pin.decision
-    if decision is None:
-        remedy = f"remove or change the pin of stage {stage}"
-        return f"the policy pins it to {pin.revision}", remedy
-    why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
-    command = f"fanout withdraw {item.resolved_policy.name} {decision.name} --reason WHY"
-    return why, f"promote the whole stage, or run `{command}`"
-
-
 def report_undrafted(
     item: PolicyResult, variants: Sequence[RenderedVariant], trees: Collection[str], revision: str
 ) -> Iterator[str]:
@@ -260,7 +252,7 @@ def report_unpublished(
         if item.error is not None or item.decision is None:
             continue  # the pass has reported it
         stage_variants = select_variants(item, stage, variants)
-        published = _variants_done(report, ActionKind.PUBLISH)
+        published = find_variants_done(report, ActionKind.PUBLISH)
         waiting = [
             variant
             for variant in stage_variants
@@ -298,7 +290,6 @@ def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
 
 
 def _has_tree(variant: RenderedVariant, trees: Collection[str]) -> bool:
-    """Return whether the draft to release has one of the trees."""
     draft = find_release_draft(variant)
     return draft is not None and draft.tree in trees
 
@@ -313,6 +304,7 @@ def is_in_force(variant: RenderedVariant, revision: str) -> bool:
 def _format_reasons(
     item: PolicyResult, stage: str, waiting: Sequence[RenderedVariant], revision: str
 ) -> Iterator[str]:
+    """Yield one line per hold reason and actor, with the number of variants unless it is all."""
     assert item.decision is not None, "only evaluated policies take decisions"
     stage_decision = item.decision.stages.get(stage)
     waiting = [
@@ -320,32 +312,24 @@ def _format_reasons(
     ] or waiting
     is_candidate = item.decision.variants[waiting[0].spec.name].candidate == revision
     if stage_decision is not None and is_candidate:
-        holds = [item.decision.variants[variant.spec.name].holds for variant in waiting]
-        yield from _format_holds(holds)
+        holds_by_variant = [item.decision.variants[it.spec.name].holds for it in waiting]
+        count = Counter(
+            key for holds in holds_by_variant for key in {(it.reason, it.who) for it in holds}
+        )
+        first: dict[tuple[str, str], Hold] = {}
+        for hold in chain.from_iterable(holds_by_variant):
+            first.setdefault((hold.reason, hold.who), hold)
+        for hold in first.values():
+            number = count[hold.reason, hold.who]
+            of_them = f"for {number} of them " if number < len(waiting) else ""
+            until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
+            actor = f"; unblocked by {hold.who}" if hold.who else ""
+            yield f"{of_them}{hold.message}{until}{actor}"
     elif stage_decision is not None:
         yield (
             f"the candidate is {stage_decision.candidate or 'none'}, not {revision}: the"
             " decision waits"
         )
-
-
-def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
-    """Yield one line per hold reason and actor, with the number of variants.
-
-    The number is left out if it is all of them.
-    """
-    count = Counter(
-        key for holds in holds_by_variant for key in {(it.reason, it.who) for it in holds}
-    )
-    first: dict[tuple[str, str], Hold] = {}
-    for hold in chain.from_iterable(holds_by_variant):
-        first.setdefault((hold.reason, hold.who), hold)
-    for hold in first.values():
-        number = count[hold.reason, hold.who]
-        of_them = f"for {number} of them " if number < len(holds_by_variant) else ""
-        until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
-        actor = f"; unblocked by {hold.who}" if hold.who else ""
-        yield f"{of_them}{hold.message}{until}{actor}"
 
 
 class DecisionEffect(Value):
@@ -419,37 +403,30 @@ def promotion_effect(
     if item is None:
         return DecisionEffect()
     stage_variants = select_variants(item, stage, variants)
-    published = _variants_done(report, ActionKind.PUBLISH)
+    published = find_variants_done(report, ActionKind.PUBLISH)
     pending = sum(
         variant.spec.name not in published and not is_in_force(variant, revision)
         for variant in stage_variants
         if not trees or _has_tree(variant, trees)
     )
     kinds = (ActionKind.PUBLISH, ActionKind.RELEASE, ActionKind.WRITE_DRAFT)
-    advanced = _variants_done(report, *kinds) & {it.spec.name for it in stage_variants}
+    advanced = find_variants_done(report, *kinds) & {it.spec.name for it in stage_variants}
     # Gates still hold some variants, so the decision stays active for a later sweep.
     if pending:
         gates = "its gates open" if pending == 1 else "their gates open"
         variants_pending = pluralize(pending, "variant")
         sentence = f"{variants_pending} will be published when {gates}"
-        advanced_before = earlier is not None and any(
-            _has_advanced(variant, revision, earlier) for variant in stage_variants
-        )
-        return DecisionEffect(sentence, bool(advanced) or advanced_before)
+        has_advanced = bool(advanced)
+        if earlier is not None:
+            assert isinstance(earlier.spec, DecisionSpec), "it is a decision"
+            for variant in stage_variants:
+                # Released, published or drafted since; without trees no draft existed before.
+                for event in (variant.observed.published, variant.observed.status_line.grant):
+                    if event is not None and event.revision == revision:
+                        has_advanced |= event.at >= earlier.at
+                has_advanced |= _is_drafted_at(variant, revision) and not earlier.spec.trees
+        return DecisionEffect(sentence, has_advanced)
     return DecisionEffect("the decision is applied" if published else "", happened=True)
-
-
-def _has_advanced(variant: RenderedVariant, revision: str, decision: RecordEntry) -> bool:
-    """Return whether the variant advanced to the revision since the decision.
-
-    It advanced if it was drafted, released or published.
-    """
-    for event in (variant.observed.published, variant.observed.status_line.grant):
-        if event is not None and event.revision == revision and event.at >= decision.at:
-            return True
-    # Without trees, no draft existed when it was recorded.
-    assert isinstance(decision.spec, DecisionSpec), "it is a decision"
-    return _is_drafted_at(variant, revision) and not decision.spec.trees
 
 
 def rollback_effect(
@@ -460,7 +437,7 @@ def rollback_effect(
     if item is None:
         return DecisionEffect()
     covered = select_variants(item, stage, variants)
-    published = _variants_done(report, ActionKind.PUBLISH)
+    published = find_variants_done(report, ActionKind.PUBLISH)
     rolled_back = sum(it.spec.name in published or is_in_force(it, revision) for it in covered)
     sentence = (
         f"{rolled_back} of {pluralize(len(covered), 'variant')} at {revision}; the rollback stays"
@@ -469,7 +446,7 @@ def rollback_effect(
     return DecisionEffect(sentence, bool(rolled_back))
 
 
-def _variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]:
+def find_variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]:
     """Return the variants for which an action of one of the kinds was done."""
     return frozenset(
         outcome.action.variant

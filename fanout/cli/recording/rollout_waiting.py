@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import NamedTuple
 
 import click
 
@@ -17,11 +16,11 @@ from fanout.api.durations import format_duration, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS
-from fanout.api.results import StageResult, VariantResult
+from fanout.api.results import VariantResult
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import Option, VerbCommand
-from fanout.cli.recording.decision_effect import is_in_force
+from fanout.cli.recording.decision_effect import find_variants_done, is_in_force
 from fanout.cli.recording.record_session import RecordSession
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
@@ -89,20 +88,13 @@ class PendingVariant(Value):
     can_proceed: bool
 
 
-class WaitResult(NamedTuple):
-    """End of a wait: the last pass with the outcomes of all, and whether all is in force."""
-
-    report: PassReport
-    is_reached: bool
-
-
 def wait_for_rollout(
     first: PassReport,
     run_pass: Callable[[], PassReport],
     list_pending: Callable[[PassReport], Sequence[PendingVariant]],
     limit: timedelta,
     settings: Settings,
-) -> WaitResult:
+) -> tuple[PassReport, bool]:
     """Repeat passes after the first one, and print each change of the pending variants.
 
     Ends if nothing is pending, nothing can proceed without a person, or the limit is exceeded.
@@ -113,7 +105,7 @@ def wait_for_rollout(
         report = replace(latest, outcomes=outcomes)
         pending = list_pending(report)
         if not pending:
-            return WaitResult(report, is_reached=True)
+            return report, True
         has_acted = any(it.is_done for it in latest.outcomes)
         counts = Counter(it.state for it in pending)
         states = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
@@ -122,11 +114,11 @@ def wait_for_rollout(
             print_message(line, settings.color)
             shown = line
         if not has_acted and not any(it.can_proceed for it in pending):
-            return WaitResult(report, is_reached=False)
+            return report, False
         if time.monotonic() - start >= limit.total_seconds():
             after = format_duration(limit)
             print_message(f"stopped waiting after {after}", settings.color)
-            return WaitResult(report, is_reached=False)
+            return report, False
         if not has_acted:
             remaining = limit.total_seconds() - (time.monotonic() - start)
             time.sleep(max(min(_POLL_SECONDS, remaining), 0))
@@ -147,17 +139,16 @@ def list_unready(report: PassReport) -> list[PendingVariant]:
 
 def wait_until_published(
     session: RecordSession, report: PassReport, names: Collection[str], revision: str
-) -> WaitResult:
+) -> tuple[PassReport, bool]:
     """Wait, if the request says so, until the revision is published for the named variants.
 
     On a cluster, until the record is in the records repository: the controller publishes.
     """
     limit = session.request.wait_limit
     if limit is None:
-        return WaitResult(report, is_reached=True)
+        return report, True
     if session.program.record_creator is not None:
-        is_recorded = wait_until_recorded(session.program.record_creator, limit, session.program)
-        return WaitResult(report, is_reached=is_recorded)
+        return report, wait_until_recorded(session.program.record_creator, limit, session.program)
     list_pending = partial(list_unpublished, names=names, revision=revision)
     settings = session.settings
     return wait_for_rollout(report, session.run_pass, list_pending, limit, settings)
@@ -193,11 +184,7 @@ def list_unpublished(
     report: PassReport, names: Collection[str], revision: str
 ) -> list[PendingVariant]:
     """List those of the named variants that the revision is not published for."""
-    published = {
-        it.action.variant
-        for it in report.outcomes
-        if it.is_done and it.action.kind is ActionKind.PUBLISH
-    }
+    published = find_variants_done(report, ActionKind.PUBLISH)
     return [
         _describe(item, item.decision.variants[variant.spec.name])
         if item.decision is not None
@@ -213,19 +200,18 @@ def list_unpublished(
 def _describe(item: PolicyResult, variant: VariantResult) -> PendingVariant:
     assert item.decision is not None, "only variants of evaluated policies have a state"
     stage = item.decision.stages.get(variant.stage)
-    return PendingVariant(variant.name, variant.state, _can_proceed(variant, stage))
-
-
-def _can_proceed(variant: VariantResult, stage: StageResult | None) -> bool:
-    """Return whether time or another program can change the state of the variant."""
-    if variant.state in _ANSWERED_BY_PROGRAMS or variant.next is not None:
-        return True
-    if stage is not None and stage.next is not None:
-        return True
-    pending_checks = (it for it in variant.checks if it.verdict is Verdict.PENDING)
-    return any(it.until is not None for it in variant.holds) or any(
-        it.reason not in AWAITS_APPROVERS for it in pending_checks
+    # Time or another program can change the state.
+    can_proceed = (
+        variant.state in _ANSWERED_BY_PROGRAMS
+        or variant.next is not None
+        or (stage is not None and stage.next is not None)
+        or any(it.until is not None for it in variant.holds)
+        or any(
+            it.verdict is Verdict.PENDING and it.reason not in AWAITS_APPROVERS
+            for it in variant.checks
+        )
     )
+    return PendingVariant(variant.name, variant.state, can_proceed)
 
 
 def refuse_with_wait(limit: timedelta | None, flags: Iterable[tuple[str, object]]) -> None:

@@ -4,16 +4,16 @@ from typing import Any
 
 import click
 
-from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
-    PolicyTemplate,
-    PromotionTemplate,
-    RepositoryTemplate,
-    build_exists_error,
+    build_metadata,
     check_objects,
     create_files,
+    format_policy,
+    format_promotion,
+    format_repository,
+    split_list,
 )
 from fanout.cli.output.printer import write_lines, write_stdout
 from fanout.cli.settings import STANDARD_INPUT, OutputFormat, Settings
@@ -63,13 +63,9 @@ def create_repository(
     settings: Settings, *, name: str, labels: tuple[str, ...], dry_run: bool, **fields: Any
 ) -> None:
     """Create a Repository."""
-    repository = RepositoryTemplate(
-        name=name,
-        namespace=settings.namespace or DEFAULT_NAMESPACE,
-        labels=dict(split_pair(it, "--label") for it in labels),
-        **fields,
-    )
-    _create("repository", name, str(repository), settings, dry_run=dry_run)
+    metadata = build_metadata(settings, name)
+    metadata["labels"] = dict(split_pair(it, "--label") for it in labels)
+    _create("repository", name, format_repository(metadata, **fields), settings, dry_run=dry_run)
 
 
 @command.command("policy", cls=VerbCommand)
@@ -119,14 +115,10 @@ def create_policy(
             "use --downstream STAGE=REPOSITORY for repositories, --stages for Cluster objects",
         )
     targets = [split_pair(it, "--downstream") for it in downstream]
-    policy = PolicyTemplate(
-        name=name,
-        namespace=settings.namespace or DEFAULT_NAMESPACE,
-        stages=split_list(stages) or list(dict.fromkeys(stage for stage, _ in targets)),
-        downstream=targets,
-        **fields,
-    )
-    _create("policy", name, str(policy), settings, dry_run=dry_run)
+    names = split_list(stages) or list(dict.fromkeys(stage for stage, _ in targets))
+    metadata = build_metadata(settings, name)
+    policy = format_policy(metadata, stages=names, downstream=targets, **fields)
+    _create("policy", name, policy, settings, dry_run=dry_run)
 
 
 @command.command("promotion-policy", cls=VerbCommand)
@@ -166,20 +158,11 @@ def create_promotion_policy(
     members: dict[str, list[str]] = {}
     for group, person in (split_pair(it, "--approver") for it in approvers):
         members.setdefault(group, []).append(person)
-    promotion = PromotionTemplate(
-        name=name,
-        namespace=settings.namespace or DEFAULT_NAMESPACE,
-        policies=split_list(policies),
-        automatic_stages=split_list(auto),
-        approvers=members,
-        **fields,
+    metadata, stages = build_metadata(settings, name), split_list(auto)
+    promotion = format_promotion(
+        metadata, split_list(policies), stages, approvers=members, **fields
     )
-    _create("promotion-policy", name, str(promotion), settings, dry_run=dry_run)
-
-
-def split_list(text: str) -> list[str]:
-    """Split a list with commas."""
-    return [part for part in map(str.strip, text.split(",")) if part]
+    _create("promotion-policy", name, promotion, settings, dry_run=dry_run)
 
 
 def split_pair(text: str, flag: str) -> tuple[str, str]:
@@ -196,15 +179,11 @@ def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: boo
     if len(files) > 1:
         raise invalid_setting("several files or directories are set", "give one", "-f")
     path = files[0] if files else None
-    if path is not None and path.suffix not in (".yaml", ".yml"):
-        path /= f"{noun}-{name}.yaml"
-    if path is not None and path.exists():
-        raise build_exists_error([path])
-    if path is None or dry_run:
-        write_stdout(text)
-        return
-    create_files({path: text})
-    if settings.output is OutputFormat.YAML:
+    if path is not None:
+        if path.suffix not in (".yaml", ".yml"):
+            path /= f"{noun}-{name}.yaml"
+        create_files({path: text}, dry_run=dry_run)
+    if path is None or dry_run or settings.output is OutputFormat.YAML:
         write_stdout(text)
     else:
         write_lines([f"created {path}"])

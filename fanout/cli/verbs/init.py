@@ -7,25 +7,29 @@ from pathlib import Path
 
 import click
 
-from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
-    PolicyTemplate,
-    PromotionTemplate,
-    RepositoryTemplate,
-    build_exists_error,
+    build_metadata,
     check_objects,
     create_files,
-    format_clusters,
+    format_cluster,
+    format_policy,
+    format_promotion,
+    format_repository,
     join_documents,
+    refuse_existing,
+    split_list,
 )
 from fanout.cli.output.printer import write_lines, write_stdout
 from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.verbs.create import split_list
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@?[\w.-]*:")
 _DOWNSTREAM = re.compile(r"([a-z0-9][-a-z0-9]*)=(.+)")
+_KEPT_HINTS = {".gitignore": "; add the line .fanout/ to it"}
+_CLUSTERS_COMMENT = (
+    "# Examples: replace them with the objects of your inventory, one for each cluster.\n"
+)
 _README = """\
 # {name}
 
@@ -88,31 +92,23 @@ def command(  # noqa: PLR0913  # one argument for each option
     Creates nothing if it would overwrite a YAML file.
     """
     root = Path(directory)
-    ask = _ask if sys.stdin.isatty() else _require
-    upstream = upstream or ask("URL of the upstream repository", "--upstream", "")
-    package = (package or ask("Path of the package in it", "--package", "")).strip("/")
+    upstream = upstream or _ask("URL of the upstream repository", "--upstream")
+    package = (package or _ask("Path of the package in it", "--package")).strip("/")
     downstream = downstream or tuple(
-        ask("URLs of the downstream repositories, separated by spaces", "--downstream", "").split()
+        _ask("URLs of the downstream repositories, separated by spaces", "--downstream").split()
     )
-    has_questions = sys.stdin.isatty() and not (stages and targets)
-    stages = stages or (_ask("Stages", "", "dev,prod") if has_questions else "dev,prod")
-    targets = targets or (
-        _ask("Targets: repositories or clusters", "", "repositories")
-        if has_questions
-        else "repositories"
-    )
-    namespace = settings.namespace or DEFAULT_NAMESPACE
+    stages = stages or _ask("Stages", default="dev,prod")
+    targets = targets or _ask("Targets: repositories or clusters", default="repositories")
     texts = _build_files(
-        root, upstream, package, downstream, split_list(stages), namespace, targets == "clusters"
+        settings, upstream, package, downstream, split_list(stages), targets == "clusters"
     )
+    texts = {root / name: text for name, text in texts.items()}
     objects = [text for path, text in texts.items() if path.suffix == ".yaml"]
     check_objects(join_documents(objects))
     existing = [path for path in texts if path.exists()]
-    if blocking := [path for path in existing if path.suffix == ".yaml"]:
-        raise build_exists_error(blocking)
+    refuse_existing([path for path in existing if path.suffix == ".yaml"])
     new_files = {path: text for path, text in texts.items() if path not in existing}
-    if not dry_run:
-        create_files(new_files)
+    create_files(new_files, dry_run=dry_run)
     if settings.output is OutputFormat.YAML:
         write_stdout(join_documents(objects))
         return
@@ -126,79 +122,73 @@ def command(  # noqa: PLR0913  # one argument for each option
     )
 
 
-_KEPT_HINTS = {".gitignore": "; add the line .fanout/ to it"}
+def _ask(question: str, flag: str = "", default: str = "") -> str:
+    """Ask on the terminal; on stderr, so that stdout has the result alone.
 
-
-def _ask(question: str, flag: str, default: str) -> str:  # noqa: ARG001  # like _require
-    """Ask on the terminal; on stderr, so that stdout has the result alone."""
-    return str(click.prompt(question, default=default or None, err=True)).strip()
-
-
-def _require(question: str, flag: str, default: str) -> str:  # noqa: ARG001  # like _ask
-    """Raise InvalidInput for a missing flag where nobody can be asked."""
-    raise invalid_setting(
-        "a value is missing, and there is no terminal to ask for it", f"give {flag}", flag
-    )
+    Where nobody can be asked, return the default, or raise InvalidInput for a missing flag.
+    """
+    if sys.stdin.isatty():
+        return str(click.prompt(question, default=default or None, err=True)).strip()
+    if flag:
+        raise invalid_setting(
+            "a value is missing, and there is no terminal to ask for it", f"give {flag}", flag
+        )
+    return default
 
 
 def _build_files(
-    root: Path,
+    settings: Settings,
     upstream: str,
     package: str,
     downstream: Sequence[str],
     stages: Sequence[str],
-    namespace: str,
     with_clusters: bool,
-) -> dict[Path, str]:
-    """Return the text of each file of the working directory."""
+) -> dict[str, str]:
+    """Return the text of each file of the working directory, by path."""
     name = _to_name(package.rpartition("/")[2] or "package")
     upstream_name = _to_name(_last_part(upstream))
-    repositories = [
-        RepositoryTemplate(
-            upstream_name, namespace, _absolute(upstream), comment="Upstream: has the package."
+    comment = "Upstream: has the package."
+    repositories = {
+        upstream_name: format_repository(
+            build_metadata(settings, upstream_name), _absolute(upstream), comment=comment
         )
-    ]
+    }
+    comment = "Downstream: gets variants. It needs a branch main with a first commit."
     for text in downstream:
         named = _DOWNSTREAM.fullmatch(text)
         wanted, url = (named[1], named[2]) if named else (_to_name(_last_part(text)), text)
-        comment = "Downstream: gets variants. It needs a branch main with a first commit."
-        unique = _unique_name(wanted, repositories)
-        repositories.append(RepositoryTemplate(unique, namespace, _absolute(url), comment=comment))
-    targets = [it.name for it in repositories[1:]]
+        unique, number = wanted, 1  # a second repository of a name gets a number
+        while unique in repositories:
+            number += 1
+            unique = f"{wanted}-{number}"
+        metadata = build_metadata(settings, unique)
+        repositories[unique] = format_repository(metadata, _absolute(url), comment=comment)
+    targets = list(repositories)[1:]
     # In their order; surplus ones go with the last of the other.
     pairs = [
         (stages[min(index, len(stages) - 1)], targets[min(index, len(targets) - 1)])
         for index in range(max(len(stages), len(targets)))
     ]
-    policy = PolicyTemplate(
-        name=name,
-        namespace=namespace,
-        repository=upstream_name,
-        package=package,
-        stages=stages,
-        downstream=() if with_clusters else pairs,
-    )
-    promotion = PromotionTemplate("automation", namespace, [name], list(stages[:1]))
-    policies = root / "policies"
+    targeted = () if with_clusters else pairs
+    metadata, promotion = build_metadata(settings, name), build_metadata(settings, "automation")
     texts = {
-        root / ".gitignore": ".fanout/\n",
-        root / "README.md": _README.format(name=name),
-        policies / "repositories.yaml": join_documents(repositories),
-        policies / f"policy-{name}.yaml": str(policy),
-        policies / "promotion.yaml": str(promotion),
+        ".gitignore": ".fanout/\n",
+        "README.md": _README.format(name=name),
+        "policies/repositories.yaml": join_documents(repositories.values()),
+        f"policies/policy-{name}.yaml": format_policy(
+            metadata, upstream_name, package, stages, downstream=targeted
+        ),
+        "policies/promotion.yaml": format_promotion(promotion, [name], stages[:1]),
     }
     if with_clusters:
-        texts[policies / "clusters.yaml"] = format_clusters(namespace, pairs)
+        clusters = [
+            format_cluster(
+                {**build_metadata(settings, f"{stage}-1"), "labels": {"tier": stage}}, repository
+            )
+            for stage, repository in pairs
+        ]
+        texts["policies/clusters.yaml"] = _CLUSTERS_COMMENT + join_documents(clusters)
     return texts
-
-
-def _unique_name(wanted: str, repositories: Sequence[RepositoryTemplate]) -> str:
-    """Return the name of another Repository: a second one of a name gets a number."""
-    unique, number = wanted, 1
-    while any(it.name == unique for it in repositories):
-        number += 1
-        unique = f"{wanted}-{number}"
-    return unique
 
 
 def _last_part(url: str) -> str:

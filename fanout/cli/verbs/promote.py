@@ -79,7 +79,7 @@ def command(
     """
     settings = request.settings
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
-    until = _parse_expiry(expires, settings)
+    until = _parse_expiry(expires, settings) if expires else ""
     overrides_verification = OverridableGate.VERIFICATION.value in overrides
     with open_record_session(request) as session:
         item, stage = session.item, request.stage
@@ -147,8 +147,6 @@ def _require_known(item: PolicyResult, revision: str) -> str:
 
 
 def _parse_expiry(text: str, settings: Settings) -> str:
-    if not text:
-        return ""
     until = parse_instant_option(text, "--expires")
     if is_expired(until, settings.now()):
         raise InvalidInput(

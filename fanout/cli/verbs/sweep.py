@@ -91,8 +91,9 @@ def command(
                 notify_of_pass(program, notifier, report)
                 return report
 
-            result = wait_for_rollout(report, sweep_again, list_unready, wait_limit, settings)
-            report, is_reached = result.report, result.is_reached
+            report, is_reached = wait_for_rollout(
+                report, sweep_again, list_unready, wait_limit, settings
+            )
     print_report(report, settings, error_count=faults)
     notify_of_pass(program, notifier, report)
     return exit_code_after(report.fix_count + faults, effect=is_reached)
