@@ -214,14 +214,10 @@ class Program(Value):
     redactor: Redactor
     sweeps: SweepLogStore
     noop_snapshot: NoopSnapshotStore
+    records_url: str
     overlay: RecordOverlay | None = None  # the records of a dry run, or of a cluster
     record_creator: RecordCreator | None = None  # of a command on a cluster
     next_pass: PassDeclarations = field(default_factory=PassDeclarations)
-
-    @property
-    def records_url(self) -> str:
-        """URL of the records repository."""
-        return _records_url(self.settings, self.configuration)[0]
 
     def read_declared(self) -> DeclaredObjects:
         """Read the declared objects."""
@@ -273,8 +269,7 @@ class Program(Value):
         if self.inventory.require(self.reconciler.list_injected_kinds(observed)):
             declared = self.read_declared()
             observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
-        self._store_noop(mode, declared, observed)
-        self._store_names(mode, observed)
+        self._store_pass(mode, declared, observed)
         return observed
 
     def estimate_calls(self, observed: PassPlan) -> CallEstimate:
@@ -301,12 +296,12 @@ class Program(Value):
             return PassReport(observed, tuple(outcomes))
         declared = self._take_declared()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
-        self._store_noop(mode, declared, report.pass_plan)
-        self._store_names(mode, report.pass_plan)
+        self._store_pass(mode, declared, report.pass_plan)
         return report
 
-    def _store_names(self, mode: PassMode, observed: PassPlan) -> None:
-        """Store the names that shells complete; a stopped policy keeps its earlier ones."""
+    def _store_pass(self, mode: PassMode, declared: DeclaredObjects, observed: PassPlan) -> None:
+        """Store the names that shells complete, and the observed state as a no-op snapshot."""
+        # A stopped policy keeps its earlier names.
         names = {
             item.resolved_policy.name: PolicyNames(
                 tuple(
@@ -320,13 +315,8 @@ class Program(Value):
         }
         is_all = mode.only is None and not mode.namespace and len(names) == len(observed.policies)
         update_index(self.settings.state_dir, names, is_all=is_all)
-
-    def _store_noop(self, mode: PassMode, declared: DeclaredObjects, observed: PassPlan) -> None:
-        """Store the observed state as a no-op snapshot, unless files need a message again.
-
-        Of a cluster nothing tells without a listing whether objects changed. In a dry run the state
-        has records that nobody wrote, so it is never stored.
-        """
+        # Of a cluster nothing tells without a listing whether objects changed. In a dry run the
+        # state has records that nobody wrote.
         is_latest = declared is self.next_pass.latest
         if self.overlay is not None or not is_latest or not isinstance(self.inventory, FileCluster):
             return
@@ -378,6 +368,7 @@ def open_program(
         ExitStack() as stack,
     ):
         patience = ROUND_PATIENCE if long_running else COMMAND_PATIENCE
+        url, _ = _find_records(settings, configuration)
         world, sweeps = _open_world(
             settings, configuration, sandbox, counters, secrets, patience, forges
         )
@@ -391,9 +382,21 @@ def open_program(
             overlay = RecordOverlay(world.records, creator.create)
         records = overlay or world.records
         world = replace(world, records=records, makes_rounds=long_running)
-        reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
-        url, _ = _records_url(settings, configuration)
-        version = f"{installed_version()}\0{url}\0{configuration.model_dump_json()}"
+        version = installed_version()
+        request_memos = RequestMemos(
+            settings.state_dir / "forges", f"{version}\0{configuration.install_id}"
+        )
+        budgets = BudgetStore(
+            settings.state_dir / "pauses.json",
+            f"{version}\0{configuration.sandbox}\0{configuration.functions}",
+        )
+        reconciler = Reconciler(world, request_memos, budgets=budgets, long_running=long_running)
+        noop_snapshot = NoopSnapshotStore(
+            world,
+            reconciler.digest_unchanged_requests,
+            settings.state_dir / "rest",
+            f"{version}\0{url}\0{configuration.model_dump_json()}",
+        )
         program = Program(
             settings,
             configuration,
@@ -402,9 +405,8 @@ def open_program(
             reconciler,
             redactor,
             sweeps,
-            NoopSnapshotStore(
-                world, reconciler.digest_unchanged_requests, settings.state_dir / "rest", version
-            ),
+            noop_snapshot,
+            url,
             overlay,
             creator,
         )
@@ -414,18 +416,6 @@ def open_program(
     if settings.verbosity and not long_running:
         for line in format_costs(counters):
             print_message(line, settings.color)
-
-
-def _build_reconciler(
-    settings: Settings, configuration: FanoutConfiguration, world: World, *, long_running: bool
-) -> Reconciler:
-    key = f"{installed_version()}\0{configuration.install_id}"
-    request_memos = RequestMemos(settings.state_dir / "forges", key)
-    budgets = BudgetStore(
-        settings.state_dir / "pauses.json",
-        f"{installed_version()}\0{configuration.sandbox}\0{configuration.functions}",
-    )
-    return Reconciler(world, request_memos, budgets=budgets, long_running=long_running)
 
 
 def _open_world(
@@ -446,7 +436,10 @@ def _open_world(
         check_namespaces=frozenset(configuration.checks.namespaces),
         new_records=settings.new_records,
     )
-    records = _build_records_remote(settings, configuration)
+    url, is_configured = _find_records(settings, configuration)
+    secret = configuration.records.secret_ref
+    # Without a namespace it is a secret of the administrator.
+    remote = Remote(url, secret=secret.name if secret else "", is_own=settings.uses_cluster)
     mirrors = Path(configuration.mirrors)
     if configuration.mirrors == FanoutConfiguration.model_fields["mirrors"].default:
         mirrors = settings.state_dir / "mirrors"
@@ -467,11 +460,23 @@ def _open_world(
         lends_credentials=not settings.is_controller,
         concurrency=configuration.concurrency,
         patience=patience,
-        essential=(records.key,),
+        essential=(remote.key,),
         progress=progress,
         limits=setup.limits,
     )
-    repository = _open_records(settings, configuration, git, counters)
+    if settings.uses_cluster:
+        _require_records(url)
+
+    def create_records(path: Path) -> None:
+        create_bare(path)
+        # A repository that somebody named may be a mistyped path.
+        if is_configured:
+            print_message(f"records are kept in {path.absolute()}, a new repository")
+
+    local_records = None if settings.uses_cluster else _as_local_repository(url, create_records)
+    refusal = RecordRefusals.of_repository(settings.state_dir / "refusals", url)
+    repository = RecordsRepository(git, remote, counters, local_records, push_refusal=refusal)
+    check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
     world = World(
         git=git,
         records=PolicyStateStore(
@@ -487,27 +492,18 @@ def _open_world(
         counters=counters,
         progress=progress,
         function_runtime=build_function_runner(configuration, counters),
-        probes=_build_probes(settings, configuration, secrets, patience),
+        probes=LazyProbes(
+            lambda probes: probes.HttpProbes(
+                partial(secrets.get, ""),
+                check_secrets,
+                report=partial(print_message, color=settings.color) if settings.verbosity else None,
+                # The limits of probes are shorter than the patience of a command.
+                patience=None if patience.is_shared else patience.seconds,
+            )
+        ),
         forges=forges,
     )
     return world, SweepLogStore(repository, setup.install, setup.identity)
-
-
-def _open_records(
-    settings: Settings, configuration: FanoutConfiguration, git: MirrorStore, counters: Counters
-) -> RecordsRepository:
-    url, is_configured = _records_url(settings, configuration)
-    remote = _build_records_remote(settings, configuration)
-    refusal = RecordRefusals.of_repository(settings.state_dir / "refusals", url)
-    if settings.uses_cluster:
-        _require_records(url)
-        return RecordsRepository(git, remote, counters, push_refusal=refusal)
-    # A repository that somebody named may be a mistyped path, so its creation is announced; the
-    # default one is created silently.
-    local_records = _as_local_repository(
-        url, _create_and_announce if is_configured else create_bare
-    )
-    return RecordsRepository(git, remote, counters, local_records, push_refusal=refusal)
 
 
 def _require_records(url: str) -> None:
@@ -526,26 +522,6 @@ def _require_records(url: str) -> None:
         )
 
 
-def _build_probes(
-    settings: Settings,
-    configuration: FanoutConfiguration,
-    secrets: Secrets,
-    patience: RemoteTimeout,
-) -> LazyProbes:
-    check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
-    report_line = partial(print_message, color=settings.color) if settings.verbosity else None
-    find_secret = partial(secrets.get, "")
-    return LazyProbes(
-        lambda probes: probes.HttpProbes(
-            find_secret,
-            check_secrets,
-            report=report_line,
-            # The limits of probes are shorter than the patience of a command.
-            patience=None if patience.is_shared else patience.seconds,
-        )
-    )
-
-
 @contextmanager
 def open_sandbox(settings: Settings) -> Iterator[ProcessSandbox]:
     """Open the sandbox alone, for verbs that read no repository."""
@@ -561,7 +537,7 @@ def load_configuration(settings: Settings) -> FanoutConfiguration:
 
 def check_configuration(settings: Settings) -> None:
     """Raise InvalidInput if the configuration, or the records repository, is unusable."""
-    url, _ = _records_url(settings, load_configuration(settings))
+    url, _ = _find_records(settings, load_configuration(settings))
     if settings.uses_cluster:
         _require_records(url)
 
@@ -582,22 +558,20 @@ def _sandbox_limits(configuration: FanoutConfiguration) -> SandboxLimits:
 def warn_about_records(program: Program, declared: DeclaredObjects) -> None:
     """Warn if records are kept on this machine's disk although Repositories are remote."""
     if remote_repositories := _find_remote_repositories(program, declared):
-        url, _ = _records_url(program.settings, program.configuration)
         print_message(
-            f"warning: records are kept in {url}, on this machine only, and"
+            f"warning: records are kept in {program.records_url}, on this machine only, and"
             f" {remote_repositories[0].identity} is remote; name a remote records repository"
             " with --records"
         )
 
 
 def _find_remote_repositories(program: Program, declared: DeclaredObjects) -> list[Repository]:
-    url, _ = _records_url(program.settings, program.configuration)
-    if _as_local_repository(url) is None:
+    if _as_local_repository(program.records_url) is None:
         return []
     return [it for it in declared.repositories if _as_local_repository(it.spec.url) is None]
 
 
-def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
+def _find_records(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
     """Return the URL of the records repository, and whether it is configured."""
     url = settings.records or configuration.records.url
     if not settings.records and url == RecordsLocation().url:
@@ -610,19 +584,6 @@ def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tupl
             )
         return str((settings.state_dir / "records.git").absolute()), False
     return url, True
-
-
-def _build_records_remote(settings: Settings, configuration: FanoutConfiguration) -> Remote:
-    url, _ = _records_url(settings, configuration)
-    secret = configuration.records.secret_ref
-    # Without a namespace it is a secret of the administrator.
-    return Remote(url, secret=secret.name if secret else "", is_own=settings.uses_cluster)
-
-
-def _create_and_announce(path: Path) -> None:
-    """Create a bare repository and announce it, because its path may be mistyped."""
-    create_bare(path)
-    print_message(f"records are kept in {path.absolute()}, a new repository")
 
 
 def _as_local_repository(

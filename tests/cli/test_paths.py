@@ -6,8 +6,7 @@ import pytest
 
 from fanout.api.table_column import TableColumn
 from fanout.cli.output.object_path import JsonPathTemplate
-from fanout.cli.output.object_sorting import sort_objects
-from fanout.cli.output.printer import parse_columns, print_objects
+from fanout.cli.output.printer import parse_columns, print_objects, sort_objects
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.errors import InvalidInput
 

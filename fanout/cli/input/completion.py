@@ -10,6 +10,7 @@ shell would print it into the line that is being typed.
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,13 @@ def _read_declared(ctx: click.Context) -> DeclaredObjects:
     names = names or os.environ.get("FANOUT_FILES", "").split(os.pathsep)
     # A search for bytes is far quicker than YAML, and most files of a repository declare other
     # kinds.
+    group, declaring = f"{GROUP}/".encode(), []
     try:
-        paths = discover_manifests([Path(name) for name in names if name]).files
-        return FileCluster([path for path in paths if _declares_fanout(path)]).read()
+        for path in discover_manifests([Path(name) for name in names if name]).files:
+            with suppress(OSError):
+                if path.stat().st_size < _SIZE_LIMIT and group in path.read_bytes():
+                    declaring.append(path)
+        return FileCluster(declaring).read()
     except (FanoutError, OSError):
         return DeclaredObjects()
 
@@ -212,10 +217,3 @@ def _option_values(ctx: click.Context, name: str) -> list[Any]:
         values = [*filter(None, [context.params.get(name)]), *values]
         context = context.parent
     return values
-
-
-def _declares_fanout(path: Path) -> bool:
-    try:
-        return path.stat().st_size < _SIZE_LIMIT and f"{GROUP}/".encode() in path.read_bytes()
-    except OSError:
-        return False

@@ -5,7 +5,7 @@ Variants whose target is gone (orphaned variants) are found by the same names, a
 records tell.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
@@ -83,8 +83,20 @@ def match_orphaned(
     """
     # The target no longer exists, so its key cannot be read anywhere. Each key that the name
     # could stand for is digested instead and compared with the digest in the variant's name.
+    kinds = {"Repository"}
+    for entry in policy.upstream_policy.spec.targets if policy.upstream_policy else ():
+        selector = entry.object_selector
+        if selector is not None:
+            group, slash, _ = selector.api_version.partition("/")
+            kinds.add(f"{selector.kind}.{group}" if slash else selector.kind)
+    keys = [
+        f"{kind}/{namespace}/{name.rpartition('/')[2]}"
+        for kind in kinds
+        for namespace in ("", policy.namespace)
+    ]
     digests = {
-        variant_digest(policy.namespace, policy.name, key) for key in _candidate_keys(policy, name)
+        variant_digest(policy.namespace, policy.name, key)
+        for key in (name, *(it for it in keys if name in target_names(it)))
     }
     stem = build_variant_name(policy.namespace, policy.name, "", name).rpartition("-")[0]
     return [
@@ -96,28 +108,8 @@ def match_orphaned(
     ]
 
 
-def _candidate_keys(policy: ResolvedPolicy, name: str) -> Iterator[str]:
-    """Yield the target keys that the name may be short for."""
-    yield name
-    kinds = {"Repository"}
-    for entry in policy.upstream_policy.spec.targets if policy.upstream_policy else ():
-        selector = entry.object_selector
-        if selector is not None:
-            group, slash, _ = selector.api_version.partition("/")
-            kinds.add(f"{selector.kind}.{group}" if slash else selector.kind)
-    for kind in sorted(kinds):
-        for namespace in ("", policy.namespace):
-            key = f"{kind}/{namespace}/{name.rpartition('/')[2]}"
-            if name in target_names(key):
-                yield key
-
-
 # Problems with which the records of a policy are unknown or incomplete.
-_UNREADABLE_RECORDS = (
-    Reason.RECORD_UNREADABLE,
-    Reason.RECORDS_LOST,
-    Reason.RECORDS_REWOUND,
-)
+_UNREADABLE_RECORDS = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST, Reason.RECORDS_REWOUND)
 
 
 def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:

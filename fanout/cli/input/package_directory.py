@@ -85,11 +85,10 @@ class _DirectoryScan:
                 continue
             inside = f"{path}/{entry.name}" if path else entry.name
             mode = entry.stat(follow_symlinks=False).st_mode
+            readable = inside.encode(errors="replace").decode()
             # Git paths and YAML are UTF-8; other names come from the file system as surrogates.
-            if not _is_text(entry.name):
-                self._add_fault(
-                    "the name is not UTF-8", "rename it", inside.encode(errors="replace").decode()
-                )
+            if readable != inside:
+                self._add_fault("the name is not UTF-8", "rename it", readable)
             elif inside.startswith(_STAGE_PREFIX):
                 problem = (
                     "is left over from a killed run; its directory `old` has the files from before"
@@ -142,14 +141,6 @@ class _DirectoryScan:
         self.faults.append(InvalidInput(problem, reason=reason, remedy=remedy, where=where))
 
 
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def with_directory(error: InvalidInput, directory: Path) -> InvalidInput:
     """Return the error with its file below the directory instead of the package."""
     if isinstance(error, InvalidManifest):
@@ -182,40 +173,36 @@ def write_files(directory: Path, before: Files, after: Files) -> None:
     restored. Raises Conflict if a file changed since it was read, and Unavailable if the
     file system refuses.
     """
-    changed = find_changed_paths(before, after)
-    created: list[_UndoStep] = []
-    with _translated("cannot be written"):
-        try:
-            _make_directory(directory, created)
-            if changed:
-                _replace_files(directory, {path: before.get(path) for path in changed}, after)
-        except BaseException:
-            for step in reversed(created):
-                step()
-            raise
+    changed = {path: before.get(path) for path in find_changed_paths(before, after)}
+    with _translated("cannot be written"), _undone() as created:
+        _make_directory(directory, created)
+        if not changed:
+            return
+        staging = Path(tempfile.mkdtemp(prefix=_STAGE_PREFIX, dir=directory))
+        created.append(lambda: shutil.rmtree(staging))
+        # If undoing fails, the staging directory is kept with the old files.
+        _stage_files(directory, staging, changed, after)
+        _rename_files(directory, staging, changed, after, created)
+        created.clear()
+        shutil.rmtree(staging)
+
+
+@contextmanager
+def _undone() -> Iterator[list[_UndoStep]]:
+    """Undo the steps of the list in reverse order if an error occurs."""
+    steps: list[_UndoStep] = []
+    try:
+        yield steps
+    except BaseException:
+        for step in reversed(steps):
+            step()
+        raise
 
 
 def find_changed_paths(before: Files, after: Files) -> list[str]:
     """Return the paths of added, removed and changed files, sorted."""
     paths = sorted(before.keys() | after.keys())
     return [path for path in paths if before.get(path) != after.get(path)]
-
-
-def _replace_files(
-    directory: Path, changed: Mapping[str, FileContent | None], after: Files
-) -> None:
-    staging = Path(tempfile.mkdtemp(prefix=_STAGE_PREFIX, dir=directory))
-    undo: list[_UndoStep] = []
-    try:
-        _stage_files(directory, staging, changed, after)
-        _rename_files(directory, staging, changed, after, undo)
-    except BaseException:
-        # if that fails, the staging directory is kept with the old files
-        for step in reversed(undo):
-            step()
-        shutil.rmtree(staging)
-        raise
-    shutil.rmtree(staging)
 
 
 def _make_directory(directory: Path, undo: list[_UndoStep]) -> None:
@@ -277,7 +264,10 @@ def _rename_files(
             continue
         (directory / path).unlink()
         undo.append(restore(path))
-        _remove_empty(directory, Path(path).parent, undo)
+        for parent in Path(path).parents[:-1]:
+            with suppress(OSError):  # not empty
+                (directory / parent).rmdir()
+                undo.append((directory / parent).mkdir)
     for path in changed:
         if path not in after:
             continue
@@ -286,16 +276,6 @@ def _rename_files(
         (staging / "new" / path).replace(target)
         # Without an old copy the file is new, and removing it restores what was before.
         undo.append(restore(path) if (staging / "old" / path).exists() else target.unlink)
-
-
-def _remove_empty(directory: Path, path: Path, undo: list[_UndoStep]) -> None:
-    """Remove the directories that became empty with the removal of a file."""
-    while path != Path():
-        parent = directory / path
-        with suppress(OSError):  # not empty
-            parent.rmdir()
-            undo.append(parent.mkdir)
-        path = path.parent
 
 
 def _conflict_at(path: Path) -> FanoutError:

@@ -61,11 +61,10 @@ def run_pipeline(
 
 _Manifests = Mapping[str, Manifest]
 _Faults = Iterator[InvalidInput]
-_NAME_PATH: Path = ("metadata", "name")
 _IDENTITY_PATHS: tuple[Path, ...] = (
     ("apiVersion",),
     ("kind",),
-    _NAME_PATH,
+    ("metadata", "name"),
     ("metadata", "namespace"),
 )
 
@@ -153,28 +152,20 @@ def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults
                 where = ErrorLocation(KPTFILE, field, path, document.line_of(entry_path))
                 with_entry = replace(document, value={"pipeline": {section: [entry]}})
                 single_entry = Manifest(b"", "", document.file, [with_entry])
-                yield from _check_functions(
-                    runtime.programs, {**resources, path: single_entry}, where
-                )
+                # Files that a function reads are not checked: functions before it may still change
+                # them.
+                try:
+                    pipeline = {**resources, path: single_entry}
+                    for function in read_pipelines(pipeline, runtime.programs):
+                        if function.config is not None:
+                            function.build_step(lambda _: {})
+                except InvalidInput as error:
+                    problem, remedy = error.problem, error.remedy
+                    yield InvalidInput(problem, reason=error.reason, remedy=remedy, where=where)
 
 
 def _is_kptfile(path: str) -> bool:
     return path.rpartition("/")[2] == KPTFILE
-
-
-def _check_functions(
-    programs: AllowedPrograms, manifests: _Manifests, where: ErrorLocation
-) -> _Faults:
-    """Yield the error of an unknown function or of an invalid configuration.
-
-    Files that a function reads are not checked: functions before it may still change them.
-    """
-    try:
-        for function in read_pipelines(manifests, programs):
-            if function.config is not None:
-                function.build_step(lambda _: {})
-    except InvalidInput as error:
-        yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
 
 
 def _check_points(manifests: _Manifests) -> _Faults:
@@ -202,24 +193,16 @@ def _check_names(manifests: _Manifests) -> _Faults:
     """Yield errors for names that YAML reads as a number or a boolean."""
     for path, manifest in manifests.items():
         for part in () if _is_kptfile(path) else find_objects(manifest).values():
-            identity_values = [
-                get_value(part.value, path_of_value) for path_of_value in _IDENTITY_PATHS
-            ]
-            # A document without kind, or with neither apiVersion nor name, is no Kubernetes object.
-            if MISSING in (
-                identity_values[1],
-                identity_values[2] if identity_values[0] is MISSING else identity_values[0],
-            ):
-                continue  # values of a tool, for instance
-            for path_of_value, value in zip(_IDENTITY_PATHS, identity_values, strict=True):
+            values = {it: get_value(part.value, it) for it in _IDENTITY_PATHS}
+            api_version, kind, name, _ = values.values()
+            # A document without kind, or with neither apiVersion nor name, is no Kubernetes object,
+            # but values of a tool, for instance.
+            if MISSING in (kind, name if api_version is MISSING else api_version):
+                continue
+            for field, value in values.items():
                 if value is MISSING or value is None or isinstance(value, str):
                     continue
-                where = ErrorLocation(
-                    str(identity_values[1]),
-                    format_path(path_of_value),
-                    path,
-                    part.line_of(path_of_value),
-                )
+                where = ErrorLocation(str(kind), format_path(field), path, part.line_of(field))
                 yield _invalid_package(f"{format_value(value)} is not a string", "quote it", where)
 
 

@@ -3,9 +3,9 @@
 It fits one screen, whatever the size of the fleet: what does not fit is counted.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from fanout.api.explanation_view import Blocker, ExplanationView, FleetStageView
+from fanout.api.explanation_view import FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly, format_next
@@ -30,25 +30,6 @@ def format_fleet_status(
     fleet_status: FleetStatus, layout: ExplanationLayout, height: int | None
 ) -> Iterator[str]:
     """Yield the lines of the screen; `height` None: everything, however long."""
-    headline = wrap_text(_format_headline(fleet_status), layout.width)
-    yield from (layout.paint(line, bold=True) for line in headline)
-    lines_left = None if height is None else max(height, _MIN_HEIGHT) - _FRAME_LINES
-    # Stages may take half of the screen, and leave to what is urgent what they do not need.
-    stage_lines = 0 if lines_left is None else min(len(fleet_status.stages) + 2, lines_left // 2)
-    urgent_lines = None if lines_left is None else lines_left - stage_lines
-    urgent = list(_format_urgent(fleet_status, layout, urgent_lines))
-    if urgent:
-        yield ""
-        yield from urgent
-    yield ""
-    yield from _format_stages(
-        fleet_status, layout, None if lines_left is None else lines_left - len(urgent)
-    )
-    if fleet_status.next is not None:
-        yield from format_next(fleet_status.next, layout)
-
-
-def _format_headline(fleet_status: FleetStatus) -> str:
     explanations = fleet_status.explanations
     total = sum(it.status.variants for it in explanations)
     ready = sum(it.status.ready for it in explanations)
@@ -56,21 +37,49 @@ def _format_headline(fleet_status: FleetStatus) -> str:
     policies = pluralize(len(explanations), "policy")
     parts = [policies, f"{ready} of {pluralize(total, 'variant')} ready"]
     parts += [f"{failed} failed"] if failed else []
-    return f"Fleet: {', '.join(parts)}"
+    headline = wrap_text(f"Fleet: {', '.join(parts)}", layout.width)
+    yield from (layout.paint(line, bold=True) for line in headline)
+    lines_left = None if height is None else max(height, _MIN_HEIGHT) - _FRAME_LINES
+    # Stages may take half of the screen, and leave to what is urgent what they do not need.
+    stage_lines = 0 if lines_left is None else min(len(fleet_status.stages) + 2, lines_left // 2)
+    urgent_lines = None if lines_left is None else lines_left - stage_lines
+    # Policies of several namespaces may have the same name.
+    with_namespace = len({it.namespace for it in fleet_status.stages}) > 1
+    urgent = list(_format_urgent(fleet_status, layout, urgent_lines, with_namespace=with_namespace))
+    if urgent:
+        yield ""
+        yield from urgent
+    yield ""
+    limit = None if lines_left is None else lines_left - len(urgent)
+    yield from _format_stages(fleet_status, layout, limit, with_namespace=with_namespace)
+    if fleet_status.next is not None:
+        yield from format_next(fleet_status.next, layout)
 
 
 def _format_urgent(
-    fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None
+    fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None, *, with_namespace: bool
 ) -> Iterator[str]:
     """Yield what needs a person, with the first command for each, in `limit` lines at most."""
     if not fleet_status.urgent:
         return
     yield layout.paint("Needs a person:", bold=True)
-    with_namespace = _has_namespaces(fleet_status)
     printed, line_count = 0, 2  # with the line that counts the rest
     for explanation, blocker in fleet_status.urgent:
         namespace = explanation.metadata.namespace if with_namespace else ""
-        lines = list(_format_urgent_item(explanation, blocker, layout, namespace))
+        name = explanation.spec.policy or explanation.spec.variant
+        place = "/".join(filter(None, (namespace, name, blocker.stage)))
+        keys = [it.key for it in explanation.status.conflicts if it.variant in blocker.variants]
+        if blocker.reason == Reason.MERGE_CONFLICT and keys:
+            number = pluralize(len(keys), "undecided merge conflict")
+            shown = list_first(keys, _MAX_KEYS)
+            blocker = replace(blocker, message=f"{number} (keys: {shown})")  # noqa: PLW2901
+        row = (place, blocker.reason, describe_briefly(blocker, explanation, layout))
+        lines = list(wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES))
+        # One command to run; of a conflict that which decides it.
+        deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
+        for command in deciding[:1]:
+            wrapped = wrap_command(command, layout.width, _INDENT * 2)
+            lines += (layout.paint(line, fg="cyan") for line in wrapped)
         if limit is not None and printed and line_count + len(lines) > limit:
             break
         yield from lines
@@ -82,44 +91,32 @@ def _format_urgent(
         )
 
 
-def _format_urgent_item(
-    explanation: ExplanationView, blocker: Blocker, layout: ExplanationLayout, namespace: str
-) -> Iterator[str]:
-    """Yield the lines of one blocker; `namespace`: to be shown, "" for none."""
-    name = explanation.spec.policy or explanation.spec.variant
-    place = "/".join(filter(None, (namespace, name, blocker.stage)))
-    keys = [it.key for it in explanation.status.conflicts if it.variant in blocker.variants]
-    if blocker.reason == Reason.MERGE_CONFLICT and keys:
-        number = pluralize(len(keys), "undecided merge conflict")
-        shown = list_first(keys, _MAX_KEYS)
-        blocker = replace(blocker, message=f"{number} (keys: {shown})")
-    row = (place, blocker.reason, describe_briefly(blocker, explanation, layout))
-    yield from wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES)
-    # One command to run; of a conflict that which decides it.
-    deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
-    for command in deciding[:1]:
-        yield from (
-            layout.paint(line, fg="cyan")
-            for line in wrap_command(command, layout.width, _INDENT * 2)
-        )
-
-
 def _format_stages(
-    fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None
+    fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None, *, with_namespace: bool
 ) -> Iterator[str]:
     """Yield a line per stage: of policies that are not done first, in `limit` lines at most."""
     by_policy: dict[tuple[str, str], list[FleetStageView]] = {}
     for stage in fleet_status.stages:
         by_policy.setdefault((stage.namespace, stage.policy), []).append(stage)
     policies = sorted(by_policy.values(), key=lambda stages: all(it.is_done for it in stages))
-    with_namespace = _has_namespaces(fleet_status)
     rows: list[Sequence[str]] = []
     shown = 0
     for stages in policies:
         # The heads, and the line that counts the rest.
         if limit is not None and shown and len(rows) + len(stages) > limit - 2:
             break
-        rows += (_format_stage(it, layout, with_namespace=with_namespace) for it in stages)
+        for it in stages:
+            further = f" +{len(it.waits_for) - 1}" if len(it.waits_for) > 1 else ""
+            cells = (
+                f"{it.namespace}/{it.policy}" if with_namespace else it.policy,
+                it.stage or "-",
+                it.candidate or "-",
+                f"{it.ready}/{it.variants}",
+                it.state,
+                f"{it.waits_for[0]}{further}" if it.waits_for else "-",
+                format_relative(it.next, layout.now) if it.next is not None else "-",
+            )
+            rows.append([escape_control(cell) for cell in cells])
         shown += 1
     # Without any instant the last column would only narrow the others.
     columns = len(_HEADS) - all(row[-1] == "-" for row in rows)
@@ -130,57 +127,24 @@ def _format_stages(
         text = format_fitted(
             heads, rows, layout.width, _PRIORITIES[:columns], _CUT_WIDTHS[:columns]
         )
-    yield from _paint_states(text.splitlines(), rows, layout)
-    if shown < len(policies):
-        further = _count_further(policies[shown:], fleet_status.explanations)
-        yield from wrap_text(further, layout.width)
-
-
-def _paint_states(
-    lines: Sequence[str], rows: Sequence[Sequence[str]], layout: ExplanationLayout
-) -> Iterator[str]:
-    """Yield the lines of the table, whose first one has the heads, with colored states."""
-    start, index = lines[0].find(_STATE), _HEADS.index(_STATE)
-    yield lines[0]
-    for line, row in zip(lines[1:], rows, strict=True):
+    head_line, *lines = text.splitlines()
+    yield head_line
+    start, index = head_line.find(_STATE), _HEADS.index(_STATE)
+    for line, row in zip(lines, rows, strict=True):
         state, end = row[index], start + len(row[index])
         # Not there if the column is left out, or moved by wide characters before it.
         is_shown = start >= 0 and line[start:end] == state
         yield f"{line[:start]}{layout.paint_state(state)}{line[end:]}" if is_shown else line
-
-
-def _count_further(
-    policies: Sequence[Sequence[FleetStageView]], explanations: Iterable[ExplanationView]
-) -> str:
-    # By the variants of each policy: a line may also count targets without a variant.
-    names = {(stages[0].namespace, stages[0].policy) for stages in policies}
-    counts = [
-        it.status
-        for it in explanations
-        if (it.metadata.namespace, it.spec.policy or it.spec.variant) in names
-    ]
-    total, ready = sum(it.variants for it in counts), sum(it.ready for it in counts)
-    is_ready = all(it.is_done for stages in policies for it in stages)
-    state = "all ready" if is_ready else f"{ready} of {pluralize(total, 'variant')} ready"
-    return f"and {pluralize(len(policies), 'more policy')}, {state}"
-
-
-def _has_namespaces(fleet_status: FleetStatus) -> bool:
-    """Return whether policies are of several namespaces, in which names may be the same."""
-    return len({it.namespace for it in fleet_status.stages}) > 1
-
-
-def _format_stage(
-    stage: FleetStageView, layout: ExplanationLayout, *, with_namespace: bool
-) -> Sequence[str]:
-    further = f" +{len(stage.waits_for) - 1}" if len(stage.waits_for) > 1 else ""
-    cells = (
-        f"{stage.namespace}/{stage.policy}" if with_namespace else stage.policy,
-        stage.stage or "-",
-        stage.candidate or "-",
-        f"{stage.ready}/{stage.variants}",
-        stage.state,
-        f"{stage.waits_for[0]}{further}" if stage.waits_for else "-",
-        format_relative(stage.next, layout.now) if stage.next is not None else "-",
-    )
-    return [escape_control(cell) for cell in cells]
+    if shown < len(policies):
+        rest = policies[shown:]
+        # By the variants of each policy: a line may also count targets without a variant.
+        names = {(stages[0].namespace, stages[0].policy) for stages in rest}
+        counts = [
+            it.status
+            for it in fleet_status.explanations
+            if (it.metadata.namespace, it.spec.policy or it.spec.variant) in names
+        ]
+        total, ready = sum(it.variants for it in counts), sum(it.ready for it in counts)
+        is_ready = all(it.is_done for stages in rest for it in stages)
+        state = "all ready" if is_ready else f"{ready} of {pluralize(total, 'variant')} ready"
+        yield from wrap_text(f"and {pluralize(len(rest), 'more policy')}, {state}", layout.width)

@@ -17,7 +17,7 @@ from fanout.cli.output.text_layout import format_age
 from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
 from fanout.errors import FanoutError
-from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
+from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.present.history_views import HistoryViews
 from fanout.present.record_statuses import find_record_statuses, is_owner
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
@@ -74,8 +74,17 @@ def list_records(
         for record in records:
             key = (item.resolved_policy.namespace, record.name)
             if key not in objects or is_owner(item, record):
-                status = statuses.get(record.name, {})
-                objects[key] = _serialize_record(item.resolved_policy.namespace, record, status)
+                objects[key] = {
+                    "apiVersion": API_VERSION,
+                    "kind": record.kind,
+                    "metadata": {
+                        "name": record.name,
+                        "namespace": item.resolved_policy.namespace,
+                        "creationTimestamp": format_instant(record.at),
+                    },
+                    "spec": record.fields,
+                    "status": {"by": record.by, **statuses.get(record.name, {})},
+                }
         if PUBLICATION in KINDS_BY_TYPE[resource_type]:
             try:
                 history = read_policy_history(program.world, item)
@@ -106,85 +115,60 @@ def build_columns(
     """
     namespace = TableColumn("NAMESPACE", "metadata.namespace", priority=0)
     columns = _COLUMNS.get(resource_type) or _record_columns(resource_type, wide=wide)
+
+    def with_format(column: TableColumn) -> TableColumn:
+        """Return a column of instants or messages with its cells as people read them at `now`."""
+        read, format_text = column.reader, _CELL_FORMATS[column.head]
+
+        def format_cell(item: Object) -> str:
+            text = str(read(item) or "")
+            return text if text in ("", column.absent) else format_text(text, now)
+
+        return replace(column, cell=format_cell)
+
     all_columns = (namespace, *columns) if with_namespace else columns
-    return [_with_format(it, now) if it.head in _CELL_FORMATS else it for it in all_columns]
-
-
-def _with_format(column: TableColumn, now: datetime) -> TableColumn:
-    """Return a column of instants or messages with its cells as people read them at `now`."""
-    read, format_text = column.reader, _CELL_FORMATS[column.head]
-
-    def format_cell(item: Object) -> str:
-        text = str(read(item) or "")
-        return text if text in ("", column.absent) else format_text(text, now)
-
-    return replace(column, cell=format_cell)
+    return [with_format(it) if it.head in _CELL_FORMATS else it for it in all_columns]
 
 
 def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:
     """Return the columns of the table of records; for decisions the variants come earlier."""
     decisions = resource_type == "decisions"
-    variants = TableColumn(
-        "VARIANTS", lambda item: _format_variants(item, wide=wide), wide=not decisions
-    )
+
+    def format_variants(item: Object) -> str:
+        """Format the names of the record's variants, shortened unless `wide`."""
+        spec = item["spec"]
+        names = [spec["variant"]] if item["kind"] == PUBLICATION else spec.get("variants", ())
+        if not names:
+            return "all"
+        omitted = 0 if wide else max(len(names) - _VARIANT_LIMIT, 0)
+        return ",".join([*names[: len(names) - omitted], *([f"+{omitted}"] if omitted else [])])
+
+    def format_author(item: Object) -> str:
+        """Format who wrote the record, or who released the publication, as their address."""
+        status = item["status"]
+        author = status["admission"]["by"] if item["kind"] == PUBLICATION else status["by"]
+        return normalize_person(author) if author else ""
+
+    def find_reason(item: Object) -> object:
+        is_publication = item["kind"] == PUBLICATION
+        return (item["status"]["admission"] if is_publication else item["spec"]).get("reason")
+
+    variants = TableColumn("VARIANTS", format_variants, wide=not decisions)
     return (
         TableColumn("AGE", "metadata.creationTimestamp", priority=2),
         TableColumn("KIND", lambda item: item["kind"].removesuffix("View")),
         TableColumn("WHAT", _format_subject),
         TableColumn("STATE", "status.state"),
-        TableColumn("BY", _format_author),
+        TableColumn("BY", format_author),
         TableColumn("POLICY", "spec.policy"),
         TableColumn("STAGE", "spec.stage"),
         *((variants,) if decisions else ()),
         TableColumn("NAME", "metadata.name"),
         *(() if decisions else (variants,)),
-        TableColumn("REASON", _find_reason, wide=True),
+        TableColumn("REASON", find_reason, wide=True),
         TableColumn("EXPIRES", "spec.expires", wide=True),
         TableColumn("LINK", "spec.link", wide=True),
     )
-
-
-def _serialize_record(
-    namespace: str, record: RecordEntry, status: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the record as an object, with its author and its status if it has one."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": record.kind,
-        "metadata": {
-            "name": record.name,
-            "namespace": namespace,
-            "creationTimestamp": format_instant(record.at),
-        },
-        "spec": record.fields,
-        "status": {"by": record.by, **status},
-    }
-
-
-def _format_variants(item: Object, *, wide: bool) -> str:
-    """Return the names of the record's variants, shortened unless `wide`.
-
-    `all` if it names none.
-    """
-    spec = item["spec"]
-    names = [spec["variant"]] if item["kind"] == PUBLICATION else spec.get("variants", ())
-    if not names:
-        return "all"
-    omitted = 0 if wide else max(len(names) - _VARIANT_LIMIT, 0)
-    return ",".join([*names[: len(names) - omitted], *([f"+{omitted}"] if omitted else [])])
-
-
-def _format_author(item: Object) -> str:
-    """Return who wrote the record, or who released the publication, as their address."""
-    status = item["status"]
-    author = status["admission"]["by"] if item["kind"] == PUBLICATION else status["by"]
-    return normalize_person(author) if author else ""
-
-
-def _find_reason(item: Object) -> object:
-    if item["kind"] == PUBLICATION:
-        return item["status"]["admission"]["reason"]
-    return item["spec"].get("reason")
 
 
 def _format_subject(item: Object) -> str:

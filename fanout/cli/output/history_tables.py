@@ -15,8 +15,7 @@ def _format_passed(item: Object) -> str:
     passed = item["status"].get("passed")
     if passed is None:
         return ""
-    began = parse_instant(item["metadata"]["creationTimestamp"])
-    elapsed = parse_instant(passed) - began
+    elapsed = parse_instant(passed) - parse_instant(item["metadata"]["creationTimestamp"])
     return f"after {format_duration(elapsed)}"
 
 

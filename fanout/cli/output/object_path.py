@@ -9,6 +9,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from fanout.cli.command_errors import invalid_setting
@@ -81,39 +82,30 @@ class _PathParser:
         if text[self._at] not in ".[":
             steps.append(self._parse_field())
         while self._at < len(text):
-            steps.append(self._parse_step())
+            if text.startswith("..", self._at):
+                self._at += 2
+                steps.append(partial(_descend, self._parse_field()))
+            elif text[self._at] == ".":
+                self._at += 1
+                steps.append(self._parse_field())
+            elif text[self._at] == "[":
+                end = _find_closing(text, self._at)
+                if end < 0:
+                    raise self._error("missing ]")
+                steps.append(self._parse_bracket(text[self._at + 1 : end].strip()))
+                self._at = end + 1
+            else:
+                raise self._error(f"unexpected {text[self._at]!r}")
         return steps
-
-    def _parse_step(self) -> Step:
-        if self._text.startswith("..", self._at):
-            self._at += 2
-            step = self._parse_field()
-            return lambda value: _descend(value, step)
-        if self._text[self._at] == ".":
-            self._at += 1
-            return self._parse_field()
-        if self._text[self._at] == "[":
-            return self._parse_bracket()
-        raise self._error(f"unexpected {self._text[self._at]!r}")
 
     def _parse_field(self) -> Step:
         match = _FIELD.match(self._text, self._at)
         if match is None:
             raise self._error("expected the name of a field")
         self._at = match.end()
-        return _field_step(re.sub(r"\\(.)", r"\1", match[0]))
+        return _field_step(_unescape(match[0]))
 
-    def _parse_bracket(self) -> Step:
-        start = self._at
-        end = _find_closing(self._text, start)
-        if end < 0:
-            raise self._error("missing ]")
-        content = self._text[start + 1 : end].strip()
-        step = self._parse_content(content, start)
-        self._at = end + 1
-        return step
-
-    def _parse_content(self, content: str, start: int) -> Step:
+    def _parse_bracket(self, content: str) -> Step:
         if content == "*":
             return _iterate
         if _INDEX.match(content):
@@ -121,7 +113,7 @@ class _PathParser:
             index = int(content)
             return _slice_step(slice(index, index + 1 or None))
         if content.startswith("?(") and content.endswith(")"):
-            return self._parse_filter(content[2:-1].strip(), start)
+            return self._parse_filter(content[2:-1].strip())
         if quoted := _QUOTED.match(content):
             return _field_step(_unescape(quoted[1] or quoted[2] or ""))
         if sliced := _SLICE.match(content):
@@ -133,31 +125,33 @@ class _PathParser:
             raise self._error("scripts such as [(@.length-1)] are not supported")
         raise self._error(f"cannot read [{content}]")
 
-    def _parse_filter(self, text: str, start: int) -> Step:
+    def _parse_filter(self, text: str) -> Step:
         if "&&" in text or "||" in text:
             raise self._error("filters with && or || are not supported")
         match = _COMPARISON.match(text)
-        if match is None:
-            path = parse_path(text, self._offset + start, self._origin)
-            return lambda value: (it for it in _iterate(value) if path.select(it))
-        path_text, sign, literal = match.groups()
+        path_text, sign, literal = match.groups() if match is not None else (text, "", "")
         if sign == "=~":
             raise self._error("filters with =~ are not supported")
-        path = parse_path(path_text.strip(), self._offset + start, self._origin)
-        expected, compare = self._parse_literal(literal.strip()), _OPERATORS[sign]
-        return lambda value: (
-            it
-            for it in _iterate(value)
-            if any(_is_match(compare, field, expected) for field in path.select(it))
-        )
+        path = parse_path(path_text.strip(), self._offset + self._at, self._origin)
+        if not sign:
+            return lambda value: (it for it in _iterate(value) if path.select(it))
+        literal = literal.strip()
+        if quoted := _QUOTED.match(literal):
+            expected = _unescape(quoted[1] or quoted[2] or "")
+        else:
+            try:
+                expected = json.loads(literal)
+            except ValueError:
+                problem = f"{literal} is neither a quoted string nor a number"
+                raise self._error(problem) from None
 
-    def _parse_literal(self, text: str) -> Any:
-        if quoted := _QUOTED.match(text):
-            return _unescape(quoted[1] or quoted[2] or "")
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise self._error(f"{text} is neither a quoted string nor a number") from None
+        def is_match(field: Any) -> bool:
+            try:
+                return _OPERATORS[sign](field, expected)
+            except TypeError:  # values of two types have no order
+                return False
+
+        return lambda value: (it for it in _iterate(value) if any(map(is_match, path.select(it))))
 
     def _error(self, problem: str) -> InvalidInput:
         return build_path_error(problem, self._offset + self._at, self._origin)
@@ -207,17 +201,10 @@ def _iterate(value: Any) -> Iterator[Any]:
         yield from value
 
 
-def _descend(value: Any, step: Step) -> Iterator[Any]:
+def _descend(step: Step, value: Any) -> Iterator[Any]:
     yield from step(value)
     for item in _iterate(value):
-        yield from _descend(item, step)
-
-
-def _is_match(compare: Callable[[Any, Any], bool], found: Any, expected: Any) -> bool:
-    try:
-        return compare(found, expected)
-    except TypeError:  # values of two types have no order
-        return False
+        yield from _descend(step, item)
 
 
 ORIGIN: Final = "-o jsonpath"
@@ -285,22 +272,22 @@ def _parse_parts(text: str) -> "list[_Part]":
             if len(open_loops) == 1:
                 raise build_path_error("{end} without {range}", at, ORIGIN)
             open_loops.pop()
+        elif content.strip()[:1] in ("'", '"'):
+            open_loops[-1][0].append(_parse_quoted(content.strip(), at + 1))
         else:
-            open_loops[-1][0].append(_parse_part(content, at + 1))
+            position = at + 1 + len(content) - len(content.lstrip())
+            open_loops[-1][0].append(parse_path(content.strip(), position, ORIGIN))
         at = match.end()
     if len(open_loops) > 1:
         raise build_path_error("missing {end} for the {range}", open_loops[-1][1], ORIGIN)
     return top
 
 
-def _parse_part(content: str, position: int) -> "_Part":
-    text = content.strip()
-    if text[:1] in ("'", '"'):
-        try:
-            return str(json.loads(f'"{text[1:-1]}"')) if text[-1] == text[0] else ""
-        except ValueError:
-            raise build_path_error(f"cannot read {text}", position, ORIGIN) from None
-    return parse_path(text, position + len(content) - len(content.lstrip()), ORIGIN)
+def _parse_quoted(text: str, position: int) -> str:
+    try:
+        return str(json.loads(f'"{text[1:-1]}"')) if text[-1] == text[0] else ""
+    except ValueError:
+        raise build_path_error(f"cannot read {text}", position, ORIGIN) from None
 
 
 def _render(parts: "Sequence[_Part]", value: Any) -> str:

@@ -3,21 +3,14 @@
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import click
 
 from fanout.api.table_column import Object, TableColumn
-from fanout.cli.command_errors import invalid_setting
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.output.json_yaml import format_json, format_yaml
-from fanout.cli.output.object_path import (
-    JsonPathTemplate,
-    ObjectPath,
-    format_selected,
-    parse_relaxed,
-)
-from fanout.cli.output.object_sorting import sort_objects
+from fanout.cli.output.object_path import JsonPathTemplate, format_selected, parse_relaxed
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
@@ -54,6 +47,32 @@ def print_objects(
                 write_stdout(escape_control(text) if sys.stdout.isatty() else text)
             else:
                 print_value(value, output)
+
+
+def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
+    """Return the objects sorted by the field at a path; those without it come first.
+
+    Raises InvalidInput if none of them has the field.
+    """
+    if not sort_by:
+        return items
+    path = parse_relaxed(sort_by, "--sort-by")
+    keys: list[tuple[int, float, str]] = []
+    for selected in map(path.select, items):
+        value = selected[0] if selected else None
+        if not selected:
+            keys.append((0, 0, ""))
+        elif isinstance(value, int | float):
+            keys.append((1, value, ""))
+        else:
+            keys.append((2, 0, format_selected(value)))
+    if items and not any(rank for rank, *_ in keys):
+        raise not_found(
+            f"no object has the field {sort_by}",
+            "see the fields with -o yaml; a path looks like .metadata.name",
+        )
+    indexes = sorted(range(len(items)), key=keys.__getitem__)
+    return [items[index] for index in indexes]
 
 
 def check_output(settings: Settings) -> None:
@@ -99,13 +118,13 @@ def parse_columns(text: str) -> Sequence[TableColumn]:
                 "write HEAD:PATH, as in -o custom-columns=NAME:.metadata.name,STATE:.status.state",
                 "-o custom-columns",
             )
-        path = parse_relaxed(path_text, "-o custom-columns")
-        columns.append(TableColumn(head, partial(_join_selected, path)))
+        select = parse_relaxed(path_text, "-o custom-columns").select
+        columns.append(
+            TableColumn(
+                head, lambda item, select=select: ",".join(map(format_selected, select(item)))
+            )
+        )
     return columns
-
-
-def _join_selected(path: ObjectPath, item: Object) -> str:
-    return ",".join(format_selected(it) for it in path.select(item))
 
 
 def print_value(value: Any, output: OutputFormat) -> None:

@@ -7,23 +7,35 @@ import click
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
+from fanout.api.output_views import ForecastView, ForecastViewSpec
+from fanout.api.table_column import TableColumn
+from fanout.api.view_base import ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.forecast_table import FORECAST_COLUMNS, serialize_forecast
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.controller.sweep_schedule import build_timetable
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.gates.forecast import NextSweep, forecast_stages
+from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.values import replace
 
+_COLUMNS = (
+    TableColumn("STAGE", "spec.stage"),
+    TableColumn("REVISION", "spec.revision"),
+    TableColumn("BEGINS", "status.begins"),
+    TableColumn("PASSES", "status.passes"),
+    TableColumn(
+        "WAITS FOR", lambda view: "; ".join(it["message"] for it in view["status"]["holds"])
+    ),
+    TableColumn("IF", lambda view: "; ".join(view["status"]["assumptions"])),
+)
 _SECOND = timedelta(seconds=1)
 
 
@@ -64,10 +76,28 @@ def command(
         assert facts is not None, "a policy without a problem was judged"
         subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
         durations = _parse_durations(takes, facts)
-        next_sweep = _find_next_sweep(program.read_declared(), subject)
-        forecasts = forecast_stages(facts, revision, next_sweep, durations)
-    views = [serialize_forecast(item, stage, revision, it) for stage, it in forecasts.items()]
-    print_objects(views, FORECAST_COLUMNS, settings)
+        # Automation publishes whenever a gate opens, or in scheduled sweeps only. Schedules answer
+        # with a time after the given one; a sweep at that very instant counts as well.
+        table = build_timetable(program.read_declared())
+        schedules = [timed for timed in table.schedules if subject in timed.subjects]
+        is_scheduled = bool(schedules) and subject in table.sweep_only
+        forecasts = forecast_stages(
+            facts,
+            revision,
+            lambda at: min(it.next_start(at - _SECOND) for it in schedules) if is_scheduled else at,
+            durations,
+        )
+    views = []
+    policy_name = policy if item.resolved_policy.upstream_policy is not None else ""
+    for stage, forecast in forecasts.items():  # "" is the stage of a variant without a policy
+        holds = tuple(replace(hold, since=None, until=None) for hold in forecast.holds)
+        view = ForecastView(
+            metadata=ViewMeta(f"{policy}/{stage}" if stage else policy, subject.namespace),
+            spec=ForecastViewSpec(policy_name, stage, revision),
+            status=replace(forecast, holds=holds),
+        )
+        views.append(dump_view(view))
+    print_objects(views, _COLUMNS, settings)
     if faults:
         return ExitCode.SOME_FAILED
     reached = all(it.passes is not None for it in forecasts.values())
@@ -104,17 +134,3 @@ def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, t
                 f"{text}: {error.problem}", "write it as STAGE=DURATION, like dev=10m", "--takes"
             ) from None
     return durations
-
-
-def _find_next_sweep(declared: DeclaredObjects, subject: PassSubject) -> NextSweep:
-    """Return the times at which automation publishes.
-
-    That is whenever a gate opens, or in scheduled sweeps only.
-    """
-    table = build_timetable(declared)
-    schedules = [timed for timed in table.schedules if subject in timed.subjects]
-    if subject not in table.sweep_only or not schedules:
-        return lambda at: at
-    # Schedules answer with a time after the given one; a sweep at that very instant counts as
-    # well.
-    return lambda at: min(timed.next_start(at - _SECOND) for timed in schedules)

@@ -1,20 +1,22 @@
 """`fanout schedule`: print the meaning of cron lines and windows."""
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import click
 
-from fanout.api.durations import parse_duration
+from fanout.api.durations import format_instant, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.table_column import TableColumn
 from fanout.calendar.cron_schedule import list_fires, parse_schedule
 from fanout.calendar.publication_calendar import (
     PublicationCalendar,
     RecurringWindow,
+    WindowState,
     build_window,
     compute_window_state,
     iterate_changes,
@@ -25,13 +27,6 @@ from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.printer import print_objects, print_value
-from fanout.cli.output.schedule_tables import (
-    AT_COLUMNS,
-    INSTANT_COLUMNS,
-    WINDOW_COLUMNS,
-    serialize_instant,
-    serialize_opening,
-)
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
@@ -40,6 +35,47 @@ from fanout.plan.gates.policy_windows import build_calendars
 
 UTC_NAME = "UTC"
 Result = TypeVar("Result")
+_INSTANT_COLUMNS = (
+    TableColumn("DAY", "status.weekday"),
+    TableColumn("LOCAL", "status.local"),
+    TableColumn("UTC", "metadata.name"),
+)
+_WINDOW_COLUMNS = (
+    TableColumn("PUBLICATION", lambda view: "open" if view["status"]["open"] else "closed"),
+    *_INSTANT_COLUMNS,
+    TableColumn("UNTIL", lambda view: view["status"]["until"] or "for ever"),
+    TableColumn("MESSAGE", "status.message", wide=True),
+)
+_AT_COLUMNS = (*_WINDOW_COLUMNS[:-1], TableColumn("MESSAGE", "status.message"))
+
+
+def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:
+    """Return an InstantView: an instant in UTC and in a time zone."""
+    local = at.astimezone(zone)
+    return {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "InstantView",
+        "metadata": {"name": format_instant(at)},
+        "spec": {"timeZone": zone.key},
+        "status": {"local": local.isoformat(), "weekday": local.strftime("%a")},
+    }
+
+
+def _serialize_opening(at: datetime, opening_state: WindowState, zone: ZoneInfo) -> dict[str, Any]:
+    """Return a WindowView: whether publication is allowed, from when and until when."""
+    view, cause = _serialize_instant(at, zone), opening_state.cause
+    return {
+        **view,
+        "kind": "WindowView",
+        "status": {
+            **view["status"],
+            "open": opening_state.open,
+            "until": format_instant(opening_state.until) if opening_state.until else None,
+            "promotionPolicy": cause.calendar if cause is not None else "",
+            "window": cause.window_names if cause is not None else "",
+            "message": opening_state.message,
+        },
+    }
 
 
 def parse_window_flags(
@@ -106,15 +142,11 @@ def _parse_period(flags: Mapping[str, Any], flag: str, line: str, zone: str) -> 
     if until := flags["until"]:
         _read_flag("--until", lambda: parse_schedule(until))
         return _read_flag("--until", lambda: build_window(line, zone, until=until))
-    duration = _read_flag("--duration", lambda: _parse_window_duration(flags["duration"]))
-    return _read_flag("--duration", lambda: build_window(line, zone, duration=duration))
-
-
-def _parse_window_duration(text: str) -> timedelta:
     try:
-        return parse_duration(text)
+        duration = parse_duration(flags["duration"])
     except InvalidValue as error:
-        raise invalid_setting(error.problem, error.remedy) from error
+        raise invalid_setting(error.problem, error.remedy, "--duration") from error
+    return _read_flag("--duration", lambda: build_window(line, zone, duration=duration))
 
 
 def _read_flag(flag: str, read: Callable[[], Result]) -> Result:
@@ -172,11 +204,7 @@ def next_(
         remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
         raise invalid_setting(problem, remedy)
     instants = list_fires(parse_schedule(words[0]), zone, start, count)
-    print_objects(
-        [serialize_instant(at, zone) for at in instants],
-        INSTANT_COLUMNS,
-        settings,
-    )
+    print_objects([_serialize_instant(at, zone) for at in instants], _INSTANT_COLUMNS, settings)
 
 
 @command.command("windows", cls=VerbCommand)
@@ -238,19 +266,16 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
         calendars, zone = parse_window_flags(flags)
     if flags["at"]:
         at = parse_instant_option(flags["at"], "--at")
-        view = serialize_opening(at, compute_window_state(calendars, at), zone)
+        view = _serialize_opening(at, compute_window_state(calendars, at), zone)
         if settings.output.is_data:
             print_value(view, settings.output)
         else:
-            print_objects([view], AT_COLUMNS, settings)
+            print_objects([view], _AT_COLUMNS, settings)
         return
     start = parse_instant_option(flags["after"], "--after") if flags["after"] else settings.now()
     edges = list(islice(iterate_changes(calendars, start), flags["count"]))
-    print_objects(
-        [serialize_opening(at, state, zone) for at, state in edges],
-        WINDOW_COLUMNS,
-        settings,
-    )
+    views = [_serialize_opening(at, state, zone) for at, state in edges]
+    print_objects(views, _WINDOW_COLUMNS, settings)
     if not edges:
         print_message(
             f"nothing changes within five years: {compute_window_state(calendars, start).message}"

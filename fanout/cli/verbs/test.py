@@ -1,17 +1,18 @@
 """`fanout test`: compare scenarios with their expectations, or print their course."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import click
 
+from fanout.api.kind_registry import KINDS
 from fanout.api.output_views import TestResult
 from fanout.api.scenario import Scenario
 from fanout.api.view_base import ViewMeta, dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
-from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.scenario_results import (
     build_difference,
@@ -20,13 +21,99 @@ from fanout.cli.output.scenario_results import (
     print_simulations,
 )
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, STANDARD_INPUT, OutputFormat, Settings
+from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import escape_control, print_message
-from fanout.errors import FanoutError
+from fanout.cluster.file_cluster import FileCluster
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
+from fanout.errors import FanoutError, InvalidInput
+from fanout.reconcile.selection.propagation_conditions import PropagationConditions
+from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.scenarios.scenario_expectations import ComparedValue, compare_expectations
+from fanout.scenarios.scenario_player import PlayedPass, play_scenario
+from fanout.scenarios.scenario_settings import find_policy
 from fanout.scenarios.simulation_view import build_simulation
+from fanout.values import Value, replace
 
 _MAX_PATHS = 3  # of those that messages name
+
+
+class _DeclaredScenarios(Value):
+    """Scenarios of files, with the objects declared beside them, and the means to run them.
+
+    `scenarios` are those without errors, by file and line; `errors` are those of all others.
+    """
+
+    declared: DeclaredObjects
+    conditions: PropagationConditions
+    scenarios: tuple[Scenario, ...]
+    errors: tuple[Finding, ...]
+
+    def run_scenario(self, scenario: Scenario) -> tuple[PlayedPass, ...]:
+        """Run the scenario and return its passes.
+
+        Raises InvalidInput if its policy is invalid, or a PromotionPolicy that may restrict it is:
+        a run without that one would prove nothing.
+        """
+        scenario_policy = find_policy(scenario, self.declared.policies, self.declared.promotions)
+        problem, remedy = f"UpstreamPolicy {scenario.spec.policy}", "run `fanout validate`"
+        if scenario_policy is not None:
+            key = ("PromotionPolicy", scenario_policy.policy.metadata.namespace)
+            invalid = [it for it in self.declared.left_out if (it.kind, it.namespace) == key]
+            if scenario.spec.stages or not invalid:
+                decide, conditions = self.conditions.decide, self.conditions.get_condition
+                return play_scenario(scenario, scenario_policy, conditions, decide)
+            problem = f"PromotionPolicy {invalid[0].name}"
+            remedy += "; it may restrict this policy"
+        raise InvalidInput(
+            f"{problem} has an error",
+            reason="InvalidObject",
+            remedy=remedy,
+            where=self.declared.where(scenario, "spec.policy"),
+        )
+
+
+@contextmanager
+def _open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[_DeclaredScenarios]:
+    """Load the objects of `-f` and of these files and directories, whose scenarios are to run.
+
+    Raises InvalidInput if a path does not exist.
+    """
+    sources = replace(settings, files=(*settings.files, *paths)).require_files()
+    if STANDARD_INPUT in sources:
+        problem = "scenarios and their policies cannot be read from standard input"
+        raise invalid_setting(problem, "pass files or directories")
+    # A scenario is a test: an error in one document must not hide what the others come to.
+    declared = FileCluster(sources, keep_valid=True).read()
+
+    def is_in_paths(file: str) -> bool:
+        # A file that is given under two names is read once only, under one of them.
+        real = Path(file).resolve()
+        return any(real.is_relative_to(path.resolve()) for path in paths)
+
+    def is_scenario(finding: Finding) -> bool:
+        """Return whether it is about a Scenario, or an unknown kind that may mean one."""
+        kind = finding.where.object.partition("/")[0]
+        return kind == Scenario.__name__ or kind not in KINDS
+
+    with open_sandbox(settings) as sandbox:
+        findings = (*declared.faults, *validate_expressions(declared, sandbox))
+        errors = tuple(
+            it
+            for it in findings
+            if it.severity == "error" and is_in_paths(it.where.file) and is_scenario(it)
+        )
+        with_errors = {(it.where.file, it.where.object) for it in errors}
+        located = [
+            (where.file, where.line, scenario)
+            for scenario in declared.scenarios
+            if settings.namespace in ("", scenario.metadata.namespace)
+            and is_in_paths((where := declared.where(scenario)).file)
+            and (where.file, where.object) not in with_errors
+        ]
+        scenarios = (it for *_, it in sorted(located, key=lambda entry: entry[:2]))
+        yield _DeclaredScenarios(declared, PropagationConditions(sandbox), tuple(scenarios), errors)
 
 
 @click.command(cls=VerbCommand)
@@ -59,7 +146,7 @@ def command(
     """
     if show and report is not None:
         raise invalid_setting("--junit and --show exclude each other", "keep one of them")
-    with open_scenarios(settings, paths) as declared:
+    with _open_scenarios(settings, paths) as declared:
         for error in declared.errors:
             print_message(str(error), settings.color, fg="red")
         if show:
@@ -89,7 +176,7 @@ def _format_paths(paths: Sequence[Path]) -> str:
 
 
 def _show_scenarios(
-    declared: DeclaredScenarios, paths: Sequence[Path], settings: Settings
+    declared: _DeclaredScenarios, paths: Sequence[Path], settings: Settings
 ) -> ExitCode:
     if not declared.scenarios and not declared.errors:
         raise not_found(f"no Scenario is in {_format_paths(paths)}", "check the paths")
@@ -107,12 +194,9 @@ def _show_scenarios(
 
 
 def _run_scenario(
-    declared: DeclaredScenarios, scenario: Scenario, settings: Settings
+    declared: _DeclaredScenarios, scenario: Scenario, settings: Settings
 ) -> TestResult:
-    """Run the scenario and return its result.
-
-    One that cannot be run is reported and invalid.
-    """
+    """Run the scenario and return its result; one that cannot be run is reported and invalid."""
     compared: tuple[ComparedValue, ...] = ()
     is_invalid = False
     try:
