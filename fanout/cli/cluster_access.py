@@ -28,10 +28,7 @@ def open_record_creator(settings: Settings) -> RecordCreator | None:
 
 
 def open_watched_cluster(settings: Settings) -> Any:
-    """Open the API server of a controller, a `fanout.kube.api_cluster.ApiCluster`.
-
-    Raises InvalidInput.
-    """
+    """Open the `fanout.kube.api_cluster.ApiCluster` of a controller. Raises InvalidInput."""
     connection = _connect(settings)
     return _load(settings, "api_cluster").ApiCluster(connection, find_default_namespace(settings))
 

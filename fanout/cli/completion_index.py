@@ -35,10 +35,7 @@ def read_index(state_dir: Path) -> Mapping[str, PolicyNames]:
 
 
 def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all: bool) -> None:
-    """Store the names of these policies, and keep those of others unless these are all.
-
-    Nothing is written if nothing changed.
-    """
+    """Store the names of these policies if they changed, and keep others unless these are all."""
     path = _index_path(state_dir)
     before = read_index(state_dir)
     entries = {} if is_all else dict(before)

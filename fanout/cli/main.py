@@ -257,10 +257,7 @@ def run() -> None:
 
 
 def run_arguments(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code.
-
-    Every error is reported here as one sentence.
-    """
+    """Run one command line, report its error as one sentence, and return its exit code."""
     # Created before click parses anything, so that errors of parsing are shown with its
     # settings.
     session = CommandSession()

@@ -199,10 +199,7 @@ def resolve_settings(
 
 
 def _has_cluster(environment: Mapping[str, str]) -> bool:
-    """Return whether kubectl would find a cluster without options: a kubeconfig file, or a pod's.
-
-    `environment`: of the process.
-    """
+    """Return whether kubectl would find a cluster without options: a kubeconfig file or a pod."""
     if environment.get(POD_VARIABLE):
         return True
     named = environment.get("KUBECONFIG")
@@ -245,10 +242,7 @@ def _parse_output(value: str, origin: str) -> tuple[OutputFormat, str]:
 
 
 def parse_instant_option(text: str, origin: str) -> datetime:
-    """Parse an RFC 3339 time with offset and return it in UTC.
-
-    Raises InvalidInput naming `origin`.
-    """
+    """Return an RFC 3339 time with offset in UTC. Raises InvalidInput naming `origin`."""
     try:
         instant = datetime.fromisoformat(text)
         if instant.tzinfo is not None and instant.year in _ACCEPTED_YEARS:

@@ -143,10 +143,7 @@ class LazyProbes:
     _probes: ProbeClient | None = None
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
-        """Answer the probes as `fanout.ports.ProbeClient` specifies.
-
-        Load nothing if there are none.
-        """
+        """Answer probes as `fanout.ports.ProbeClient` specifies; without any, load nothing."""
         if not requests:
             return []
         if self._probes is None:
@@ -235,10 +232,7 @@ class Program(Value):
         return declared
 
     def check_input(self) -> DeclaredObjects:
-        """Read the declared objects that the next pass is about.
-
-        Raises InvalidInput if none is, or none in the namespace.
-        """
+        """Read the declared objects of the next pass. Raises InvalidInput without any to serve."""
         declared = self.read_declared()
         check_declared(self.settings, declared)
         self.next_pass.checked = declared
@@ -589,10 +583,7 @@ def _find_records(settings: Settings, configuration: FanoutConfiguration) -> tup
 def _as_local_repository(
     url: str, create: Callable[[Path], None] = create_bare
 ) -> LocalRepository | None:
-    """Return the local repository of the URL, created on its first write.
-
-    None if the URL is remote.
-    """
+    """Return the repository of a local URL, created on its first write; None if it is remote."""
     scheme = urlsplit(url).scheme
     # `host:path` is the scp-like form of SSH, which urlsplit takes for a relative path.
     if scheme not in ("", "file") or (not scheme and ":" in url.partition("/")[0]):

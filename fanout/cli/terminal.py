@@ -18,10 +18,7 @@ from fanout.message_commands import MessageCommands
 
 
 class OutputClosed(Exception):
-    """Stdout is a pipe whose reader has exited, as in `fanout get variants | head`.
-
-    Not an error.
-    """
+    """The reader of a pipe on stdout has exited, as in `fanout get variants | head`."""
 
 
 class Color(StrEnum):
@@ -38,10 +35,7 @@ def accepts_escapes(stream: TextIO, environment: Mapping[str, str] = os.environ)
 
 
 def is_colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether text on this stream is colored.
-
-    A flag overrides NO_COLOR, and NO_COLOR the terminal.
-    """
+    """Return whether text on a stream is colored: a flag overrides NO_COLOR, that the terminal."""
     match choice:
         case Color.ALWAYS:
             return True

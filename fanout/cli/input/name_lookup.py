@@ -26,10 +26,7 @@ from fanout.selection.variant_naming import build_variant_name, variant_digest
 
 
 def unique_names(variant: RenderedVariant) -> tuple[str, ...]:
-    """Return the unique names of a variant in its policy.
-
-    These are its name, its target and `repository:path`.
-    """
+    """Return the unique names of a variant in its policy: name, target and `repository:path`."""
     spec = variant.spec
     return (spec.name, spec.target, f"{spec.repository}:{spec.path}")
 

@@ -70,10 +70,7 @@ class VariantFiles(Value):
         return tuple(item for item in self.conflicts if item.key not in decided)
 
     def refuse_without_draft(self) -> None:
-        """Raise Stopped if the variant is held without a next draft.
-
-        The downstream edits in such a draft are unknown.
-        """
+        """Raise Stopped if the variant is held without a next draft, whose edits are unknown."""
         variant, observed = self.variant, self.variant.observed
         hold, reverted = observed.obstacle, observed.reverted_publication
         if observed.is_removed_by_hand or (
@@ -96,10 +93,7 @@ class VariantFiles(Value):
         return {path: (entry.mode, data) for path, (entry, data) in content.items()}
 
     def read_published_upstream(self) -> Files:
-        """Return upstream's package at the published revision.
-
-        Empty if upstream no longer has it.
-        """
+        """Return the upstream package at the published revision, if upstream still has it."""
         origin, published = self.variant.observed.origin, self.variant.observed.published
         # An adopted package was cloned by another tool; its Kptfile names upstream and tree of that
         # time.

@@ -187,10 +187,7 @@ def format_next(at: datetime, layout: ExplanationLayout) -> list[str]:
 def format_fleet(
     explanations: Sequence[ExplanationView], layout: ExplanationLayout
 ) -> Iterator[str]:
-    """Yield the lines of what blocks a fleet, the most urgent first.
-
-    `explanations` are those of all policies.
-    """
+    """Yield the lines of what blocks the policies of a fleet, the most urgent first."""
     statuses = [it.status for it in explanations]
     total, ready = sum(it.variants for it in statuses), sum(it.ready for it in statuses)
     policies = pluralize(len(explanations), "policy")

@@ -50,10 +50,7 @@ class _ThreeWayLine(NamedTuple):
 
 
 def format_three_way(origin: Files, upstream: Files, local: Files) -> Iterator[str]:
-    """Yield the lines of the three-way view; none if the three packages are equal.
-
-    Raises InvalidInput like the merge.
-    """
+    """Yield the lines of the view, none for equal packages. Raises InvalidInput like the merge."""
     conflicts: dict[str, list[MergeConflict]] = {}
     for conflict in merge_packages(origin, upstream, local).conflicts:
         conflicts.setdefault(conflict.where.file, []).append(conflict)
@@ -99,10 +96,7 @@ def _describe_change(base: _SideContent, side: _SideContent) -> str:
 
 
 def _merge_lines(base: list[str], upstream: list[str], local: list[str]) -> list[_ThreeWayLine]:
-    """Return the lines of all sides in the order of the origin.
-
-    Lines that a side inserted stand before the origin line that follows them.
-    """
+    """Return the lines of all sides; inserted ones stand before the origin line that follows."""
     upstream_inserted, upstream_kept = _align(base, upstream)
     local_inserted, local_kept = _align(base, local)
     rows: list[_ThreeWayLine] = []

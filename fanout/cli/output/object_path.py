@@ -224,10 +224,7 @@ class JsonPathTemplate:
     """Parsed template; `render` fills it from a value."""
 
     def __init__(self, text: str) -> None:
-        """Parse the template. Raises InvalidInput with the position of the error.
-
-        A template without braces is one path.
-        """
+        """Parse a template, which is one path if it has no braces. Raises InvalidInput."""
         self._parts = [parse_path(text, 0, ORIGIN)] if "{" not in text else _parse_parts(text)
 
     def render(self, value: Any) -> str:

@@ -42,10 +42,7 @@ _ACTION_WORDS = {
 
 
 def report_input_errors(declared: DeclaredObjects, namespace: str | None) -> int:
-    """Print every error in the declared objects, and return their number.
-
-    `namespace`: errors of objects that are certainly of another one are left out.
-    """
+    """Print and count the errors of objects, but of those that are surely of another namespace."""
     errors = [fault for fault in declared.faults if fault.is_error_in(namespace)]
     for _, line in group_findings(errors):
         print_message(line, fg="red")

@@ -50,10 +50,7 @@ def print_objects(
 
 
 def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
-    """Return the objects sorted by the field at a path; those without it come first.
-
-    Raises InvalidInput if none of them has the field.
-    """
+    """Return the objects sorted by a field. Raises InvalidInput if none has the field."""
     if not sort_by:
         return items
     path = parse_relaxed(sort_by, "--sort-by")
@@ -155,10 +152,7 @@ def build_list(items: Iterable[Object]) -> Object:
 
 
 def format_name(item: Object) -> str:
-    """Return the name of an object as kubectl accepts it.
-
-    An example is `upstreampolicy.fanout.dev/monitoring`.
-    """
+    """Return an object's name for kubectl, such as `upstreampolicy.fanout.dev/monitoring`."""
     group, slash, _ = str(item["apiVersion"]).partition("/")
     kind = str(item["kind"]).lower()
     resource = f"{kind}.{group}" if slash else kind

@@ -53,10 +53,7 @@ def _format_value(value: ExpectedValue) -> str:
 
 
 def format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:
-    """Yield the lines of each scenario and its differences, and one with their numbers.
-
-    `faults`: errors in other files.
-    """
+    """Yield the lines of each scenario, and their numbers; `faults`: errors in other files."""
     for result in results:
         number = pluralize(result.expectations, "expectation")
         yield (
@@ -162,10 +159,7 @@ _RESULT_ELEMENTS = {
 
 
 def format_junit(results: Sequence[TestResult]) -> str:
-    """Return the results as JUnit XML, one test case per scenario.
-
-    The file of the scenario is the class name.
-    """
+    """Return the results as JUnit XML: a test case per scenario, with its file as class name."""
     return "".join(f"{line}\n" for line in _xml_lines(results))
 
 

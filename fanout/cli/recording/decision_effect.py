@@ -244,10 +244,7 @@ def report_undrafted(
 def report_unpublished(
     report: PassReport, stage: str, variants: Sequence[str], revision: str
 ) -> Iterator[str]:
-    """Yield a sentence for each reason why variants were not published.
-
-    The reasons are the gates' own, from the pass that acted on the decision.
-    """
+    """Yield the reasons of the gates why the pass that acted on a decision left variants out."""
     for item in report.pass_plan.policies:
         if item.error is not None or item.decision is None:
             continue  # the pass has reported it

@@ -155,10 +155,7 @@ def wait_until_published(
 
 
 def wait_until_recorded(creator: RecordCreator, limit: timedelta, program: Program) -> bool:
-    """Wait until all objects that were created are records; return whether they are in time.
-
-    Raises Stopped if one was refused.
-    """
+    """Wait until all created objects are records. Raises Stopped if one of them was refused."""
     deadline, shown = time.monotonic() + limit.total_seconds(), ""
     while True:
         states = creator.read_states()

@@ -51,10 +51,7 @@ def select_decided(
 
 
 def refuse_unnamed(item: PolicyResult, variants: Sequence[str]) -> None:
-    """Raise InvalidInput if conflicts are to be accepted without naming variants.
-
-    A variant written by hand is named by the command's argument.
-    """
+    """Raise InvalidInput if conflicts of unnamed variants of a policy are to be accepted."""
     if variants or item.resolved_policy.upstream_policy is None:
         return
     raise invalid_setting(

@@ -1,4 +1,1 @@
-"""Verbs, one file each, named like the verb.
-
-`fanout.cli.main` loads a file when its verb runs.
-"""
+"""Modules of the verbs; `fanout.cli.main` loads one when its verb runs."""

@@ -179,10 +179,7 @@ def _build_no_removal(item: PolicyResult, stage: str) -> InvalidInput:
 
 
 def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRule:
-    """Return the approval check of this name, or the only one.
-
-    Raises InvalidInput if it is ambiguous.
-    """
+    """Return the approval check of this name, or the only one. Raises InvalidInput."""
     rules = item.facts.stages if item.facts else ()
     rules_by_check = {rule.name: rule for it in rules if it.name == stage for rule in it.approvals}
     if check in rules_by_check:

@@ -147,10 +147,7 @@ def _find_subject(program: Program, subject: str) -> tuple[PassPlan, str, str]:
 def _find_part(
     item: PolicyResult, stage: str, variant: str, declared: DeclaredObjects
 ) -> tuple[str, str]:
-    """Return stage and variant of a subject; what is no stage may be a variant of the policy.
-
-    Raises InvalidInput if it is neither.
-    """
+    """Return the stage and the variant that a subject names. Raises InvalidInput."""
     policy = item.resolved_policy.upstream_policy
     stages = [rule.name for rule in policy.spec.stages] if policy is not None else []
     if not stage or policy is None or stage in stages:
@@ -231,10 +228,7 @@ def _find_conflicts(
 
 
 def _find_variant(item: PolicyResult, stage: str, name: str) -> RenderedVariant:
-    """Return the variant of this name.
-
-    Raises Stopped for a target that has none, with the reason.
-    """
+    """Return the variant of this name. Raises Stopped for a target that has none."""
     _refuse_failed(item, name)
     try:
         return find_variant_of(item, name, stage)

@@ -103,10 +103,7 @@ class ObjectFilter(Value):
             raise build_not_found(singular, missing, item_names)
 
     def select(self, items: Sequence[Item]) -> list[Item]:
-        """Return the items that match.
-
-        Records are not matched by name: they were read by policy.
-        """
+        """Return the items that match; records were read by policy, so their names do not count."""
         # Names given for records are names of policies.
         names = () if self.resource_type in RECORD_TYPES else self.names
         return [
@@ -175,10 +172,7 @@ _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 def find_changed(
     before: Iterable[Object], after: Iterable[Object], elapsed: timedelta
 ) -> list[Object]:
-    """Return the items that are new or differ from `elapsed` ago.
-
-    Instants that moved along are equal.
-    """
+    """Return the items that differ from `elapsed` ago, but for instants that moved along."""
     previous = {_item_key(item): item for item in before}
     return [
         item for item in after if not _is_unchanged(previous.get(_item_key(item)), item, elapsed)
@@ -312,10 +306,7 @@ def command(
 def _read_items(
     program: Program, resource_type: str, names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], datetime, bool]:
-    """Return the items of the resource type, the time of the observation, and if any are missing.
-
-    Records by policy names.
-    """
+    """Return the items, the time of the observation, and whether any are missing."""
     namespace = program.settings.namespace
     if resource_type in RECORD_TYPES:
         check_policies(names, program.read_declared(), namespace)

@@ -233,10 +233,7 @@ def _find_policy(program: Program, policy: str, *, without_variant: bool) -> Pol
 
 
 def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> str:
-    """Return the name of the variant that is to be removed.
-
-    Raises InvalidInput unless it is one.
-    """
+    """Return the name of the variant to remove. Raises InvalidInput if nothing has it."""
     orphaned = {orphan.name for orphan in item.orphans}
     names = sorted(orphaned)
     default_remedy = f"variants without a target: {format_names(names)}" if names else ""

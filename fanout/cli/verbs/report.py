@@ -232,10 +232,7 @@ def _require_revision(
     *,
     drafted: bool,
 ) -> None:
-    """Raise InvalidInput unless the revision is published, or with `drafted` is drafted.
-
-    Evidence about another revision would never count (design §6).
-    """
+    """Raise InvalidInput for a revision that is not published, or with `drafted` not drafted."""
     if drafted:
         drafts = [it.observed.draft for it in variants if it.observed.draft is not None]
         state, revisions = "drafted", {it.trailers.revision for it in drafts}

@@ -70,10 +70,7 @@ def command(request: RecordRequest, side_choices: tuple[str, ...]) -> None:
 
 
 def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners]:
-    """Return the side that wins all conflicts, and the sides by conflict key.
-
-    The first is None if each conflict keeps its winner.
-    """
+    """Return the side that wins all conflicts, if one does, and the sides by conflict key."""
     default_side: MergeSide | None = None
     by_key: dict[str, MergeSide] = {}
     for text in side_choices:
@@ -120,10 +117,7 @@ def _group_choices(
     default_side: MergeSide | None,
     by_key: Winners,
 ) -> list[dict[str, Any]]:
-    """Return revision, choices and variants of each decision, by the names of its variants.
-
-    Drafts of a revision with equal choices are decided together.
-    """
+    """Return the decisions, each for the variants of a revision with equal choices."""
     groups: dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]] = {}
     for variant, conflicts in drafts:
         draft = find_release_draft(variant)

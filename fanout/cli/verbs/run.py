@@ -1,7 +1,4 @@
-"""`fanout run`: run continuously.
-
-Watch the files, sweep on schedule, and stop at a safe point.
-"""
+"""`fanout run`: watch the files, sweep on schedule, and stop at a safe point."""
 
 import click
 

@@ -116,10 +116,7 @@ def _record_for_policy(session: RecordSession, action: Action, title: str = "") 
 
 
 def _has_declined(item: PolicyResult, named_scopes: Sequence[Scope]) -> bool:
-    """Return whether a person closed a pull request in one of the scopes.
-
-    That is one with a draft of a variant, or one that removes a package.
-    """
+    """Return whether a person closed a pull request of a draft or a removal in these scopes."""
 
     def has_closed_request(holds: Iterable[Hold]) -> bool:
         return any(hold.reason == Reason.REQUEST_CLOSED for hold in holds)

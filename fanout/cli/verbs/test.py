@@ -76,10 +76,7 @@ class _DeclaredScenarios(Value):
 
 @contextmanager
 def _open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[_DeclaredScenarios]:
-    """Load the objects of `-f` and of these files and directories, whose scenarios are to run.
-
-    Raises InvalidInput if a path does not exist.
-    """
+    """Load the objects of `-f` and the scenarios of the paths. Raises InvalidInput."""
     sources = replace(settings, files=(*settings.files, *paths)).require_files()
     if STANDARD_INPUT in sources:
         problem = "scenarios and their policies cannot be read from standard input"
