@@ -25,10 +25,7 @@ _NO_FILES = "check -f and FANOUT_FILES"
 def build_not_found(
     object_type: str, missing: Iterable[str], existing_names: Iterable[str]
 ) -> InvalidInput:
-    """Build the error for names of an object type that do not exist.
-
-    `existing_names`: the names that do exist, for the remedy.
-    """
+    """Build the error for missing names of an object type; the remedy names existing ones."""
     existing = format_names(set(existing_names))
     return not_found(
         "there is " + " and ".join(f"no {object_type} {name}" for name in missing),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
 from fanout.cli.command_errors import not_found
-from fanout.cli.declarations import are_policies_unread
+from fanout.cli.declarations import are_policies_unread, check_policies
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects
@@ -107,6 +107,17 @@ def match_orphaned(
 
 # Problems with which the records of a policy are unknown or incomplete.
 _UNREADABLE_RECORDS = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST, Reason.RECORDS_REWOUND)
+
+
+def read_input(program: Program, policies: Collection[str] = ()) -> tuple[DeclaredObjects, int]:
+    """Return the declared objects of the next pass, and the number of errors, which are printed.
+
+    Raises InvalidInput if there are no objects, or for a name that is not one of a policy.
+    """
+    declared, namespace = program.check_input(), program.settings.namespace
+    errors = report_input_errors(declared, namespace)
+    check_policies(policies, declared, namespace)
+    return declared, errors
 
 
 def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:

@@ -62,14 +62,9 @@ def refuse_unnamed(item: PolicyResult, variants: Sequence[str]) -> None:
 
 
 def _format_remedy(item: PolicyResult, name: str) -> str:
-    written_by_hand = item.resolved_policy.upstream_policy is None
-    subject = (
-        item.resolved_policy.name
-        if written_by_hand
-        else f"{item.resolved_policy.name} --variant {name}"
-    )
+    option = f" --variant {name}" if item.resolved_policy.upstream_policy is not None else ""
     return (
-        f"Run `fanout diff {name}`; then commit to the draft, run `fanout resolve {subject}"
-        f" --reason WHY`, or add{'' if written_by_hand else f' --variant {name}'}"
-        " --accept-conflicts to a promotion"
+        f"Run `fanout diff {name}`; then commit to the draft, run `fanout resolve"
+        f" {item.resolved_policy.name}{option} --reason WHY`, or add{option} --accept-conflicts to"
+        " a promotion"
     )

@@ -25,14 +25,10 @@ def find_directory() -> Path:
 def find_pages() -> dict[str, Path]:
     """Return the pages by topic, such as `concepts/gates` or `policies/clusters.yaml`, sorted."""
     root = find_directory()
-    paths = [*(root / "docs").rglob("*.md"), *(root / "policies").glob("*")]
-    topics = {_build_topic(path.relative_to(root)): path for path in paths}
+    topics = {str(it.relative_to(root)): it for it in (root / "policies").glob("*")}
+    docs = root / "docs"
+    topics |= {str(it.relative_to(docs).with_suffix("")): it for it in docs.rglob("*.md")}
     return {topic: topics[topic] for topic in sorted(topics) if topics[topic].suffix in SUFFIXES}
-
-
-def _build_topic(path: Path) -> str:
-    below = path.relative_to("docs") if path.parts[0] == "docs" else path
-    return str(below.with_suffix("") if below.suffix == ".md" else below)
 
 
 def _complete_topic(
@@ -62,7 +58,12 @@ def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa:
     elif path:
         write_stdout(f"{find_directory()}\n")
     else:
-        rows = [(name, _read_title(page)) for name, page in pages.items()]
+        rows = []
+        for name, page in pages.items():
+            # The first heading, or an example's first comment.
+            with page.open(encoding="utf-8") as lines:
+                first = next((line for line in lines if line.startswith("# ")), "")
+            rows.append((name, first.removeprefix("# ").strip()))
         write_stdout(format_table(["TOPIC", "TITLE"], rows))
 
 
@@ -79,10 +80,3 @@ def _find_page(topic: str, pages: dict[str, Path]) -> Path:
     last_parts = [it.rpartition("/")[2] for it in pages]
     remedy = suggest_name(name, [*pages, *last_parts], "run `fanout docs` for the list of topics")
     raise not_found(f"there is no topic {topic}", remedy)
-
-
-def _read_title(page: Path) -> str:
-    """Return the text of the first heading, or of an example's first comment."""
-    with page.open(encoding="utf-8") as lines:
-        first = next((line for line in lines if line.startswith("# ")), "")
-    return first.removeprefix("# ").strip()

@@ -15,13 +15,14 @@ from fanout.cli.input.name_lookup import (
     find_named_variants,
     find_orphaned,
     find_variant_of,
+    read_input,
     target_names,
     unique_names,
 )
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.explanation_text import ExplanationLayout, format_explanation, format_fleet
-from fanout.cli.output.pass_output import report_input_errors, report_refused_records
+from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.text_layout import text_width
 from fanout.cli.process_exit import ExitCode
@@ -67,7 +68,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             "a name and a selector exclude each other", "use one of them", "--selector"
         )
     with open_program(settings, check=False) as program:
-        errors = report_input_errors(program.check_input(), settings.namespace)
+        _, errors = read_input(program)
         errors += report_refused_records(program.world.records, settings.color)
         layout = ExplanationLayout(
             settings.now(),
@@ -75,10 +76,10 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             is_colored(settings.color, sys.stdout),
             settings.commands,
         )
-        if not subject:
-            failed = _print_fleet(program, labels, layout)
-        else:
+        if subject:
             failed = _print_subject(program, subject, layout)
+        else:
+            failed = _print_fleet(program, labels, layout)
     return ExitCode.SOME_FAILED if errors or failed else ExitCode.OK
 
 
@@ -106,7 +107,13 @@ def _print_subject(program: Program, subject: str, layout: ExplanationLayout) ->
         item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
         explanation = _explain(program, explainer, item_stage, item_variant)
         explanations.append((explainer, explanation))
-        failed |= item.error is not None or _has_failed(item, item_stage, item_variant)
+        # A target without a variant is in no stage.
+        names = {it.spec.name for it in item.variants if it.spec.stage == item_stage}
+        if item_variant:
+            names = {it.spec.name for it in find_named_variants(item.variants, item_variant)}
+        failed |= item.error is not None or any(
+            it.needs_fix and (not item_stage or it.subject in names) for it in item.problems
+        )
     if program.settings.output is OutputFormat.TABLE:
         for explainer, explanation in explanations:
             lines = format_explanation(explanation, replace(layout, names=explainer.names))
@@ -187,14 +194,6 @@ def _find_single_variant(
     return (orphaned[0][0], "", orphaned[0][1]) if len(orphaned) == 1 else (None, "", "")
 
 
-def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
-    """Return whether part of the subject failed. A target without a variant is in no stage."""
-    names = {variant.spec.name for variant in item.variants if variant.spec.stage == stage}
-    if variant:
-        names = {variant.spec.name for variant in find_named_variants(item.variants, variant)}
-    return any(it.needs_fix and (not stage or it.subject in names) for it in item.problems)
-
-
 def _explain(
     program: Program, explainer: PolicyExplainer, stage: str, variant: str
 ) -> ExplanationView:
@@ -204,15 +203,21 @@ def _explain(
     if item.resolved_policy.upstream_policy is None and item.variants:
         [rendered] = item.variants
         return explainer.explain_variant(rendered, _find_conflicts(program, item, rendered))
-    if not (stage or variant):
-        return explainer.explain_policy()
     if variant:
         orphaned = find_orphaned(item, program.read_declared(), variant)
         if len(orphaned) == 1 and not find_named_variants(item.variants, variant):
             return explainer.explain_orphaned(orphaned[0])
-        rendered = _find_variant(item, stage, variant)
+        _refuse_failed(item, variant)
+        try:
+            rendered = find_variant_of(item, variant, stage)
+        except InvalidInput as error:
+            if error.reason == "NotInStage":
+                own_stage = find_variant_of(item, variant).spec.stage
+                path = f"{item.resolved_policy.name}/{own_stage}/{variant}"
+                error.remedy = f"run `fanout explain {path}`"
+            raise
         return explainer.explain_variant(rendered, _find_conflicts(program, item, rendered))
-    return explainer.explain_stage(stage)
+    return explainer.explain_stage(stage) if stage else explainer.explain_policy()
 
 
 def _find_conflicts(
@@ -225,18 +230,6 @@ def _find_conflicts(
         return ()
     conflicts = open_variant_files(program, variant.spec.name).conflicts
     return describe_conflicts(item, variant, conflicts)
-
-
-def _find_variant(item: PolicyResult, stage: str, name: str) -> RenderedVariant:
-    """Return the variant of this name. Raises Stopped for a target that has none."""
-    _refuse_failed(item, name)
-    try:
-        return find_variant_of(item, name, stage)
-    except InvalidInput as error:
-        if error.reason == "NotInStage":
-            own_stage = find_variant_of(item, name).spec.stage
-            error.remedy = f"run `fanout explain {item.resolved_policy.name}/{own_stage}/{name}`"
-        raise
 
 
 def _refuse_failed(item: PolicyResult, name: str) -> None:

@@ -11,18 +11,17 @@ from fanout.api.output_views import ForecastView, ForecastViewSpec
 from fanout.api.table_column import TableColumn
 from fanout.api.view_base import ViewMeta, dump_view
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.declarations import build_not_found, check_policies
+from fanout.cli.declarations import build_not_found
 from fanout.cli.input.completion import complete_policies, complete_revisions
+from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.startup import Program, open_program
+from fanout.cli.startup import open_program
 from fanout.controller.sweep_schedule import build_timetable
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.values import replace
 
@@ -66,15 +65,25 @@ def command(
     example because the stage is suspended.
     """
     with open_program(settings, check=False) as program:
-        faults = report_input_errors(program.check_input(), settings.namespace)
-        item = _find_policy(program, policy)
+        _, faults = read_input(program, [policy])
+        mode = PassMode(only=frozenset([policy]), namespace=settings.namespace)
+        policies = program.observe(mode).policies
+        if len(policies) > 1:
+            namespaces = ", ".join(it.resolved_policy.namespace for it in policies)
+            raise not_found(
+                f"policy {policy} is in several namespaces: {namespaces}",
+                "choose one with --namespace",
+            )
+        item = policies[0]
+        if item.error is not None:
+            raise item.error
         facts = item.facts
         revisions = facts.revisions if facts is not None else ()
         revision = revision or next(reversed(revisions), "")
         if revision not in revisions:
             raise build_not_found("revision", [revision or "at all"], revisions)
         assert facts is not None, "a policy without a problem was judged"
-        subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+        subject = PassSubject(item.resolved_policy.namespace, policy)
         durations = _parse_durations(takes, facts)
         # Automation publishes whenever a gate opens, or in scheduled sweeps only. Schedules answer
         # with a time after the given one; a sweep at that very instant counts as well.
@@ -102,22 +111,6 @@ def command(
         return ExitCode.SOME_FAILED
     reached = all(it.passes is not None for it in forecasts.values())
     return ExitCode.OK if reached else ExitCode.SOME_FAILED
-
-
-def _find_policy(program: Program, policy: str) -> PolicyResult:
-    """Return the only policy of this name. Raises InvalidInput if there is none, or several."""
-    namespace = program.settings.namespace
-    check_policies([policy], program.read_declared(), namespace)
-    mode = PassMode(only=frozenset([policy]), namespace=namespace)
-    policies = program.observe(mode).policies
-    if len(policies) > 1:
-        namespaces = ", ".join(item.resolved_policy.namespace for item in policies)
-        raise not_found(
-            f"policy {policy} is in several namespaces: {namespaces}", "choose one with --namespace"
-        )
-    if policies[0].error is not None:
-        raise policies[0].error
-    return policies[0]
 
 
 def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:

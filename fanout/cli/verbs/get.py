@@ -32,10 +32,11 @@ from fanout.cli.input.completion import (
     complete_resource_types,
     complete_stages,
 )
-from fanout.cli.input.name_lookup import target_names
+from fanout.cli.input.name_lookup import read_input, target_names
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
-from fanout.cli.output.pass_output import report_input_errors, report_refused_records
+from fanout.cli.output.json_yaml import format_json
+from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -104,7 +105,6 @@ class ObjectFilter(Value):
 
     def select(self, items: Sequence[Item]) -> list[Item]:
         """Return the items that match; records were read by policy, so their names do not count."""
-        # Names given for records are names of policies.
         names = () if self.resource_type in RECORD_TYPES else self.names
         return [
             item
@@ -173,44 +173,21 @@ def find_changed(
     before: Iterable[Object], after: Iterable[Object], elapsed: timedelta
 ) -> list[Object]:
     """Return the items that differ from `elapsed` ago, but for instants that moved along."""
-    previous = {_item_key(item): item for item in before}
-    return [
-        item for item in after if not _is_unchanged(previous.get(_item_key(item)), item, elapsed)
-    ]
 
+    def read_key(item: Object) -> tuple[Any, ...]:
+        # Policies can share a target, so its name alone is not unique.
+        policy = item.get("spec", {}).get("policy")
+        return item["kind"], item["metadata"]["namespace"], item["metadata"]["name"], policy
 
-def _item_key(item: Object) -> tuple[Any, ...]:
-    """Return the key of an item. Policies can share a target, so its name alone is not unique."""
-    policy = item.get("spec", {}).get("policy")
-    return item["kind"], item["metadata"]["namespace"], item["metadata"]["name"], policy
-
-
-def _is_unchanged(old: Any, new: Any, elapsed: timedelta) -> bool:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return old.keys() == new.keys() and all(
-            _is_unchanged(old[it], new[it], elapsed) for it in old
-        )
-    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
-        pairs = zip(old, new, strict=False)
-        return len(old) == len(new) and all(
-            _is_unchanged(old_item, new_item, elapsed) for old_item, new_item in pairs
-        )
-    if isinstance(old, str) and isinstance(new, str):
-        return old == new or _differs_by_elapsed(old, new, elapsed)
-    return bool(old == new)
-
-
-def _differs_by_elapsed(old: str, new: str, elapsed: timedelta) -> bool:
-    """Return whether the texts differ at most in instants that moved by `elapsed`."""
-    old_instants, new_instants = _INSTANT.findall(old), _INSTANT.findall(new)
-    return (
-        len(old_instants) == len(new_instants)
-        and _INSTANT.sub("", old) == _INSTANT.sub("", new)
-        and all(
+    def is_unchanged(old: str, new: str) -> bool:
+        old_instants, new_instants = _INSTANT.findall(old), _INSTANT.findall(new)
+        return _INSTANT.sub("", old) == _INSTANT.sub("", new) and all(
             new_instant in (old_instant, format_instant(parse_instant(old_instant) + elapsed))
             for old_instant, new_instant in zip(old_instants, new_instants, strict=True)
         )
-    )
+
+    previous = {read_key(item): format_json(item) for item in before}
+    return [it for it in after if not is_unchanged(previous.get(read_key(it), ""), format_json(it))]
 
 
 _WATCH_SECONDS = 2.0  # seconds between two observations of --watch
@@ -268,14 +245,19 @@ def command(
     If a file of records or a repository cannot be read, prints all other entries and exits with
     code 3.
     """
-    resource_type = _resolve_type(resource_type)
+    requested_type = resource_type
+    resource_type = ALIASES.get(requested_type.lower(), requested_type.lower())
+    if resource_type not in RESOURCE_TYPES:
+        unknown = f"unknown resource type {requested_type}"
+        choices = f"one of: {', '.join(RESOURCE_TYPES)}"
+        remedy = suggest_name(requested_type, (*RESOURCE_TYPES, *ALIASES), choices)
+        raise not_found(unknown if requested_type else "missing resource type", remedy)
     criteria = {name: value or "" for name, value in filters.items()}
     object_filter = ObjectFilter(
         resource_type, names, parse_selector(selector, "--selector"), **criteria
     )
     with open_program(settings, check=False) as program:
-        declared = program.check_input()
-        faults = report_input_errors(declared, settings.namespace)
+        declared, faults = read_input(program)
         faults += report_refused_records(program.world.records, settings.color)
         object_filter.check_criteria(declared, settings.namespace)
         items, now, is_partial = _read_items(program, resource_type, names)
@@ -332,14 +314,3 @@ def _read_items(
         case _:
             items = dump_views(_VIEW_BUILDERS[resource_type](observed))
     return items, observed.now, False
-
-
-def _resolve_type(requested_type: str) -> str:
-    resource_type = ALIASES.get(requested_type.lower(), requested_type.lower())
-    if resource_type not in RESOURCE_TYPES:
-        unknown = f"unknown resource type {requested_type}"
-        problem = unknown if requested_type else "missing resource type"
-        choices = f"one of: {', '.join(RESOURCE_TYPES)}"
-        remedy = suggest_name(requested_type, (*RESOURCE_TYPES, *ALIASES), choices)
-        raise not_found(problem, remedy)
-    return resource_type

@@ -4,11 +4,9 @@ import sys
 
 import click
 
-from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
-from fanout.cli.input.name_lookup import find_policy
+from fanout.cli.input.name_lookup import find_policy, read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.output.stage_graph import build_graph, draw_dot, draw_mermaid, draw_svg, draw_text
 from fanout.cli.process_exit import ExitCode
@@ -41,9 +39,7 @@ def command(settings: Settings, policy: str, language: str) -> ExitCode:
     is for Markdown pages, and the format dot is for Graphviz.
     """
     with open_program(settings, check=False) as program:
-        declared = program.check_input()
-        faults = report_input_errors(declared, settings.namespace)
-        check_policies([policy], declared, settings.namespace)
+        _, faults = read_input(program, [policy])
         item = find_policy(program, policy)
     if item.error is not None:
         print_message(f"{item.title}: {item.error}", settings.color, fg="red")

@@ -1,7 +1,6 @@
 """`fanout history`: print what was in force when, and what released it."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 import click
 
@@ -9,13 +8,17 @@ from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.view_base import dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.declarations import build_not_found, check_policies
+from fanout.cli.declarations import build_not_found
 from fanout.cli.input.completion import complete_subjects
-from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
+from fanout.cli.input.name_lookup import (
+    find_named_variants,
+    find_policy,
+    match_orphaned,
+    read_input,
+)
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.get_tables import describe_unread
 from fanout.cli.output.history_tables import PUBLICATION_COLUMNS, STAGE_COLUMNS
-from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import check_output, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
@@ -53,26 +56,45 @@ def command(
     code 3.
     """
     check_output(settings)
-    start = _parse_since(since, settings.now()) if since else None
+    start = None
+    if since[:1].isdecimal() and ("-" in since or ":" in since):
+        start = parse_instant_option(since, "--since")
+    elif since:
+        try:
+            start = settings.now() - parse_duration(since)
+        except InvalidValue as error:
+            remedy = "write a duration such as 24h, or an instant such as 2026-03-01T12:00:00Z"
+            raise invalid_setting(f"{since}: {error.problem}", remedy, "--since") from None
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
     with open_program(settings, check=False) as program:
-        declared = program.check_input()
-        faults = report_input_errors(declared, settings.namespace)
-        check_policies([policy], declared, settings.namespace)
+        _, faults = read_input(program, [policy])
         item = find_policy(program, policy)
         history = read_policy_history(program.world, item)
     for problem in describe_unread(history):
         print_message(problem, settings.color, fg="red")
     views = HistoryViews(item)
-    if stage and stage not in _list_stages(item, history):
+    stages = {rule.name for rule in item.rules}
+    stages |= {entry.recorded.stage for entry in history.entries} - {""}
+    if stage and stage not in stages:
         # `POLICY/VARIANT` names a variant where no stage has that name; a path has slashes.
         if not _find_variants(item, history, "", remainder):
-            raise build_not_found("stage", [stage], _list_stages(item, history))
+            raise build_not_found("stage", [stage], stages)
         stage, variant = "", remainder
     by_publication = variant or item.resolved_policy.upstream_policy is None
     if by_publication:
-        entries = _select_entries(item, history, stage, variant)
+        entries: Sequence[HistoryEntry] = history.entries
+        if variant:
+            names = _find_variants(item, history, stage, variant)
+            if len(names) > 1:
+                choices = ", ".join(sorted(names))
+                raise not_found(f"{variant} matches several variants", f"use one of: {choices}")
+            if not names:
+                named = [(it.spec.name, it.spec.stage) for it in item.variants]
+                named += [(it.recorded.variant, it.recorded.stage) for it in entries]
+                existing = {name for name, own_stage in named if stage in ("", own_stage)}
+                raise build_not_found("variant", [variant], existing)
+            entries = [it for it in entries if it.recorded.variant in names]
         shown = [views.publication(it) for it in entries if start is None or it.at >= start]
         objects = dump_views(shown)
     else:
@@ -89,42 +111,6 @@ def command(
     else:
         print_message("nothing was published", settings.color)
     return ExitCode.SOME_FAILED if faults or history.failures else ExitCode.OK
-
-
-def _parse_since(text: str, now: datetime) -> datetime:
-    """Return the instant of `--since`: a duration before now, or an instant."""
-    if text[0].isdecimal() and ("-" in text or ":" in text):
-        return parse_instant_option(text, "--since")
-    try:
-        elapsed: timedelta = parse_duration(text)
-    except InvalidValue as error:
-        remedy = "write a duration such as 24h, or an instant such as 2026-03-01T12:00:00Z"
-        raise invalid_setting(f"{text}: {error.problem}", remedy, "--since") from None
-    return now - elapsed
-
-
-def _list_stages(item: PolicyResult, history: PolicyHistory) -> list[str]:
-    """Return the names of all stages, those of the past last."""
-    declared = [rule.name for rule in item.rules]
-    past = sorted({entry.recorded.stage for entry in history.entries} - set(declared) - {""})
-    return [*declared, *past]
-
-
-def _select_entries(
-    item: PolicyResult, history: PolicyHistory, stage: str, variant: str
-) -> Sequence[HistoryEntry]:
-    """Return the publications of the one variant of this name."""
-    if not variant:
-        return history.entries
-    names = _find_variants(item, history, stage, variant)
-    if len(names) == 1:
-        return [entry for entry in history.entries if entry.recorded.variant in names]
-    if names:
-        choices = ", ".join(sorted(names))
-        raise not_found(f"{variant} matches several variants", f"use one of: {choices}")
-    current = {it.spec.name for it in item.variants if stage in ("", it.spec.stage)}
-    past = {it.recorded.variant for it in history.entries if stage in ("", it.recorded.stage)}
-    raise build_not_found("variant", [variant], sorted(current | past))
 
 
 def _find_variants(

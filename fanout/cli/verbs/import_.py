@@ -21,7 +21,7 @@ from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests
 from fanout.declared.finding import Finding
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.migrate.field_mapping import ImportResult, ObjectValidator, Remark
+from fanout.migrate.field_mapping import ImportResult, Remark
 from fanout.migrate.kargo_import import import_kargo_objects as from_kargo
 from fanout.migrate.porch_import import find_expressions
 from fanout.migrate.porch_import import import_porch_objects as from_porch
@@ -29,7 +29,6 @@ from fanout.package.manifest import Document, Manifest
 from fanout.package.revision import parse_range
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import dump_all
-from fanout.ports import Sandbox
 from fanout.reconcile.validation.expression_validation import find_code_faults
 from fanout.reconcile.validation.unknown_variables import DeclaredCode
 
@@ -73,9 +72,18 @@ def porch(settings: Settings) -> ExitCode:
     describes a difference in behavior. The result passes `fanout validate`.
     """
     with open_sandbox(settings) as sandbox:
-        return _import_objects(
-            settings, lambda objects: from_porch(objects, _build_validator(sandbox))
-        )
+
+        def validate(data: Mapping[str, Any]) -> Iterable[FieldError]:
+            """Validate the fields of one object, then its expressions."""
+            _, faults = validate_object(data)
+            codes = () if faults else tuple(find_expressions(data))
+            if not codes:
+                return faults
+            declared = [DeclaredCode(format_path(path), text) for path, text in codes]
+            messages = zip(codes, find_code_faults(declared, sandbox), strict=True)
+            return [FieldError(path, *words) for (path, _), words in messages if words]
+
+        return _import_objects(settings, lambda objects: from_porch(objects, validate))
 
 
 @command.command("kargo", cls=VerbCommand)
@@ -132,32 +140,18 @@ def _validate_object(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(path, error.problem, error.remedy)
 
 
-def _build_validator(sandbox: Sandbox) -> ObjectValidator:
-    """Return a validator of one object: of its fields, then of its expressions."""
-
-    def validate_expressions(data: Mapping[str, Any]) -> Iterable[FieldError]:
-        _, faults = validate_object(data)
-        codes = () if faults else tuple(find_expressions(data))
-        if not codes:
-            return faults
-        messages = find_code_faults(
-            [DeclaredCode(format_path(path), text) for path, text in codes], sandbox
-        )
-        return [
-            FieldError(path, *words)
-            for (path, _), words in zip(codes, messages, strict=True)
-            if words
-        ]
-
-    return validate_expressions
-
-
 def _read_items(paths: Iterable[Path]) -> Iterator[_Item]:
     """Yield all objects of the input. Raises InvalidInput if a part of it cannot be read."""
     discovered = discover_manifests([path for path in paths if path != _STDIN])
     if discovered.findings:
         raise InvalidFiles(discovered.findings)
-    texts = [(str(path), _read_bytes(path)) for path in discovered.files]
+    texts: list[tuple[str, bytes]] = []
+    for path in discovered.files:
+        try:
+            texts.append((str(path), path.read_bytes()))
+        except OSError as error:
+            problem, where = f"cannot be read: {error.strerror}", ErrorLocation(file=str(path))
+            raise InvalidFiles([Finding(where, problem, "make it readable")]) from error
     if _STDIN in paths:
         texts.append(("<stdin>", sys.stdin.buffer.read()))
     problems: list[InvalidInput] = []
@@ -181,12 +175,3 @@ def _expand_lists(value: Any, file: str, document: Document, prefix: FieldPath) 
             yield from _expand_lists(element, file, document, (*prefix, "items", index))
     else:
         yield _Item(value, file, document, prefix)
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-        finding = Finding(ErrorLocation(file=str(path)), problem, "make it readable")
-        raise InvalidFiles([finding]) from error

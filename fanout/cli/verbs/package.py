@@ -35,7 +35,6 @@ from fanout.errors import InvalidInput
 from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 from fanout.package.package_patch import format_masked_patch
 from fanout.values import asdict, replace
-from fanout.variants.functions.function_interface import FunctionResult
 from fanout.variants.package_preparation import find_errors
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -76,16 +75,18 @@ def merge(
     value is used. If one package changed an object or file and the other package deleted it, the
     state in the local package is kept. Exits with code 3 if there are conflicts.
     """
-    target = _require_target(local, to, in_place)
-    origin_files, upstream_files, local_files = (
-        read_files(origin),
-        read_files(upstream),
-        read_files(local),
-    )
+    # --to that names the local directory contradicts nothing.
+    if in_place and (to is None or to.resolve() == local.resolve()):
+        target = local
+    elif to is None or in_place:
+        remedy = "use --to NEW-DIRECTORY or --in-place"
+        raise invalid_setting("the output directory is missing", remedy, "--to")
+    else:
+        target = require_new_directory(to)
+    origin_files, upstream_files, local_files = map(read_files, (origin, upstream, local))
+    update_strategy = KptUpdateStrategy(strategy)
     try:
-        result = update_package(
-            KptUpdateStrategy(strategy), origin_files, upstream_files, local_files
-        )
+        result = update_package(update_strategy, origin_files, upstream_files, local_files)
     except InvalidInput as error:
         raise with_directory(error, local) from None
     write_files(target, local_files if in_place else {}, result.files)
@@ -106,19 +107,6 @@ def merge(
         }
         print_value(report, settings.output)
     return ExitCode.SOME_FAILED if result.conflicts else ExitCode.OK
-
-
-def _require_target(local: Path, to: Path | None, in_place: bool) -> Path:
-    # --to that names the local directory contradicts nothing.
-    if in_place and (to is None or to.resolve() == local.resolve()):
-        return local
-    if to is None or in_place:
-        raise invalid_setting(
-            "the output directory is missing",
-            "use --to NEW-DIRECTORY or --in-place",
-            "--to",
-        )
-    return require_new_directory(to)
 
 
 @command.command("render", cls=VerbCommand)
@@ -217,13 +205,14 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
     # Of a package that was read in part, missing files would be reported as errors of the
     # others.
     is_complete = all(fault.reason != Reason.LIMIT_EXCEEDED for fault in scan_errors)
-    package_faults = (
-        validate_package(files, load_package_functions(settings))
-        if is_complete
-        else PackageFindings([])
-    )
+    package_faults = PackageFindings([])
+    if is_complete:
+        package_faults = validate_package(files, load_package_functions(settings))
     faults = [*scan_errors, *(with_directory(fault, directory) for fault in package_faults.errors)]
-    warnings = [_with_directory(result, directory) for result in package_faults.warnings]
+    warnings = []
+    for result in package_faults.warnings:
+        file = str(directory / result.where.file) if result.where.file else ""
+        warnings.append(result._replace(where=replace(result.where, file=file)))
     if settings.output is OutputFormat.TABLE:
         lines = [*map(str, faults), *(f"warning: {result.sentence}" for result in warnings)]
         write_lines(lines if faults else [*lines, "the package is valid"])
@@ -234,9 +223,3 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
         )
         print_value([serialize_finding(it) for it in findings], settings.output)
     return ExitCode.INVALID if faults else ExitCode.OK
-
-
-def _with_directory(result: FunctionResult, directory: Path) -> FunctionResult:
-    file = result.where.file
-    where = replace(result.where, file=str(directory / file) if file else "")
-    return result._replace(where=where)

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, detailed_option, with_settings
-from fanout.cli.output.pass_output import print_plan, report_input_errors
+from fanout.cli.output.pass_output import print_plan
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import open_program
@@ -47,9 +47,7 @@ def command(
         faults, is_table = 0, settings.output is OutputFormat.TABLE
         observed = program.find_noop_result(mode) if is_table else None
         if observed is None:
-            declared = program.check_input()
-            faults = report_input_errors(declared, settings.namespace)
-            check_policies(policies, declared, settings.namespace)
+            _, faults = read_input(program, policies)
             observed = program.observe(mode)
         estimate = program.estimate_calls(observed)
     if out is not None:

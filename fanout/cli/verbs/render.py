@@ -1,11 +1,10 @@
 """`fanout render`: print the files of a variant as fanout renders them now."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
+from fanout.api.field_errors import as_mapping
 from fanout.cli.input.completion import complete_variants
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.package_directory import require_new_directory, write_files
@@ -35,10 +34,13 @@ def format_applicable(path: str, data: bytes) -> str:
     """
     if not path.endswith(_SUFFIXES):
         return ""
-    manifest = Manifest.parse(data, path)
-    local_objects = [
-        number for number, it in find_objects(manifest).items() if not _is_applicable(it.value)
-    ]
+    manifest, local_objects = Manifest.parse(data, path), []
+    for number, item in find_objects(manifest).items():
+        value = as_mapping(item.value)
+        annotations = as_mapping(as_mapping(value.get("metadata")).get("annotations"))
+        is_local = str(annotations.get(LOCAL_CONFIG)).lower() == "true"
+        if not {"apiVersion", "kind"} <= value.keys() or value["kind"] == "Kptfile" or is_local:
+            local_objects.append(number)
     remaining = remove_objects(manifest, local_objects)
     if remaining is None:
         return ""
@@ -46,15 +48,6 @@ def format_applicable(path: str, data: bytes) -> str:
     # an error.
     text = remaining.decode("utf-8-sig").removeprefix(_SEPARATOR)
     return text if text.endswith("\n") else f"{text}\n"
-
-
-def _is_applicable(value: Any) -> bool:
-    if not isinstance(value, Mapping) or not {"apiVersion", "kind"} <= value.keys():
-        return False
-    metadata = value.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    local_config = annotations.get(LOCAL_CONFIG) if isinstance(annotations, Mapping) else None
-    return value["kind"] != "Kptfile" and str(local_config).lower() != "true"
 
 
 @click.command(cls=VerbCommand)

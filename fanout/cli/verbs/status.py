@@ -6,10 +6,11 @@ import time
 
 import click
 
+from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
-from fanout.cli.output.pass_output import report_input_errors, report_refused_records
+from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.output.text_layout import text_width
 from fanout.cli.process_exit import ExitCode
@@ -44,7 +45,7 @@ def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     """
     labels = parse_selector(selector, "--selector")
     with open_program(settings, check=False) as program:
-        errors = report_input_errors(program.check_input(), settings.namespace)
+        _, errors = read_input(program)
         errors += report_refused_records(program.world.records, settings.color)
         before, fix_count = _print_status(program, labels, None)
         while watch:

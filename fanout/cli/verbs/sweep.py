@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import with_settings
 from fanout.cli.notification_delivery import build_notifier, notify_of_pass
 from fanout.cli.output.pass_output import print_report, report_input_errors
@@ -75,9 +75,7 @@ def command(
             print_report(report, settings)
             notify_of_pass(program, notifier, report)
             return ExitCode.SOME_FAILED if report.fix_count else ExitCode.OK
-        declared = program.check_input()
-        faults = report_input_errors(declared, settings.namespace)
-        check_policies(policies, declared, settings.namespace)
+        declared, faults = read_input(program, policies)
         warn_about_records(program, declared)
         report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
         if wait_limit is not None:
