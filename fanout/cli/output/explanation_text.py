@@ -9,8 +9,6 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import (
     Blocker,
     ExplainedConflict,
-    ExplanationSpec,
-    ExplanationStatus,
     ExplanationView,
 )
 from fanout.api.text_fields import list_first, pluralize
@@ -55,7 +53,19 @@ class ExplanationLayout(Value):
 def format_explanation(explanation: ExplanationView, layout: ExplanationLayout) -> Iterator[str]:
     """Yield the lines of one explanation."""
     spec, status = explanation.spec, explanation.status
-    yield from _format_headline(spec, status, layout)
+    noun = "Variant" if spec.variant else "Stage" if spec.stage else "Policy"
+    name = "/".join(filter(None, (spec.policy, spec.stage, layout.name(spec.variant))))
+    facts = [status.state]
+    if status.candidate:
+        facts.append(f"candidate {status.candidate}")
+    if spec.variant:
+        facts.append(f"published {status.published or 'nothing'}")
+    elif status.variants:
+        facts.append(f"{status.ready} of {pluralize(status.variants, 'variant')} ready")
+    head, *lines = wrap_text(f"{noun} {name}: {', '.join(facts)}", layout.width, "", _INDENT)
+    state = layout.paint_state(status.state, bold=True)
+    yield head.replace(f": {status.state}", f": {state}", 1)
+    yield from lines
     rows = [
         [
             it.stage if not spec.stage and not spec.variant else "",
@@ -85,24 +95,6 @@ def format_explanation(explanation: ExplanationView, layout: ExplanationLayout) 
         yield from wrap_text(sentence, layout.width)
     elif status.next:
         yield from format_next(status.next, layout)
-
-
-def _format_headline(
-    spec: ExplanationSpec, status: ExplanationStatus, layout: ExplanationLayout
-) -> Iterator[str]:
-    noun = "Variant" if spec.variant else "Stage" if spec.stage else "Policy"
-    name = "/".join(filter(None, (spec.policy, spec.stage, layout.name(spec.variant))))
-    facts = [status.state]
-    if status.candidate:
-        facts.append(f"candidate {status.candidate}")
-    if spec.variant:
-        facts.append(f"published {status.published or 'nothing'}")
-    elif status.variants:
-        facts.append(f"{status.ready} of {pluralize(status.variants, 'variant')} ready")
-    lines = wrap_text(f"{noun} {name}: {', '.join(facts)}", layout.width, "", _INDENT)
-    state = layout.paint_state(status.state, bold=True)
-    yield lines[0].replace(f": {status.state}", f": {state}", 1)
-    yield from lines[1:]
 
 
 def _format_section(

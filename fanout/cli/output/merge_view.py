@@ -67,32 +67,36 @@ def _diff_file(
     conflicts: Sequence[MergeConflict],
 ) -> Iterator[str]:
     base, upstream, local = sides
-    changes = ", ".join(
-        f"{change} {side_name}"
-        for side_name, side in (("upstream", upstream), ("here", local))
-        if (change := _describe_change(base, side))
-    )
-    yield f"=== {escape_unprintable(path)}: {changes or 'not changed'}"
+    changes = []
+    for name, side in (("upstream", upstream), ("here", local)):
+        if side == base:
+            continue
+        if base is None or side is None:
+            change = "deleted" if side is None else "added"
+        elif side[0] == base[0]:
+            change = "changed"
+        else:
+            mode = f"mode {base[0]} to {side[0]}"
+            change = mode if side[1] == base[1] else f"changed, {mode},"
+        changes.append(f"{change} {name}")
+    yield f"=== {escape_unprintable(path)}: {', '.join(changes) or 'not changed'}"
     texts = [split_lines(side[1]) if side else [] for side in sides]
     rows = [] if None in texts else _merge_lines(*(text or [] for text in texts))
-    conflicts_by_row, file_conflicts = _place_conflicts(rows, conflicts)
+    # A conflict's line number is the local one; upstream's if the value is missing locally.
+    local_rows = {row.local: n for n, row in enumerate(rows) if row.local}
+    upstream_rows = {row.upstream: n for n, row in enumerate(rows) if row.upstream}
+    conflicts_by_row: dict[int, list[MergeConflict]] = {}
+    file_conflicts: list[MergeConflict] = []
+    for conflict in conflicts:
+        places = upstream_rows if conflict.local is MISSING else local_rows
+        at = places.get(conflict.where.line)
+        (file_conflicts if at is None else conflicts_by_row.setdefault(at, [])).append(conflict)
     yield from (f"!! {conflict}" for conflict in file_conflicts)
     if None in texts:
         names = ("origin", "upstream", "local")
         sizes = (f"{n} {len(s[1]):,} bytes" for n, s in zip(names, sides, strict=True) if s)
         yield f"binary: {', '.join(sizes)}"
     yield from _format_hunks(rows, conflicts_by_row)
-
-
-def _describe_change(base: _SideContent, side: _SideContent) -> str:
-    if side == base:
-        return ""
-    if base is None or side is None:
-        return "deleted" if side is None else "added"
-    if side[0] == base[0]:
-        return "changed"
-    mode = f"mode {base[0]} to {side[0]}"
-    return mode if side[1] == base[1] else f"changed, {mode},"
 
 
 def _merge_lines(base: list[str], upstream: list[str], local: list[str]) -> list[_ThreeWayLine]:
@@ -136,23 +140,6 @@ def _align(base: list[str], side: list[str]) -> tuple[dict[int, range], dict[int
     return inserted, kept_lines
 
 
-def _place_conflicts(
-    rows: Sequence[_ThreeWayLine], conflicts: Sequence[MergeConflict]
-) -> tuple[dict[int, list[MergeConflict]], list[MergeConflict]]:
-    """Return the conflicts by the row that they precede, and those of the whole file.
-
-    A conflict's line number is the local one; upstream's if the value is missing locally.
-    """
-    local_rows = {row.local: n for n, row in enumerate(rows) if row.local}
-    upstream_rows = {row.upstream: n for n, row in enumerate(rows) if row.upstream}
-    by_row: dict[int, list[MergeConflict]] = {}
-    file_conflicts: list[MergeConflict] = []
-    for conflict in conflicts:
-        row = (upstream_rows if conflict.local is MISSING else local_rows).get(conflict.where.line)
-        (file_conflicts if row is None else by_row.setdefault(row, [])).append(conflict)
-    return by_row, file_conflicts
-
-
 def _format_hunks(
     rows: Sequence[_ThreeWayLine], conflicts: dict[int, list[MergeConflict]]
 ) -> Iterator[str]:
@@ -182,17 +169,15 @@ def serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:
     left out.
     """
     values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
-    shown = {} if conflict.is_secret else values
+    shown: dict[str, Any] = {}
+    for name, value in () if conflict.is_secret else values.items():
+        if isinstance(value, bytes):  # a complete file
+            shown[name] = {"bytes": len(value), "sha256": sha256(value).hexdigest()}
+        elif value is not MISSING:
+            shown[name] = value
     return {
         **asdict(conflict.where),
         "cause": str(conflict.cause),
         "winner": str(conflict.winner),
-        **{name: _serialize_value(it) for name, it in shown.items() if it is not MISSING},
+        **shown,
     }
-
-
-def _serialize_value(value: Any) -> Any:
-    """Return the value; for a complete file its size and digest."""
-    if isinstance(value, bytes):
-        return {"bytes": len(value), "sha256": sha256(value).hexdigest()}
-    return value

@@ -10,7 +10,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, complete_text, print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
-from fanout.plan.actions import ActionKind, ActionResult, PlanAction
+from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
 from fanout.ports import RecordStore
 from fanout.present.enforcement_conditions import list_unenforced
@@ -54,9 +54,7 @@ def print_plan(
 ) -> None:
     """Print the plan: a line per action, and what it asks of the hosts.
 
-    As JSON or YAML with problems and holds.
-
-    `error_count`: number of errors in the objects.
+    As JSON or YAML with problems and holds. `error_count`: number of errors in the objects.
     """
     print_problems(observed, settings)
     variants = [variant for item in observed.policies for variant in item.variants]
@@ -137,10 +135,9 @@ def print_report(
 ) -> None:
     """Print the result of a pass: counts by kind of action and each failure.
 
-    With -o json the outcomes. In a dry run, and on a cluster, the planned actions.
-
-    `effect`: line about the decision that the pass acted on; `error_count`: number of
-    errors in the objects; `new_records`: records of a dry run, for -o json.
+    With -o json the outcomes. In a dry run, and on a cluster, the planned actions. `effect`: line
+    about the decision that the pass acted on; `error_count`: number of errors in the objects;
+    `new_records`: records of a dry run, for -o json.
     """
     if settings.plans_only:
         if settings.output.is_data:
@@ -154,10 +151,17 @@ def print_report(
         write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return
     if settings.output.is_data:
+        outcomes: list[dict[str, object]] = []
+        for it in report.outcomes:
+            outcomes.append({**it.action.as_json(), "done": it.is_done})
+            if not it.is_done:
+                outcomes[-1] |= {"reason": it.reason, "message": it.problem}
+            if not it.is_done and it.until is not None:
+                outcomes[-1]["until"] = format_instant(it.until)
         view = {
             "apiVersion": "fanout.dev/v1alpha1",
             "kind": "SweepReport",
-            "outcomes": [_serialize_outcome(outcome) for outcome in report.outcomes],
+            "outcomes": outcomes,
             **serialize_problems(report.pass_plan),
         }
         print_value(view, settings.output)
@@ -213,14 +217,6 @@ def _serialize_problem(problem: PassProblem) -> dict[str, str]:
         "reason": problem.reason,
         "message": problem.message,
     }
-
-
-def _serialize_outcome(outcome: ActionResult) -> dict[str, object]:
-    body: dict[str, object] = {**outcome.action.as_json(), "done": outcome.is_done}
-    if not outcome.is_done:
-        body |= {"reason": outcome.reason, "message": outcome.problem}
-        body |= {"until": format_instant(outcome.until)} if outcome.until is not None else {}
-    return body
 
 
 def report_refused_records(records: RecordStore, color: Color) -> bool:

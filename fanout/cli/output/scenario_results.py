@@ -1,13 +1,13 @@
 """Results of `fanout test` as text and as JUnit XML, and the course of scenarios as tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from fanout.api.durations import format_instant
 from fanout.api.field_errors import format_path
 from fanout.api.output_views import (
     DifferenceView,
-    HeldView,
     MomentView,
     ReasonView,
     Simulation,
@@ -115,19 +115,22 @@ def _format_simulation(simulation: Simulation) -> Iterator[str]:
 
 
 def _format_stages(moment: MomentView) -> str:
-    rows = [
-        (
+    rows = []
+    for stage in moment.stages:
+        counts = Counter(
+            name for it in stage.held for name in {reason.class_.value for reason in it.reasons}
+        )
+        row = (
             stage.stage,
             stage.candidate or "-",
             label_verdict(stage.gate),
             f"{label_verdict(stage.verdict)}{', halted' if stage.halted else ''}",
             _format_names(stage.released),
             _format_names(stage.published),
-            _format_hold_classes(stage.held),
+            ",".join(f"{name}={number}" for name, number in sorted(counts.items())) or "-",
             format_instant(stage.next) if stage.next else "-",
         )
-        for stage in moment.stages
-    ]
+        rows.append(row)
     return format_table(_HEADS, rows)
 
 
@@ -136,14 +139,6 @@ def _format_names(names: Sequence[str]) -> str:
     if len(names) <= _NAME_LIMIT:
         return ",".join(names) or "-"
     return f"{len(names)}: {','.join(names[:2])},…,{names[-1]}"
-
-
-def _format_hold_classes(held: Iterable[HeldView]) -> str:
-    counts: dict[str, int] = {}
-    for held_variant in held:
-        for name in {reason.class_.value for reason in held_variant.reasons}:
-            counts[name] = counts.get(name, 0) + 1
-    return ",".join(f"{name}={number}" for name, number in sorted(counts.items())) or "-"
 
 
 def _format_actor(reason: ReasonView) -> str:
@@ -160,19 +155,15 @@ _RESULT_ELEMENTS = {
 
 def format_junit(results: Sequence[TestResult]) -> str:
     """Return the results as JUnit XML: a test case per scenario, with its file as class name."""
-    return "".join(f"{line}\n" for line in _xml_lines(results))
-
-
-def _xml_lines(results: Sequence[TestResult]) -> Iterator[str]:
-    count = {word: sum(result.result == word for result in results) for word in _COUNT_ATTRIBUTES}
-    numbers = " ".join(f'{_COUNT_ATTRIBUTES[word]}="{number}"' for word, number in count.items())
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<testsuite name="fanout" tests="{len(results)}" {numbers}>'
+    counts = Counter(result.result for result in results)
+    numbers = " ".join(f'{name}="{counts[word]}"' for word, name in _COUNT_ATTRIBUTES.items())
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="fanout" tests="{len(results)}" {numbers}>',
+    ]
     for result in results:
-        yield (
-            f"  <testcase classname={_quote_attribute(result.file)}"
-            f" name={_quote_attribute(result.metadata.name)}>"
-        )
+        file, name = (quoteattr(escape_control(it)) for it in (result.file, result.metadata.name))
+        lines.append(f"  <testcase classname={file} name={name}>")
         if result.result in _RESULT_ELEMENTS:
             text = "\n".join(
                 f"{it.file}:{it.line}: {it.subject} at {it.at}: {it.field} is {it.found}, expected"
@@ -180,13 +171,7 @@ def _xml_lines(results: Sequence[TestResult]) -> Iterator[str]:
                 for it in result.differences
             )
             element, message = _RESULT_ELEMENTS[result.result]
-            yield (
-                f"    <{element}"
-                f" message={_quote_attribute(message)}>{escape(escape_control(text))}</{element}>"
-            )
-        yield "  </testcase>"
-    yield "</testsuite>"
-
-
-def _quote_attribute(text: str) -> str:
-    return quoteattr(escape_control(text))
+            text = escape(escape_control(text))
+            lines.append(f'    <{element} message="{message}">{text}</{element}>')
+        lines.append("  </testcase>")
+    return "".join(f"{line}\n" for line in (*lines, "</testsuite>"))

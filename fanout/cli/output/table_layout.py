@@ -74,16 +74,15 @@ def format_fitted(
         for natural, head_width, cut_width, priority in columns
     ]
     widths = fit_columns(sizes, width)
-    texts = [_format_line(line, widths) for line in lines]
+    texts = []
+    for line in lines:
+        visible = [(cell, size) for cell, size in zip(line, widths, strict=True) if size]
+        cells = [(cut_text(cell, size), size) for cell, size in visible]
+        padded = [f"{cell}{' ' * (size - cell_width(cell))}" for cell, size in cells]
+        texts.append((" " * GAP).join(padded))
     if heads and 0 in widths:
         texts[0] += f"{' ' * GAP}{CUT_MARK}"
     return "".join(f"{text.rstrip()}\n" for text in texts)
-
-
-def _format_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    visible = [(cell, width) for cell, width in zip(cells, widths, strict=True) if width]
-    shown = [(cut_text(cell, width), width) for cell, width in visible]
-    return (" " * GAP).join(f"{cell}{' ' * (width - cell_width(cell))}" for cell, width in shown)
 
 
 def format_full(lines: Sequence[Sequence[str]]) -> str:
