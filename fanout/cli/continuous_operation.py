@@ -6,7 +6,7 @@ Shared by the verbs `run` and `controller`, which differ in what they read objec
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import partial
@@ -74,8 +74,25 @@ def parse_operation(
     settings: Settings, interval: str, hooks: str | None, listen: str | None
 ) -> Operation:
     """Build the value of the options. Raises InvalidInput."""
-    parsed_interval = _parse_interval(interval)
-    _refuse_settings(settings)
+    try:
+        parsed_interval = parse_duration(interval)
+    except InvalidValue as error:
+        raise invalid_setting(error.problem, error.remedy, "--interval") from error
+    # An interval of zero would list all refs of all repositories without a pause.
+    if not parsed_interval:
+        raise invalid_setting("the interval is zero", "write 1s or more", "--interval")
+    if settings.new_records:  # the loop would accept lost records again and again
+        raise invalid_setting(
+            "--new-records is not supported by a process that runs continuously",
+            "run `fanout sweep --new-records` once",
+            "--new-records",
+        )
+    if settings.now_override is not None:
+        raise invalid_setting(
+            "--now is not supported by a process that runs continuously",
+            "remove it, or use `fanout sweep`",
+            "--now",
+        )
     return Operation(parsed_interval, hooks, listen)
 
 
@@ -176,15 +193,26 @@ def _serve(
     Denied if a secret is unusable.
     """
     hooks, listen, forges = operation.hooks, operation.listen, program.configuration.forges
+    world = program.world
     secret_names = {it.host: it.webhook_secret_ref.name for it in forges if it.webhook_secret_ref}
     routes: dict[str, tuple[str, list[Any]]] = {}  # option and routes by address
     if hooks is not None:
-        routes[hooks] = "--hooks", _build_hook_routes(program, loop, secret_names)
+        if not secret_names:
+            raise invalid_setting(
+                "no host in forges of the FanoutConfiguration has a webhookSecretRef",
+                "name the secret that its webhooks are signed with",
+                "--hooks",
+            )
+        server, receivers = (load_extra(f"serve.{it}", "serve", "--hooks") for it in _HOOK_MODULES)
+        secrets = FileSecrets(program.redactor, program.settings.state_dir / "secrets")
+        receiver = receivers.HookReceiver(
+            secret_names, partial(secrets.get, ""), loop.notify, world.counters.events
+        )
+        routes[hooks] = "--hooks", server.route_hooks(receiver)
     if listen is not None:
         monitoring, module = (
             load_extra(f"serve.{it}", "serve", "--listen") for it in _MONITORING_MODULES
         )
-        world = program.world
         metrics = module.RunMetrics(
             installed_version(),
             world.counters,
@@ -210,52 +238,6 @@ def _serve(
                         remedy="listen on 127.0.0.1, or let only Prometheus and probes through",
                     )
         yield
-
-
-def _build_hook_routes(
-    program: Program, loop: RunLoop, secret_names: Mapping[str, str]
-) -> list[Any]:
-    if not secret_names:
-        raise invalid_setting(
-            "no host in forges of the FanoutConfiguration has a webhookSecretRef",
-            "name the secret that its webhooks are signed with",
-            "--hooks",
-        )
-    server, receivers = (load_extra(f"serve.{it}", "serve", "--hooks") for it in _HOOK_MODULES)
-    secrets = partial(FileSecrets(program.redactor, program.settings.state_dir / "secrets").get, "")
-    events = program.world.counters.events
-    routes: list[Any] = server.route_hooks(
-        receivers.HookReceiver(secret_names, secrets, loop.notify, events)
-    )
-    return routes
-
-
-def _parse_interval(text: str) -> timedelta:
-    try:
-        interval = parse_duration(text)
-    except InvalidValue as error:
-        raise invalid_setting(error.problem, error.remedy, "--interval") from error
-    # An interval of zero would list all refs of all repositories without a pause.
-    if not interval:
-        problem = "the interval is zero"
-        raise invalid_setting(problem, "write 1s or more", "--interval")
-    return interval
-
-
-def _refuse_settings(settings: Settings) -> None:
-    """Raise InvalidInput for settings that make sense for a single pass only."""
-    if settings.new_records:  # the loop would accept lost records again and again
-        raise invalid_setting(
-            "--new-records is not supported by a process that runs continuously",
-            "run `fanout sweep --new-records` once",
-            "--new-records",
-        )
-    if settings.now_override is not None:
-        raise invalid_setting(
-            "--now is not supported by a process that runs continuously",
-            "remove it, or use `fanout sweep`",
-            "--now",
-        )
 
 
 @contextmanager

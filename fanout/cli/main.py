@@ -250,6 +250,15 @@ def cli(ctx: click.Context, /, **flags: Any) -> None:
         click.echo(ctx.get_help())
 
 
+_MAKES_PASSES = "`fanout controller` makes the passes over the objects of a cluster"
+# What does on a cluster what a verb does with files alone.
+_CLUSTER_COUNTERPARTS = {
+    "run": _MAKES_PASSES,
+    "sweep": _MAKES_PASSES,
+    "validate": "`kubectl apply --dry-run=server` validates objects on the API server of a cluster",
+}
+
+
 def run() -> None:
     """Run the command line of this process and exit with its code."""
     gc.set_threshold(GC_THRESHOLD)
@@ -267,7 +276,14 @@ def run_arguments(arguments: Sequence[str]) -> int:
         print_message("interrupted", session.color)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        _with_counterpart(error).show()
+        shown = error
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            # The verb has no option for a cluster.
+            counterpart = _CLUSTER_COUNTERPARTS.get(error.ctx.info_name or "")
+            if counterpart is not None and error.option_name in ("--context", "--kubeconfig"):
+                sentence = f"{error.message} {counterpart}."
+                shown = click.NoSuchOption(error.option_name, sentence, ctx=error.ctx)
+        shown.show()
         return ExitCode.ERROR
     except OutputClosed:
         # The interpreter flushes stdout again at its end, which must not fail a second time.
@@ -278,25 +294,6 @@ def run_arguments(arguments: Sequence[str]) -> int:
         # With --detailed-exitcode a 2 means changes, so no error may exit with 2.
         return ExitCode.ERROR if session.detailed_exitcode else code
     return status if isinstance(status, int) else ExitCode.OK
-
-
-_MAKES_PASSES = "`fanout controller` makes the passes over the objects of a cluster"
-# What does on a cluster what a verb does with files alone.
-_CLUSTER_COUNTERPARTS = {
-    "run": _MAKES_PASSES,
-    "sweep": _MAKES_PASSES,
-    "validate": "`kubectl apply --dry-run=server` validates objects on the API server of a cluster",
-}
-
-
-def _with_counterpart(error: click.ClickException) -> click.ClickException:
-    """Return the error, naming what does it on a cluster if a verb has no option for one."""
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        counterpart = _CLUSTER_COUNTERPARTS.get(error.ctx.info_name or "")
-        if counterpart is not None and error.option_name in ("--context", "--kubeconfig"):
-            sentence = f"{error.message} {counterpart}."
-            return click.NoSuchOption(error.option_name, sentence, ctx=error.ctx)
-    return error
 
 
 def _report_error(error: Exception, session: CommandSession) -> ExitCode:

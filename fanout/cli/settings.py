@@ -1,7 +1,7 @@
 """Settings of a run of `fanout`, from flags, environment and defaults."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -193,8 +193,13 @@ def resolve_settings(
     # Commands that messages advise need the same flags as this one. The environment is there for
     # the next command, too, but kubectl does not know the variable for the namespace.
     given = {**flags, "namespace": values.get("namespace", "")} if reads_cluster else flags
-    options = tuple((name, value) for name in FLAGS for value in _list_values(given.get(name)))
-    commands = MessageCommands(options, in_cluster=reads_cluster)
+    options: list[tuple[str, str]] = []
+    for name in FLAGS:
+        value = given.get(name) or ()
+        texts = value if isinstance(value, (list, tuple)) else (value,)
+        # A flag without a value has an empty text.
+        options += ((name, "" if text is True else str(text)) for text in texts)
+    commands = MessageCommands(tuple(options), in_cluster=reads_cluster)
     return Settings(**values, commands=commands)
 
 
@@ -205,13 +210,6 @@ def _has_cluster(environment: Mapping[str, str]) -> bool:
     named = environment.get("KUBECONFIG")
     paths = named.split(os.pathsep) if named else [os.path.expanduser("~/.kube/config")]  # noqa: PTH111 as the client of Kubernetes finds it
     return any(os.path.isfile(path) for path in paths)  # noqa: PTH113 raises nothing
-
-
-def _list_values(value: Any) -> Sequence[str]:
-    """Return the values of a flag as text; a flag without a value has an empty one."""
-    if isinstance(value, (list, tuple)):
-        return [str(item) for item in value]
-    return ["" if value is True else str(value)] if value else []
 
 
 def _refuse_exclusive_flags(flags: Mapping[str, Any]) -> None:

@@ -12,17 +12,11 @@ def _format_begin(item: Object) -> str:
 
 
 def _format_passed(item: Object) -> str:
-    passed = item["status"].get("passed")
+    passed, began = item["status"].get("passed"), item["metadata"]["creationTimestamp"]
     if passed is None:
         return ""
-    elapsed = parse_instant(passed) - parse_instant(item["metadata"]["creationTimestamp"])
-    return f"after {format_duration(elapsed)}"
-
-
-def _format_evidence(item: Object) -> str:
-    """Return the last answer of each check."""
-    results = {it["check"]: it["result"] for it in item["status"]["evidence"]}
-    return ",".join(f"{check}={result}" for check, result in results.items())
+    elapsed = format_duration(parse_instant(passed) - parse_instant(began))
+    return f"after {elapsed}"
 
 
 STAGE_COLUMNS = (
@@ -46,7 +40,13 @@ PUBLICATION_COLUMNS = (
     TableColumn("REVISION", "spec.revision", priority=0),
     TableColumn("COMMIT", lambda item: item["status"]["commit"][:_SHORT_DIGITS], priority=3),
     TableColumn("STATE", "status.state", wide=True),
-    TableColumn("EVIDENCE", _format_evidence, priority=2),
+    TableColumn(
+        "EVIDENCE",  # the last answer of each check
+        lambda item: ",".join(
+            map("=".join, {it["check"]: it["result"] for it in item["status"]["evidence"]}.items())
+        ),
+        priority=2,
+    ),
     TableColumn(
         "APPROVED BY",
         lambda item: ",".join(dict.fromkeys(it["by"] for it in item["status"]["approvals"])),

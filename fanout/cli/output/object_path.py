@@ -269,8 +269,12 @@ def _parse_parts(text: str) -> "list[_Part]":
             if len(open_loops) == 1:
                 raise build_path_error("{end} without {range}", at, ORIGIN)
             open_loops.pop()
-        elif content.strip()[:1] in ("'", '"'):
-            open_loops[-1][0].append(_parse_quoted(content.strip(), at + 1))
+        elif (quoted := content.strip())[:1] in ("'", '"'):
+            try:
+                is_closed = quoted[-1] == quoted[0]
+                open_loops[-1][0].append(json.loads(f'"{quoted[1:-1]}"') if is_closed else "")
+            except ValueError:
+                raise build_path_error(f"cannot read {quoted}", at + 1, ORIGIN) from None
         else:
             position = at + 1 + len(content) - len(content.lstrip())
             open_loops[-1][0].append(parse_path(content.strip(), position, ORIGIN))
@@ -278,13 +282,6 @@ def _parse_parts(text: str) -> "list[_Part]":
     if len(open_loops) > 1:
         raise build_path_error("missing {end} for the {range}", open_loops[-1][1], ORIGIN)
     return top
-
-
-def _parse_quoted(text: str, position: int) -> str:
-    try:
-        return str(json.loads(f'"{text[1:-1]}"')) if text[-1] == text[0] else ""
-    except ValueError:
-        raise build_path_error(f"cannot read {text}", position, ORIGIN) from None
 
 
 def _render(parts: "Sequence[_Part]", value: Any) -> str:

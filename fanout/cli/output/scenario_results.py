@@ -8,7 +8,6 @@ from fanout.api.durations import format_instant
 from fanout.api.field_errors import format_path
 from fanout.api.output_views import (
     DifferenceView,
-    MomentView,
     ReasonView,
     Simulation,
     TestResult,
@@ -95,7 +94,23 @@ def _format_simulation(simulation: Simulation) -> Iterator[str]:
     for moment in simulation.moments:
         further = f", next {format_instant(moment.next)}" if moment.next else ""
         yield f"\n{format_instant(moment.at)}{further}\n"
-        yield _format_stages(moment)
+        rows = []
+        for stage in moment.stages:
+            counts = Counter(
+                name for it in stage.held for name in {reason.class_.value for reason in it.reasons}
+            )
+            row = (
+                stage.stage,
+                stage.candidate or "-",
+                label_verdict(stage.gate),
+                f"{label_verdict(stage.verdict)}{', halted' if stage.halted else ''}",
+                _format_names(stage.released),
+                _format_names(stage.published),
+                ",".join(f"{name}={number}" for name, number in sorted(counts.items())) or "-",
+                format_instant(stage.next) if stage.next else "-",
+            )
+            rows.append(row)
+        yield format_table(_HEADS, rows)
         for reason in (*moment.holds, *(it for variant in moment.stages for it in variant.holds)):
             yield f"  {reason.class_}: {reason.message}{_format_actor(reason)}\n"
         for stage in moment.stages:
@@ -112,26 +127,6 @@ def _format_simulation(simulation: Simulation) -> Iterator[str]:
                 f"  {variant.variant}:"
                 f" {variant.reasons[0].message if variant.reasons else variant.state}\n"
             )
-
-
-def _format_stages(moment: MomentView) -> str:
-    rows = []
-    for stage in moment.stages:
-        counts = Counter(
-            name for it in stage.held for name in {reason.class_.value for reason in it.reasons}
-        )
-        row = (
-            stage.stage,
-            stage.candidate or "-",
-            label_verdict(stage.gate),
-            f"{label_verdict(stage.verdict)}{', halted' if stage.halted else ''}",
-            _format_names(stage.released),
-            _format_names(stage.published),
-            ",".join(f"{name}={number}" for name, number in sorted(counts.items())) or "-",
-            format_instant(stage.next) if stage.next else "-",
-        )
-        rows.append(row)
-    return format_table(_HEADS, rows)
 
 
 def _format_names(names: Sequence[str]) -> str:

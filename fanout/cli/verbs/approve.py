@@ -29,7 +29,7 @@ from fanout.cli.recording.record_session import (
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import VariantFacts
-from fanout.gates.gate_rules import ApprovalRule, StageRule
+from fanout.gates.gate_rules import ApprovalRule
 from fanout.gates.gate_wording import format_names
 from fanout.plan.evidence.removal_approvals import list_removal_facts
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
@@ -200,11 +200,22 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
     if not missing:
         return
     approval_stages = [rule for rule in item.rules if rule.approvals and stage in ("", rule.name)]
-    lines = [
-        f"--stage {rule.name} --revision {waiting}"
-        for rule in approval_stages
-        for waiting in sorted(_revisions_to_approve(item, rule))
-    ]
+    decisions = item.decision.variants if item.decision else {}
+    lines = []
+    for rule in approval_stages:
+        checks = {check.name for check in rule.approvals}
+        # Of current drafts that lack an approval.
+        revisions = {
+            variant.observed.draft.trailers.revision
+            for variant in select_variants(item, rule.name)
+            if variant.observed.draft is not None
+            and variant.selected.has_current_draft
+            and any(
+                check.name in checks and check.verdict is not Verdict.PASSED
+                for check in decisions[variant.spec.name].checks
+            )
+        }
+        lines += [f"--stage {rule.name} --revision {it}" for it in sorted(revisions)]
     removed = {it.stage for it in _find_approvable_removals(item)}
     lines += [f"--stage {it.name} --removals" for it in approval_stages if it.name in removed]
     if lines:
@@ -217,19 +228,3 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
             "no stage requires approvals" if not stage else f"stage {stage} requires no approval"
         )
     raise not_found(f"the {' and '.join(missing)} of {item.title} to approve is missing", remedy)
-
-
-def _revisions_to_approve(item: PolicyResult, rule: StageRule) -> set[str]:
-    """Return the revisions of the stage's current drafts that lack an approval."""
-    decisions = item.decision.variants if item.decision else {}
-    checks = {check.name for check in rule.approvals}
-    return {
-        variant.observed.draft.trailers.revision
-        for variant in select_variants(item, rule.name)
-        if variant.observed.draft is not None
-        and variant.selected.has_current_draft
-        and any(
-            check.name in checks and check.verdict is not Verdict.PASSED
-            for check in decisions[variant.spec.name].checks
-        )
-    }

@@ -4,7 +4,6 @@ from importlib import resources
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from fanout.api.field_errors import suggest_name
 from fanout.cli.command_errors import not_found
@@ -31,16 +30,12 @@ def find_pages() -> dict[str, Path]:
     return {topic: topics[topic] for topic in sorted(topics) if topics[topic].suffix in SUFFIXES}
 
 
-def _complete_topic(
-    ctx: click.Context,  # noqa: ARG001  # click's signature
-    param: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
-    return [CompletionItem(topic) for topic in find_pages() if topic.startswith(incomplete)]
-
-
 @click.command(cls=VerbCommand)
-@click.argument("topic", required=False, shell_complete=_complete_topic)
+@click.argument(
+    "topic",
+    required=False,
+    shell_complete=lambda _ctx, _param, text: [it for it in find_pages() if it.startswith(text)],
+)
 @click.option("--path", is_flag=True, help="Print the path of the page instead of the page.")
 @with_settings(ERROR_OPTIONS)
 def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa: ARG001

@@ -1,6 +1,6 @@
 """`fanout forecast`: print the earliest time at which each stage can have a revision."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 import click
@@ -21,7 +21,6 @@ from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_program
 from fanout.controller.sweep_schedule import build_timetable
 from fanout.gates.forecast import forecast_stages
-from fanout.gates.gate_facts import PolicyFacts
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.values import replace
 
@@ -84,7 +83,17 @@ def command(
             raise build_not_found("revision", [revision or "at all"], revisions)
         assert facts is not None, "a policy without a problem was judged"
         subject = PassSubject(item.resolved_policy.namespace, policy)
-        durations = _parse_durations(takes, facts)
+        stages = [rule.name for rule in facts.stages]
+        durations: dict[str, timedelta] = {}
+        for text in takes:
+            stage, _, duration = text.partition("=")
+            if stage not in stages:
+                raise build_not_found("stage", [stage], stages)
+            try:
+                durations[stage] = parse_duration(duration)
+            except InvalidValue as error:
+                remedy = "write it as STAGE=DURATION, like dev=10m"
+                raise invalid_setting(f"{text}: {error.problem}", remedy, "--takes") from None
         # Automation publishes whenever a gate opens, or in scheduled sweeps only. Schedules answer
         # with a time after the given one; a sweep at that very instant counts as well.
         table = build_timetable(program.read_declared())
@@ -111,19 +120,3 @@ def command(
         return ExitCode.SOME_FAILED
     reached = all(it.passes is not None for it in forecasts.values())
     return ExitCode.OK if reached else ExitCode.SOME_FAILED
-
-
-def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:
-    stages = [rule.name for rule in facts.stages]
-    durations: dict[str, timedelta] = {}
-    for text in takes:
-        stage, _, duration = text.partition("=")
-        if stage not in stages:
-            raise build_not_found("stage", [stage], stages)
-        try:
-            durations[stage] = parse_duration(duration)
-        except InvalidValue as error:
-            raise invalid_setting(
-                f"{text}: {error.problem}", "write it as STAGE=DURATION, like dev=10m", "--takes"
-            ) from None
-    return durations

@@ -33,9 +33,9 @@ from fanout.cli.recording.rollout_waiting import (
     wait_until_published,
 )
 from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
-from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant_option
+from fanout.cli.settings import REPORT_FORMATS, parse_instant_option
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
+from fanout.reconcile.pass_results import PassPlan, PassReport
 
 
 @click.command(cls=WaitCommand)
@@ -79,12 +79,29 @@ def command(
     """
     settings = request.settings
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
-    until = _parse_expiry(expires, settings) if expires else ""
+    until = parse_instant_option(expires, "--expires") if expires else None
+    if until is not None and is_expired(until, settings.now()):
+        raise InvalidInput(
+            f"{expires} is in the past",
+            reason="InvalidTime",
+            remedy="use a future time",
+            where=ErrorLocation(field="--expires"),
+        )
     overrides_verification = OverridableGate.VERIFICATION.value in overrides
     with open_record_session(request) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
-        candidate = _require_known(item, revision) or require_candidate(item, stage)
+        candidate = revision or require_candidate(item, stage)
+        # A decision about another revision would wait forever.
+        if revision and revision not in item.revisions:
+            if revision in item.unusable_tags:
+                raise not_found(item.unusable_tags[revision], "choose another revision")
+            allowed = ", ".join(item.revisions)
+            allowed = f"there are: {allowed}" if allowed else "there is none"
+            raise not_found(
+                f"{revision} is not a revision of {item.title}; {allowed}",
+                "choose an allowed revision",
+            )
         if accept_conflicts:
             refuse_unnamed(item, request.variants)
         names = spec.get("variants", ())
@@ -110,7 +127,7 @@ def command(
             "acceptConflicts": selection.has_conflicts,
             "reason": request.reason,
             "overrides": list(overrides),
-            "expires": until,
+            "expires": format_instant(until) if until is not None else "",
         }
         earlier = session.find_equal_decision(spec)
         name, report = session.record_and_run(spec, earlier.name if earlier else "")
@@ -131,28 +148,3 @@ def command(
     # Variants that were left out need a person too, so all that were requested count.
     fix_count = report.fix_count_of([variant.spec.name for variant in requested])
     return exit_code_after(fix_count, effect=effect.happened and is_reached)
-
-
-def _require_known(item: PolicyResult, revision: str) -> str:
-    """Return the revision if the policy has it. A decision about another would wait forever."""
-    if revision and revision not in item.revisions:
-        if revision in item.unusable_tags:
-            raise not_found(item.unusable_tags[revision], "choose another revision")
-        allowed = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
-        raise not_found(
-            f"{revision} is not a revision of {item.title}; {allowed}",
-            "choose an allowed revision",
-        )
-    return revision
-
-
-def _parse_expiry(text: str, settings: Settings) -> str:
-    until = parse_instant_option(text, "--expires")
-    if is_expired(until, settings.now()):
-        raise InvalidInput(
-            f"{text} is in the past",
-            reason="InvalidTime",
-            remedy="use a future time",
-            where=ErrorLocation(field="--expires"),
-        )
-    return format_instant(until)

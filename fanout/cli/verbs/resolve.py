@@ -1,6 +1,6 @@
 """`fanout resolve`: decide merge conflicts of drafts by recorded Decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -18,8 +18,7 @@ from fanout.cli.recording.record_session import (
 )
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.drafts.next_draft import find_release_draft
-from fanout.plan.edits.merge_disputes import MergeDispute, parse_disputes
-from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.reconcile.pass_results import PolicyResult
 
 
@@ -43,35 +42,7 @@ def command(request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     upstream or local value changes. A commit on the draft branch also resolves all conflicts in the
     files that the commit changes.
     """
-    default_side, by_key = _parse_sides(side_choices)
-    with open_record_session(request) as session:
-        item = session.item
-        spec = session.build_subject() | {"action": Action.RESOLVE.value, "reason": request.reason}
-
-        def build_decisions(*, include_decided: bool) -> list[dict[str, Any]]:
-            names = spec.get("variants", ())
-            drafts = _find_conflicts(item, request.stage, names, include_decided=include_decided)
-            return [spec | it for it in _group_choices(drafts, default_side, by_key)]
-
-        decisions = build_decisions(include_decided=bool(side_choices))
-        if not decisions:
-            # Nothing is left to decide, perhaps because an earlier run of this command decided it.
-            decisions = build_decisions(include_decided=True)
-            if not decisions or not all(map(session.find_equal_decision, decisions)):
-                conflict = "such a conflict" if by_key else "an undecided conflict"
-                raise nothing_to_do(
-                    f"no selected draft of {item.title} has {conflict}",
-                    "run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
-                )
-        for decision in decisions:
-            drafts = pluralize(len(decision["variants"]), "draft")
-            session.record_once(decision, f" for {drafts} at {decision['revision']}")
-        session.print_consequences()
-
-
-def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners]:
-    """Return the side that wins all conflicts, if one does, and the sides by conflict key."""
-    default_side: MergeSide | None = None
+    default_side: MergeSide | None = None  # wins all conflicts; None: each keeps its winner
     by_key: dict[str, MergeSide] = {}
     for text in side_choices:
         key, equals, side_name = text.rpartition("=")
@@ -84,55 +55,66 @@ def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners
             by_key[key] = MergeSide(side_name)
         else:
             default_side = MergeSide(side_name)
-    return default_side, by_key
+    with open_record_session(request) as session:
+        item = session.item
+        spec = session.build_subject() | {"action": Action.RESOLVE.value, "reason": request.reason}
+        decisions = _list_decisions(
+            item, spec, default_side, by_key, include_decided=bool(side_choices)
+        )
+        if not decisions:
+            # Nothing is left to decide, perhaps because an earlier run of this command decided it.
+            decisions = _list_decisions(item, spec, default_side, by_key, include_decided=True)
+            if not decisions or not all(map(session.find_equal_decision, decisions)):
+                conflict = "such a conflict" if by_key else "an undecided conflict"
+                raise nothing_to_do(
+                    f"no selected draft of {item.title} has {conflict}",
+                    "run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
+                )
+        for decision in decisions:
+            drafts = pluralize(len(decision["variants"]), "draft")
+            session.record_once(decision, f" for {drafts} at {decision['revision']}")
+        session.print_consequences()
 
 
-def _find_conflicts(
-    item: PolicyResult, stage: str, variants: Sequence[str], *, include_decided: bool
-) -> list[tuple[RenderedVariant, list[MergeDispute]]]:
-    """Return the selected drafts with their undecided conflicts, or with all of them."""
-    drafts = []
+def _list_decisions(
+    item: PolicyResult,
+    spec: Mapping[str, Any],
+    default_side: MergeSide | None,
+    by_key: Winners,
+    *,
+    include_decided: bool,
+) -> list[dict[str, Any]]:
+    """Return the decisions about undecided conflicts, or about all, by names of their variants.
+
+    Drafts of a revision with equal choices are decided together.
+    """
     undecided = {
         variant.name
         for variant in (item.facts.variants if item.facts else ())
         if variant.draft is not None and variant.draft.conflict_count
     }
+    stage, names = spec.get("stage", ""), spec.get("variants", ())
+    groups: dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]] = {}
     for variant in item.variants:
-        spec, draft = variant.spec, find_release_draft(variant)
-        is_selected = stage in ("", spec.stage) and (not variants or spec.name in variants)
-        if not is_selected or draft is None:
+        name, draft = variant.spec.name, find_release_draft(variant)
+        is_selected = stage in ("", variant.spec.stage) and (not names or name in names)
+        if not is_selected or draft is None or not (include_decided or name in undecided):
             continue
-        conflicts = [
-            it
+        choices = {
+            it.key: by_key.get(it.key, default_side or it.winner)
             for it in parse_disputes(draft.trailers.conflicts)
             if it.key not in draft.settled_keys
-        ]
-        if conflicts and (include_decided or spec.name in undecided):
-            drafts.append((variant, conflicts))
-    return drafts
-
-
-def _group_choices(
-    drafts: Sequence[tuple[RenderedVariant, list[MergeDispute]]],
-    default_side: MergeSide | None,
-    by_key: Winners,
-) -> list[dict[str, Any]]:
-    """Return the decisions, each for the variants of a revision with equal choices."""
-    groups: dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]] = {}
-    for variant, conflicts in drafts:
-        draft = find_release_draft(variant)
-        assert draft is not None, "only a draft has conflicts"
-        choices = {it.key: by_key.get(it.key, default_side or it.winner) for it in conflicts}
-        if by_key and default_side is None:
-            choices = {key: side for key, side in choices.items() if key in by_key}
+            and (it.key in by_key or not by_key or default_side is not None)
+        }
         if choices:
-            key = (draft.trailers.revision, frozenset(choices.items()))
-            groups.setdefault(key, []).append(variant.spec.name)
+            group = (draft.trailers.revision, frozenset(choices.items()))
+            groups.setdefault(group, []).append(name)
     return [
         {
+            **spec,
             "revision": revision,
-            "variants": names,
+            "variants": variants,
             "choices": {key: side.value for key, side in sorted(choices)},
         }
-        for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1])
+        for (revision, choices), variants in sorted(groups.items(), key=lambda group: group[1])
     ]

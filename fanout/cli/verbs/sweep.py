@@ -99,9 +99,20 @@ def command(
 
 def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
     """Execute a saved plan. Raises Conflict unless planning again gives the same actions."""
-    actions = _read_actions(saved)
+    problem, reason, plan = f"{saved} is not a plan", "InvalidPlan", None
+    try:
+        plan = json.loads(saved.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problem, reason = f"there is no file {saved}", "NotFound"
+    except OSError as error:
+        problem = f"{saved} cannot be read: {error.strerror}"
+    except ValueError:
+        pass  # neither JSON nor text
+    if not isinstance(plan, dict) or "actions" not in plan:
+        where, remedy = ErrorLocation(field="--plan"), "run `fanout plan --out FILE`"
+        raise InvalidInput(problem, reason=reason, remedy=remedy, where=where)
     observed = program.observe(mode)
-    if observed.plan.as_json()["actions"] != actions:
+    if observed.plan.as_json()["actions"] != plan["actions"]:
         raise Conflict(
             f"the state changed since {saved} was written",
             reason="PlanOutdated",
@@ -111,24 +122,3 @@ def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
         return PassReport(observed)
     report = execute_plan(program.world, observed)
     return finish_pass(program.world, program.reconciler, program.read_declared(), mode, report)
-
-
-def _read_actions(saved: Path) -> object:
-    """Return the actions of a saved plan. Raises InvalidInput for a file that is no plan."""
-    problem, reason = f"{saved} is not a plan", "InvalidPlan"
-    try:
-        plan = json.loads(saved.read_text(encoding="utf-8"))
-        if isinstance(plan, dict) and "actions" in plan:
-            return plan["actions"]
-    except FileNotFoundError:
-        problem, reason = f"there is no file {saved}", "NotFound"
-    except OSError as error:
-        problem = f"{saved} cannot be read: {error.strerror}"
-    except ValueError:
-        pass  # neither JSON nor text
-    raise InvalidInput(
-        problem,
-        reason=reason,
-        remedy="run `fanout plan --out FILE`",
-        where=ErrorLocation(field="--plan"),
-    )
