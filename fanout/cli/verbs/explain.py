@@ -1,7 +1,9 @@
 """`fanout explain`: explain what blocks the fleet or a subject, and what unblocks it."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 
 import click
 
@@ -35,7 +37,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.explanation.explanation_notes import describe_conflicts, has_conflicts
 from fanout.present.explanation.policy_explanation import PolicyExplainer, open_explainers
 from fanout.present.view_meta import select_policies
-from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.selection.label_selector import FlagSelector, parse_selector
 from fanout.values import replace
@@ -76,64 +78,35 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             is_colored(settings.color, sys.stdout),
             settings.commands,
         )
-        if subject:
-            failed = _print_subject(program, subject, layout)
+        explain = partial(_explain_subject, subject=subject) if subject else _explain_fleet
+        lines, explanations, failed = explain(program, labels, layout)
+        if settings.output is OutputFormat.TABLE:
+            text = "".join(f"{line}\n" for line in lines)
+            write_stdout(text, is_colored=layout.is_colored)
         else:
-            failed = _print_fleet(program, labels, layout)
+            views = [dump_view(it) for it in explanations]
+            is_single = bool(subject) and len(views) == 1
+            print_value(views[0] if is_single else build_list(views), settings.output)
     return ExitCode.SOME_FAILED if errors or failed else ExitCode.OK
 
 
-def _print_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayout) -> bool:
-    """Print what blocks the fleet, and return whether anything failed or needs a repair."""
+_Explained = tuple[Iterator[str], list[ExplanationView], bool]
+"""Lines for people, the explanations, and whether anything explained failed or needs a repair."""
+
+
+def _explain_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayout) -> _Explained:
     mode = PassMode(namespace=program.settings.namespace)
     observed = select_policies(program.observe(mode), labels)
     explainers = open_explainers(observed, program.settings.commands)
     explanations = [it.explain_policy() for it in explainers]
-    if program.settings.output is OutputFormat.TABLE:
-        names = {own: shown for it in explainers for own, shown in it.names.items()}
-        _write_lines(format_fleet(explanations, replace(layout, names=names)), layout)
-    else:
-        views = [dump_view(it) for it in explanations]
-        print_value(build_list(views), program.settings.output)
-    return any(it.fix_count for it in explainers)
+    names = {own: shown for it in explainers for own, shown in it.names.items()}
+    lines = format_fleet(explanations, replace(layout, names=names))
+    return lines, explanations, any(it.fix_count for it in explainers)
 
 
-def _print_subject(program: Program, subject: str, layout: ExplanationLayout) -> bool:
-    """Print the explanations of a subject, and return whether part of it failed."""
-    observed, stage, variant = _find_subject(program, subject)
-    explanations, failed = [], False
-    for explainer in open_explainers(observed, program.settings.commands):
-        item = explainer.item
-        item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
-        explanation = _explain(program, explainer, item_stage, item_variant)
-        explanations.append((explainer, explanation))
-        # A target without a variant is in no stage.
-        names = {it.spec.name for it in item.variants if it.spec.stage == item_stage}
-        if item_variant:
-            names = {it.spec.name for it in find_named_variants(item.variants, item_variant)}
-        failed |= item.error is not None or any(
-            it.needs_fix and (not item_stage or it.subject in names) for it in item.problems
-        )
-    if program.settings.output is OutputFormat.TABLE:
-        for explainer, explanation in explanations:
-            lines = format_explanation(explanation, replace(layout, names=explainer.names))
-            _write_lines(lines, layout)
-    else:
-        views = [dump_view(it) for _, it in explanations]
-        print_value(views[0] if len(views) == 1 else build_list(views), program.settings.output)
-    return failed
-
-
-def _write_lines(lines: Iterable[str], layout: ExplanationLayout) -> None:
-    write_stdout("".join(f"{line}\n" for line in lines), is_colored=layout.is_colored)
-
-
-def _find_subject(program: Program, subject: str) -> tuple[PassPlan, str, str]:
-    """Return a pass of the policies of this name, with their stage and variant.
-
-    Without a policy of this name, the variant of this name is returned with its policy. Raises
-    InvalidInput if nothing has the name.
-    """
+def _explain_subject(
+    program: Program, _labels: FlagSelector, layout: ExplanationLayout, *, subject: str
+) -> _Explained:
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
     namespace = program.settings.namespace
@@ -141,14 +114,31 @@ def _find_subject(program: Program, subject: str) -> tuple[PassPlan, str, str]:
         check_policies([policy], program.read_declared(), namespace)
     except InvalidInput:
         observed = program.observe(PassMode(namespace=namespace))
+        # What is no policy may be a variant of any of them.
         item, stage, variant = _find_single_variant(
             observed.policies, subject, program.read_declared()
         )
         if item is None:
             raise
-        return replace(observed, policies=(item,)), stage, variant
-    observed = program.observe(PassMode(only=frozenset([policy]), namespace=namespace))
-    return observed, stage, variant
+        observed = replace(observed, policies=(item,))
+    else:
+        observed = program.observe(PassMode(only=frozenset([policy]), namespace=namespace))
+    lines: list[Iterator[str]] = []
+    explanations, failed = [], False
+    for explainer in open_explainers(observed, program.settings.commands):
+        item = explainer.item
+        item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
+        explanation = _explain(program, explainer, item_stage, item_variant)
+        explanations.append(explanation)
+        lines.append(format_explanation(explanation, replace(layout, names=explainer.names)))
+        # A target without a variant is in no stage.
+        names = {it.spec.name for it in item.variants if it.spec.stage == item_stage}
+        if item_variant:
+            names = {it.spec.name for it in find_named_variants(item.variants, item_variant)}
+        failed |= item.error is not None or any(
+            it.needs_fix and (not item_stage or it.subject in names) for it in item.problems
+        )
+    return chain.from_iterable(lines), explanations, failed
 
 
 def _find_part(

@@ -158,7 +158,24 @@ def command(request: RecordRequest, **options: str) -> None:
                 options["commit"], stage, stage_variants, session.program.world.git, drafted=drafted
             )
         else:
-            _require_revision(item, stage, stage_variants, options["revision"], drafted=drafted)
+            if drafted:
+                drafts = [it.observed.draft for it in stage_variants if it.observed.draft]
+                state, revisions = "drafted", {it.trailers.revision for it in drafts}
+                remedy = "report on the draft before its publication"
+            else:
+                seen = [it.observed for it in stage_variants if it.observed.revert_hold is None]
+                state, remedy = "published", _REPORT_AFTERWARDS
+                revisions = {it.published.revision for it in seen if it.published is not None}
+            # Evidence about another revision would never count (design §6).
+            if options["revision"] not in revisions:
+                present = ", ".join(sorted(revisions))
+                choices = f"{state} there: {present}" if present else f"nothing is {state}"
+                raise InvalidInput(
+                    f"{options['revision']} is not {state} in stage {stage} of {item.title};"
+                    f" {choices}",
+                    reason="WrongRevision",
+                    remedy=remedy,
+                )
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
         session.record("Evidence", spec, earlier=earlier)
@@ -222,30 +239,3 @@ def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
         problem = f"stage {stage or '(none)'} of {item.title} has no check {check}; {available}"
         remedy = "use a reported check of the stage"
     raise not_found(problem, remedy)
-
-
-def _require_revision(
-    item: PolicyResult,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    revision: str,
-    *,
-    drafted: bool,
-) -> None:
-    """Raise InvalidInput for a revision that is not published, or with `drafted` not drafted."""
-    if drafted:
-        drafts = [it.observed.draft for it in variants if it.observed.draft is not None]
-        state, revisions = "drafted", {it.trailers.revision for it in drafts}
-        remedy = "report on the draft before its publication"
-    else:
-        views = [it.observed for it in variants if it.observed.revert_hold is None]
-        state, revisions = "published", {it.published.revision for it in views if it.published}
-        remedy = _REPORT_AFTERWARDS
-    if revision not in revisions:
-        present = ", ".join(sorted(revisions))
-        choices = f"{state} there: {present}" if present else f"nothing is {state}"
-        raise InvalidInput(
-            f"{revision} is not {state} in stage {stage} of {item.title}; {choices}",
-            reason="WrongRevision",
-            remedy=remedy,
-        )
