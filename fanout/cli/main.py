@@ -28,79 +28,73 @@ GC_THRESHOLD = 1_000_000
 class Verb(NamedTuple):
     """Row of the verb table: module below `fanout.cli.verbs`, help text and section.
 
-    `section` is the heading under which `fanout --help` lists the verb. `command`: name of its
-    click command in the module.
+    `section` is the heading under which `fanout --help` lists the verb.
     """
 
     module: str
     help: str
     section: str
-    command: str = "command"
 
 
-_OBSERVE, _CHANGE, _RECORD, _TOOLS = "Observe", "Change", "Record", "Tools"
-
+# Verbs by section, each with its line of help.
+_SECTIONS = {
+    "Observe": {
+        "status": "Print the state of the whole fleet on one screen.",
+        "validate": "Validate all documents and report every error.",
+        "get": "List resources and their observed state.",
+        "plan": "Show what a sweep would do now.",
+        "explain": "Explain what blocks a rollout, and how to unblock it.",
+        "forecast": "Print the earliest time at which a revision can pass each stage.",
+        "graph": "Draw the stages of a policy with their state.",
+        "history": "Print when and why revisions were published.",
+        "diff": "Compare the next draft of a variant with the published package.",
+        "render": "Print the files of a variant.",
+    },
+    "Change": {
+        "sweep": "Update drafts, evaluate gates, and publish what is allowed.",
+        "promote": "Publish drafts of a stage manually, if their gates are open.",
+        "rollback": "Return to an earlier revision and stay at it.",
+        "skip": "Skip one revision for variants.",
+        "retry": "Retry failed variants.",
+        "remove": "Remove variants whose target no longer exists.",
+        "run": "Run continuously and sweep on schedule.",
+        "controller": "Run continuously on the objects of a Kubernetes cluster.",
+    },
+    "Record": {
+        "report": "Record evidence: the result of a check.",
+        "approve": "Approve drafts or removals of a stage.",
+        "revoke": "Revoke an approval.",
+        "withdraw": "Withdraw an active decision, or evidence.",
+        "accept-records": "Accept records that were restored from an older copy.",
+        "suspend": "Suspend a policy, a stage, a variant, or everything.",
+        "resume": "Resume a suspended policy, stage or variant, or everything.",
+        "resolve": "Resolve merge conflicts of drafts.",
+    },
+    "Tools": {
+        "init": "Create a working directory with a first policy.",
+        "create": "Create a policy, a repository or a promotion policy.",
+        "package": "Merge, render, compare and validate packages in directories.",
+        "test": "Run scenarios and compare the results with the expected ones.",
+        "schedule": "Print the times of a schedule or of windows.",
+        "schema": "Print the JSON Schemas of all kinds.",
+        "crds": "Print the CustomResourceDefinitions, or the admission policies.",
+        "import": "Convert objects of Kargo or Porch.",
+        "completion": "Print the completion script for a shell.",
+        "docs": "Print a page of the documentation, or an example.",
+        "help": "Print the help of a command.",
+        "version": "Print the versions of fanout and its dependencies.",
+    },
+}
+# Modules of verbs that share one, or are not named like theirs.
+_MODULES = {
+    "import": "import_",
+    **dict.fromkeys(("skip", "retry"), "skip_retry"),
+    **dict.fromkeys(("suspend", "resume"), "suspend_resume"),
+}
 VERBS = {
-    "status": Verb("status", "Print the state of the whole fleet on one screen.", _OBSERVE),
-    "validate": Verb("validate", "Validate all documents and report every error.", _OBSERVE),
-    "get": Verb("get", "List resources and their observed state.", _OBSERVE),
-    "plan": Verb("plan", "Show what a sweep would do now.", _OBSERVE),
-    "explain": Verb("explain", "Explain what blocks a rollout, and how to unblock it.", _OBSERVE),
-    "forecast": Verb(
-        "forecast", "Print the earliest time at which a revision can pass each stage.", _OBSERVE
-    ),
-    "graph": Verb("graph", "Draw the stages of a policy with their state.", _OBSERVE),
-    "history": Verb("history", "Print when and why revisions were published.", _OBSERVE),
-    "diff": Verb(
-        "diff", "Compare the next draft of a variant with the published package.", _OBSERVE
-    ),
-    "render": Verb("render", "Print the files of a variant.", _OBSERVE),
-    "sweep": Verb("sweep", "Update drafts, evaluate gates, and publish what is allowed.", _CHANGE),
-    "promote": Verb(
-        "promote", "Publish drafts of a stage manually, if their gates are open.", _CHANGE
-    ),
-    "rollback": Verb("rollback", "Return to an earlier revision and stay at it.", _CHANGE),
-    "skip": Verb("skip_retry", "Skip one revision for variants.", _CHANGE, "skip"),
-    "retry": Verb("skip_retry", "Retry failed variants.", _CHANGE, "retry"),
-    "remove": Verb("remove", "Remove variants whose target no longer exists.", _CHANGE),
-    "run": Verb("run", "Run continuously and sweep on schedule.", _CHANGE),
-    "controller": Verb(
-        "controller", "Run continuously on the objects of a Kubernetes cluster.", _CHANGE
-    ),
-    "report": Verb("report", "Record evidence: the result of a check.", _RECORD),
-    "approve": Verb("approve", "Approve drafts or removals of a stage.", _RECORD),
-    "revoke": Verb("revoke", "Revoke an approval.", _RECORD),
-    "withdraw": Verb("withdraw", "Withdraw an active decision, or evidence.", _RECORD),
-    "accept-records": Verb(
-        "accept_records", "Accept records that were restored from an older copy.", _RECORD
-    ),
-    "suspend": Verb(
-        "suspend_resume",
-        "Suspend a policy, a stage, a variant, or everything.",
-        _RECORD,
-        "suspend",
-    ),
-    "resume": Verb(
-        "suspend_resume",
-        "Resume a suspended policy, stage or variant, or everything.",
-        _RECORD,
-        "resume",
-    ),
-    "resolve": Verb("resolve", "Resolve merge conflicts of drafts.", _RECORD),
-    "init": Verb("init", "Create a working directory with a first policy.", _TOOLS),
-    "create": Verb("create", "Create a policy, a repository or a promotion policy.", _TOOLS),
-    "package": Verb(
-        "package", "Merge, render, compare and validate packages in directories.", _TOOLS
-    ),
-    "test": Verb("test", "Run scenarios and compare the results with the expected ones.", _TOOLS),
-    "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
-    "schema": Verb("schema", "Print the JSON Schemas of all kinds.", _TOOLS),
-    "crds": Verb("crds", "Print the CustomResourceDefinitions, or the admission policies.", _TOOLS),
-    "import": Verb("import_", "Convert objects of Kargo or Porch.", _TOOLS),
-    "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
-    "docs": Verb("docs", "Print a page of the documentation, or an example.", _TOOLS),
-    "help": Verb("help", "Print the help of a command.", _TOOLS),
-    "version": Verb("version", "Print the versions of fanout and its dependencies.", _TOOLS),
+    name: Verb(_MODULES.get(name, name.replace("-", "_")), text, section)
+    for section, verbs in _SECTIONS.items()
+    for name, text in verbs.items()
 }
 
 # Words of the help and of messages, for `fanout --help` and the command reference; docs/glossary.md
@@ -183,7 +177,8 @@ class VerbGroup(click.Group):
         if verb is None:
             return None
         module = load_module(f"cli.verbs.{verb.module}")
-        command: click.Command = getattr(module, verb.command)
+        # A module of several verbs has a command of the name of each.
+        command: click.Command = getattr(module, "command", None) or getattr(module, cmd_name)
         return command
 
     def resolve_command(
@@ -211,11 +206,9 @@ class VerbGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the help of all verbs from the table, by section, without loading a verb."""
-        for section in dict.fromkeys(verb.section for verb in VERBS.values()):
+        for section, verbs in _SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl(
-                    [(name, verb.help) for name, verb in VERBS.items() if verb.section == section]
-                )
+                formatter.write_dl(list(verbs.items()))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the exit codes, because scripts rely on them, and the terms of the help."""
