@@ -58,19 +58,18 @@ def notify_of_pass(program: Program, notifier: Notifier | None, report: PassRepo
     """
     if notifier is None:
         return
-    problems = run_isolated(partial(_deliver, program, notifier, report))
+
+    def deliver() -> list[str]:
+        if report.pass_plan.policies:  # else it is the answer of an earlier pass
+            notifier.observe(report, list_subjects(program.read_declared()))
+        delivery, waiting = notifier.deliver(program.settings.now()), notifier.count_waiting()
+        return [
+            f"notification {name} cannot be delivered: {problem}; waiting: {waiting[name]}"
+            for name, problem in delivery.problems.items()
+        ]
+
+    problems = run_isolated(deliver)
     if isinstance(problems, FanoutError):
         problems = [f"notifications: {problems}"]
     for problem in problems:
         print_message(f"warning: {program.redactor.redact_text(problem)}", program.settings.color)
-
-
-def _deliver(program: Program, notifier: Notifier, report: PassReport) -> list[str]:
-    if report.pass_plan.policies:  # else it is the answer of an earlier pass
-        notifier.observe(report, list_subjects(program.read_declared()))
-    delivery = notifier.deliver(program.settings.now())
-    waiting = notifier.count_waiting()
-    return [
-        f"notification {name} cannot be delivered: {problem}; waiting: {waiting[name]}"
-        for name, problem in delivery.problems.items()
-    ]

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost, RecordsLocation
+from fanout.api.fanout_configuration import FanoutConfiguration, RecordsLocation
 from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
 from fanout.cli.cluster_access import open_record_creator
@@ -42,9 +42,7 @@ from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
 from fanout.ports import (
-    Credentials,
     Forge,
-    ForgeDirectory,
     Inventory,
     ProbeClient,
     RecordCreator,
@@ -62,7 +60,6 @@ from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_limits import WorkerLimits as SandboxLimits
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
-from fanout.telemetry.event_counters import EventCounters
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor
 from fanout.values import Value, field, replace
@@ -131,24 +128,16 @@ def show_tracebacks(redactor: Redactor, *, enabled: bool) -> Iterator[None]:
         logger.setLevel(level)
 
 
-@dataclass(slots=True)
-class LazyProbes:
-    """Port `fanout.ports.ProbeClient` that builds its implementation on the first query.
+# Most policies have no HTTP checks, and most installations list no host: loading the HTTP library
+# takes longer than a no-op pass.
+class LazyProbes(Value):
+    """Port `fanout.ports.ProbeClient` that opens its implementation on the first query."""
 
-    Most policies have no HTTP checks, and loading the HTTP library takes longer than a
-    no-op pass.
-    """
-
-    build: Callable[[Any], ProbeClient]  # from the loaded module
-    _probes: ProbeClient | None = None
+    open: Callable[[], ProbeClient]  # opens it once
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
         """Answer probes as `fanout.ports.ProbeClient` specifies; without any, load nothing."""
-        if not requests:
-            return []
-        if self._probes is None:
-            self._probes = self.build(load_module("probes"))
-        return self._probes.ask(requests)
+        return self.open().ask(requests) if requests else []
 
 
 CALL_PATIENCE = 5.0  # seconds that a pass of many waits for a call of a forge
@@ -156,40 +145,35 @@ CALL_PATIENCE = 5.0  # seconds that a pass of many waits for a call of a forge
 
 @dataclass(slots=True)
 class LazyForgeDirectory:
-    """Port `fanout.ports.ForgeDirectory` that builds its implementation when it is asked.
+    """Port `fanout.ports.ForgeDirectory` that opens its implementation when it is asked."""
 
-    Most installations list no host, and loading the HTTP library takes longer than a no-op pass.
-    """
-
-    hosts: Sequence[ForgeHost]
-    secrets: Callable[[str], Credentials]
-    events: EventCounters
-    patience: float | None  # seconds for one call; None: as long as it may take
+    build: Callable[[], Any]
     _directory: Any = None
+
+    @property
+    def _opened(self) -> Any:
+        if self._directory is None:
+            self._directory = self.build()
+        return self._directory
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         """Return the forge of a repository as `fanout.ports.ForgeDirectory` specifies."""
-        return self._open().forge_of(url)
+        forge: tuple[Forge, RepositoryName] = self._opened.forge_of(url)
+        return forge
 
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host as `ForgeDirectory` specifies."""
-        return self._open().limits_of(url)
+        limits: HostLimits | None = self._opened.limits_of(url)
+        return limits
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many more calls each host takes, by host and limit; load nothing for it."""
-        return self._open().remaining_calls() if self._directory is not None else {}
+        return self._directory.remaining_calls() if self._directory is not None else {}
 
     def close(self) -> None:
         """End the connections that were made."""
         if self._directory is not None:
             self._directory.close()
-
-    def _open(self) -> ForgeDirectory:
-        if self._directory is None:
-            build = load_module("forge.forge_hosts").ForgeHosts
-            self._directory = build(self.hosts, self.secrets, self.events, self.patience)
-        directory: ForgeDirectory = self._directory
-        return directory
 
 
 @dataclass(slots=True)
@@ -353,8 +337,11 @@ def open_program(
         secrets = cluster.open_secrets(secrets, redactor)
     is_traced = bool(settings.verbosity) and not long_running
     call_patience = CALL_PATIENCE if long_running else None
-    find_secret = partial(secrets.get, "")
-    forges = LazyForgeDirectory(configuration.forges, find_secret, counters.events, call_patience)
+    forges = LazyForgeDirectory(
+        lambda: load_module("forge.forge_hosts").ForgeHosts(
+            configuration.forges, partial(secrets.get, ""), counters.events, call_patience
+        )
+    )
     with (
         show_tracebacks(redactor, enabled=is_traced),
         closing(forges),
@@ -470,7 +457,6 @@ def _open_world(
     local_records = None if settings.uses_cluster else _as_local_repository(url, create_records)
     refusal = RecordRefusals.of_repository(settings.state_dir / "refusals", url)
     repository = RecordsRepository(git, remote, counters, local_records, push_refusal=refusal)
-    check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
     world = World(
         git=git,
         records=PolicyStateStore(
@@ -487,12 +473,16 @@ def _open_world(
         progress=progress,
         function_runtime=build_function_runner(configuration, counters),
         probes=LazyProbes(
-            lambda probes: probes.HttpProbes(
-                partial(secrets.get, ""),
-                check_secrets,
-                report=partial(print_message, color=settings.color) if settings.verbosity else None,
-                # The limits of probes are shorter than the patience of a command.
-                patience=None if patience.is_shared else patience.seconds,
+            cache(
+                lambda: load_module("probes").HttpProbes(
+                    partial(secrets.get, ""),
+                    {it.name: it.addresses for it in configuration.check_secrets},
+                    report=partial(print_message, color=settings.color)
+                    if settings.verbosity
+                    else None,
+                    # The limits of probes are shorter than the patience of a command.
+                    patience=None if patience.is_shared else patience.seconds,
+                )
             )
         ),
         forges=forges,
