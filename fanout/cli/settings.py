@@ -114,8 +114,7 @@ class Settings(Value):
             # Path.exists raises if a directory cannot be searched.
             if path != STANDARD_INPUT and not os.path.exists(path):  # noqa: PTH110
                 raise not_found(
-                    f"there is no file or directory {path}",
-                    "check -f and FANOUT_FILES",
+                    f"there is no file or directory {path}", "check -f and FANOUT_FILES"
                 )
         return self.files
 

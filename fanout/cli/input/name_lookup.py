@@ -189,10 +189,7 @@ def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
         words = finding.where.object.split("/")  # a namespace may stand between kind and name
         if finding.is_error_in(namespace) and words[0] in kinds and words[-1] == policy:
             return InvalidInput(
-                finding.problem,
-                reason="InvalidObject",
-                remedy=finding.remedy,
-                where=finding.where,
+                finding.problem, reason="InvalidObject", remedy=finding.remedy, where=finding.where
             )
     if are_policies_unread(declared, namespace):
         problem = f"there is no policy {policy} among those that can be read"

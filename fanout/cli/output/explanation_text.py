@@ -6,11 +6,7 @@ from datetime import datetime
 import click
 
 from fanout.api.durations import format_instant
-from fanout.api.explanation_view import (
-    Blocker,
-    ExplainedConflict,
-    ExplanationView,
-)
+from fanout.api.explanation_view import Blocker, ExplainedConflict, ExplanationView
 from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.output.text_layout import format_until, wrap_command, wrap_rows, wrap_text
 from fanout.message_commands import MessageCommands

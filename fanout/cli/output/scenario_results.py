@@ -6,12 +6,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fanout.api.durations import format_instant
 from fanout.api.field_errors import format_path
-from fanout.api.output_views import (
-    DifferenceView,
-    ReasonView,
-    Simulation,
-    TestResult,
-)
+from fanout.api.output_views import DifferenceView, ReasonView, Simulation, TestResult
 from fanout.api.text_fields import pluralize
 from fanout.api.view_base import dump_view, label_verdict
 from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout

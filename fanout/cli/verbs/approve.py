@@ -13,10 +13,7 @@ from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.approval_eligibility import (
-    build_no_draft,
-    find_author,
-)
+from fanout.cli.recording.approval_eligibility import build_no_draft, find_author
 from fanout.cli.recording.record_session import (
     RecordRequest,
     RecordSession,

@@ -73,10 +73,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
         _, errors = read_input(program)
         errors += report_refused_records(program.world.records, settings.color)
         layout = ExplanationLayout(
-            settings.now(),
-            text_width(),
-            is_colored(settings.color, sys.stdout),
-            settings.commands,
+            settings.now(), text_width(), is_colored(settings.color, sys.stdout), settings.commands
         )
         explain = partial(_explain_subject, subject=subject) if subject else _explain_fleet
         lines, explanations, failed = explain(program, labels, layout)

@@ -136,8 +136,7 @@ def command(request: RecordRequest, **options: str) -> None:
     """
     if bool(options["revision"]) == bool(options["commit"]):
         raise invalid_setting(
-            "the checked revision or commit is missing",
-            "set either --revision or --commit",
+            "the checked revision or commit is missing", "set either --revision or --commit"
         )
     # Checked before the program is opened: evidence is never changed, so a wrong link would
     # stay in it.
