@@ -98,7 +98,13 @@ class MessageCommands(Value):
     def complete(self, command: str) -> str:
         """Return the command with the options that it takes and does not have yet."""
         if self.in_cluster:
-            command = _replace_verb(command)
+            # What people run in a cluster in place of a command that reads files.
+            if command.split()[:2] == ["fanout", "validate"]:
+                command = "fanout status"
+            elif _NEW_RECORDS in command.split():
+                command = _SWEEP_OF_EXPORTED
+            elif _is_sweep(command):
+                command = _REQUEST
         head, pipe, rest = command.partition(" | kubectl ")
         if pipe:
             return f"{self.complete(head)} | {self._complete_kubectl(f'kubectl {rest}')}"
@@ -159,14 +165,3 @@ def cluster_commands(namespace: str) -> MessageCommands:
 def _is_sweep(command: str) -> bool:
     words = command.split()
     return words[:2] == ["fanout", "sweep"] and _NEW_RECORDS not in words
-
-
-def _replace_verb(command: str) -> str:
-    """Return what people run in a cluster in place of a command that reads files."""
-    if command.split()[:2] == ["fanout", "validate"]:
-        return "fanout status"
-    if _NEW_RECORDS in command.split():
-        return _SWEEP_OF_EXPORTED
-    if _is_sweep(command):
-        return _REQUEST
-    return command

@@ -105,8 +105,7 @@ def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> 
 
     Raises InvalidInput.
 
-    `parse_cache`: cache of files that earlier commands parsed; without it no cache is
-    written.
+    `parse_cache`: cache of files that earlier commands parsed; without it no cache is written.
     """
     files = settings.require_files()
     if STANDARD_INPUT not in files:

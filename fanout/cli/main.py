@@ -260,8 +260,7 @@ def run() -> None:
 
 def run_arguments(arguments: Sequence[str]) -> int:
     """Run one command line, report its error as one sentence, and return its exit code."""
-    # Created before click parses anything, so that errors of parsing are shown with its
-    # settings.
+    # Created before click parses anything, so that errors of parsing are shown with its settings.
     session = CommandSession()
     try:
         status = cli.main(list(arguments), prog_name="fanout", obj=session, standalone_mode=False)
@@ -283,22 +282,20 @@ def run_arguments(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001  # anything unforeseen is reported as a bug
-        code = _report_error(error, session)
+        code = exit_code_of(error)
+        if session.verbosity:
+            print_message("".join(traceback.format_exception(error)).rstrip(), Color.NEVER)
+        sentence = (
+            str(error) if isinstance(error, FanoutError) else f"{type(error).__name__}: {error}"
+        )
+        is_bug = isinstance(error, Bug) or not isinstance(error, FanoutError)
+        sentence = f"this is a bug in fanout: {sentence}" if is_bug else sentence
+        print_message(sentence, session.color, fg="red")
+        if is_bug:
+            hint = "" if session.verbosity else "run it again with -v and "
+            print_message(
+                f"please {hint}report it with the trace and the output of `fanout version`"
+            )
         # With --detailed-exitcode a 2 means changes, so no error may exit with 2.
         return ExitCode.ERROR if session.detailed_exitcode else code
     return status if isinstance(status, int) else ExitCode.OK
-
-
-def _report_error(error: Exception, session: CommandSession) -> ExitCode:
-    code = exit_code_of(error)
-    if session.verbosity:
-        print_message("".join(traceback.format_exception(error)).rstrip(), Color.NEVER)
-    is_reported = isinstance(error, FanoutError)
-    if is_reported and not isinstance(error, Bug):
-        print_message(str(error), session.color, fg="red")
-        return code
-    sentence = str(error) if is_reported else f"{type(error).__name__}: {error}"
-    print_message(f"this is a bug in fanout: {sentence}", session.color, fg="red")
-    rerun_hint = "" if session.verbosity else "run it again with -v and "
-    print_message(f"please {rerun_hint}report it with the trace and the output of `fanout version`")
-    return code

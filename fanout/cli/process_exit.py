@@ -114,12 +114,11 @@ def detailed_exit_code(code: ExitCode, *, changes: bool) -> int:
 def exit_with(work: Callable[[], int]) -> NoReturn:
     """Run the work and exit with the code that it returns, without freeing objects.
 
-    After a pass over 10,000 targets, freeing every object takes the interpreter half a
-    second. Files and children are closed by then, and the operating system reclaims the
-    memory at once.
+    After a pass over 10,000 targets, freeing every object takes the interpreter half a second.
+    Files and children are closed by then, and the operating system reclaims the memory at once.
 
-    Threads are joined and `atexit` handlers run as usual. If the work raises, or its output
-    cannot be flushed, the interpreter exits in its normal way.
+    Threads are joined and `atexit` handlers run as usual. If the work raises, or its output cannot
+    be flushed, the interpreter exits in its normal way.
     """
     process_exit = _ProcessExit()
     # Registered before the work: atexit runs handlers in reverse order, so this one runs last.

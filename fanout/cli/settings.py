@@ -154,8 +154,7 @@ def resolve_settings(
         for name, variable in ENVIRONMENT_VARIABLES.items()
         if environment.get(variable)
     }
-    # Flags come last so that they override the environment, with their name as origin for
-    # errors.
+    # Flags come last so that they override the environment, with their name as origin for errors.
     sources.update({name: (value, f"--{name}") for name, value in flags.items() if value})
 
     values: dict[str, Any] = {}

@@ -112,8 +112,7 @@ def show_tracebacks(redactor: Redactor, *, enabled: bool) -> Iterator[None]:
     logger, handler = logging.getLogger(LOGGER_NAME), _TracebackHandler(redactor)
     level = logger.level
     logger.addHandler(handler)
-    # Tracebacks are logged at debug level, so that a running loop does not print them by
-    # default.
+    # Tracebacks are logged at debug level, so that a running loop does not print them by default.
     logger.setLevel(logging.DEBUG)
     try:
         yield

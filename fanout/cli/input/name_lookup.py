@@ -1,8 +1,7 @@
 """Lookup of policies, stages and variants by the names that a command line gives them.
 
-A variant is found by its name, target, `repository:path`, path or short target name.
-Variants whose target is gone (orphaned variants) are found by the same names, as far as
-records tell.
+A variant is found by its name, target, `repository:path`, path or short target name. Variants whose
+target is gone (orphaned variants) are found by the same names, as far as records tell.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -123,8 +122,7 @@ def read_input(program: Program, policies: Collection[str] = ()) -> tuple[Declar
 def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:
     """Evaluate the policy, or variant written by hand, of this name.
 
-    Raises InvalidInput if there is not exactly one, and Stopped if a problem stops the
-    policy.
+    Raises InvalidInput if there is not exactly one, and Stopped if a problem stops the policy.
     """
     item = find_policy(program, policy)
     refuse_stopped(item)
@@ -168,33 +166,25 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     """
     mode = PassMode(only=frozenset([policy]), namespace=program.settings.namespace)
     policies = program.observe(mode).policies
-    if not policies:
-        declared = program.read_declared()
-        if are_policies_unread(declared, program.settings.namespace):
-            report_input_errors(declared, program.settings.namespace)
-        raise _build_missing_policy(program, policy)
     if len(policies) > 1:
         raise not_found(f"several namespaces have policy {policy}", "choose one with -n")
-    return policies[0]
-
-
-def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
-    """Build the error for a policy that is not declared, or that has errors.
-
-    One that must not be read looks as if it did not exist; `find_policy` reports why it is not.
-    """
-    kinds = ("UpstreamPolicy", "PackageVariant")
+    if policies:
+        return policies[0]
     declared, namespace = program.read_declared(), program.settings.namespace
+    is_unread = are_policies_unread(declared, namespace)
+    if is_unread:
+        report_input_errors(declared, namespace)
     for finding in declared.faults:
         words = finding.where.object.split("/")  # a namespace may stand between kind and name
-        if finding.is_error_in(namespace) and words[0] in kinds and words[-1] == policy:
-            return InvalidInput(
-                finding.problem, reason="InvalidObject", remedy=finding.remedy, where=finding.where
-            )
-    if are_policies_unread(declared, namespace):
-        problem = f"there is no policy {policy} among those that can be read"
-        return not_found(problem, "correct the errors above")
-    return not_found(f"there is no policy {policy}", "run `fanout get policies`")
+        is_named = words[0] in ("UpstreamPolicy", "PackageVariant") and words[-1] == policy
+        if finding.is_error_in(namespace) and is_named:
+            problem, remedy = finding.problem, finding.remedy
+            raise InvalidInput(problem, reason="InvalidObject", remedy=remedy, where=finding.where)
+    problem = f"there is no policy {policy}"
+    # One that cannot be read looks as if it did not exist.
+    if is_unread:
+        raise not_found(f"{problem} among those that can be read", "correct the errors above")
+    raise not_found(problem, "run `fanout get policies`")
 
 
 def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> RenderedVariant:

@@ -305,8 +305,7 @@ def with_settings(
 
 
 def _apply_options(options: Mapping[str, Option], function: Function) -> Function:
-    # click lists options in the order in which decorators stand, that is, the last applied
-    # first.
+    # click lists options in the order in which decorators stand, that is, the last applied first.
     for option in reversed(list(options.values())):
         function = option(function)
     return function

@@ -168,10 +168,9 @@ def require_new_directory(directory: Path) -> Path:
 def write_files(directory: Path, before: Files, after: Files) -> None:
     """Change the directory from the files `before`, as read from it, to `after`.
 
-    Unchanged files are not touched. All others are prepared in a hidden directory beside
-    them and then renamed into place, each atomically; if that fails, the renamed ones are
-    restored. Raises Conflict if a file changed since it was read, and Unavailable if the
-    file system refuses.
+    Unchanged files are not touched. All others are prepared in a hidden directory beside them and
+    then renamed into place, each atomically; if that fails, the renamed ones are restored. Raises
+    Conflict if a file changed since it was read, and Unavailable if the file system refuses.
     """
     changed = {path: before.get(path) for path in find_changed_paths(before, after)}
     with _translated("cannot be written"), _undone() as created:
@@ -257,8 +256,7 @@ def _rename_files(
     def restore(path: str) -> _UndoStep:
         return lambda: (staging / "old" / path).replace(directory / path)
 
-    # Removals come first: a path may turn from a file into a directory, and the other way
-    # round.
+    # Removals come first: a path may turn from a file into a directory, and the other way round.
     for path in changed:
         if path in after:
             continue

@@ -79,8 +79,7 @@ class PackageFindings(Value):
 def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings:
     """Return every error with file and line inside the package, sorted by position.
 
-    A package without errors is also rendered, in memory, for errors that only functions
-    find.
+    A package without errors is also rendered, in memory, for errors that only functions find.
     """
     warnings: tuple[FunctionResult, ...] = ()
     faults: list[InvalidInput] = []

@@ -133,8 +133,7 @@ class VariantFiles(Value):
     def read_published_change(self) -> tuple[Files, Files]:
         """Return the package as fanout published it, and as it is on the branch now.
 
-        For a package that is adopted: as it was when it was cloned, and as the merge reads it
-        now.
+        For a package that is adopted: as it was when it was cloned, and as the merge reads it now.
         """
         observed, local = self.variant.observed, self.read_published()
         if not observed.is_unmanaged:

@@ -1,9 +1,8 @@
 """Three-way view of packages, printing of differences, and conflicts of a merge as data.
 
-In the three-way view every line has two marks: the change of upstream, and the local
-change. `-` is a removed line, `+` an added one. So `- ` was removed by upstream, ` +`
-was added locally, and `--` was removed by both. A line that begins with `!!` reports a
-conflict in the lines below it.
+In the three-way view every line has two marks: the change of upstream, and the local change. `-` is
+a removed line, `+` an added one. So `- ` was removed by upstream, ` +` was added locally, and `--`
+was removed by both. A line that begins with `!!` reports a conflict in the lines below it.
 """
 
 import sys
@@ -165,8 +164,7 @@ def _format_hunks(
 def serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:
     """Return a conflict as data.
 
-    A side without a value has no field, since null is a value too. Values of a Secret are
-    left out.
+    A side without a value has no field, since null is a value too. Values of a Secret are left out.
     """
     values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
     shown: dict[str, Any] = {}

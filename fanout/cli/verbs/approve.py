@@ -140,7 +140,21 @@ def _select_removals(session: RecordSession, check: str, _revision: str) -> _App
     rule = find_approval_rule(item, stage, check)
     branches = [it for it in branches if it.stage == stage]
     if not branches:
-        raise _build_no_removal(item, stage)
+        problem = f"no branch removes packages of stage {stage} of {item.title}"
+        remedy = "run `fanout get targets`; `fanout sweep` writes the branch"
+        plans = [it for it in item.removal_drafts if it.stage == stage]
+        hosted = [it for it in plans if it.state.forge is not None]
+        if plan := next((it for it in plans if it.state.forge is None), None):
+            branch = plan.ref.removeprefix("refs/heads/")
+            problem = f"branch {branch}, which removes packages of stage {stage}, is out of date"
+            remedy = "run `fanout sweep`, which writes it, then review it"
+            if plan.write is None and not plan.is_removed:
+                problem = f"branch {branch} removes nothing any more"
+                remedy = "run `fanout get targets`, which shows why"
+        elif hosted:
+            problem = f"packages of stage {stage} of {item.title} are removed by pull requests"
+            remedy = f"approve the pull request in {format_names(it.repository for it in hosted)}"
+        raise InvalidInput(problem, reason="NoDraft", remedy=remedy)
     trees = sorted({it.draft.tree for it in branches if it.draft is not None})
     reviewed = list(list_removal_facts(branches))
     title = f"the removal of {pluralize(len(reviewed), 'package')}"
@@ -154,25 +168,6 @@ def _find_approvable_removals(item: PolicyResult) -> list[RemovalDraftPlan]:
     A branch that the next pass writes again is not approved as it is.
     """
     return [it for it in item.removal_drafts if it.state.forge is None and it.is_current]
-
-
-def _build_no_removal(item: PolicyResult, stage: str) -> InvalidInput:
-    """Build the error for a stage without a branch whose removals records approve."""
-    problem = f"no branch removes packages of stage {stage} of {item.title}"
-    remedy = "run `fanout get targets`; `fanout sweep` writes the branch"
-    plans = [it for it in item.removal_drafts if it.stage == stage]
-    hosted = [it for it in plans if it.state.forge is not None]
-    if plan := next((it for it in plans if it.state.forge is None), None):
-        branch = plan.ref.removeprefix("refs/heads/")
-        problem = f"branch {branch}, which removes packages of stage {stage}, is out of date"
-        remedy = "run `fanout sweep`, which writes it, then review it"
-        if plan.write is None and not plan.is_removed:
-            problem = f"branch {branch} removes nothing any more"
-            remedy = "run `fanout get targets`, which shows why"
-    elif hosted:
-        problem = f"packages of stage {stage} of {item.title} are removed by pull requests"
-        remedy = f"approve the pull request in {format_names(it.repository for it in hosted)}"
-    return InvalidInput(problem, reason="NoDraft", remedy=remedy)
 
 
 def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRule:

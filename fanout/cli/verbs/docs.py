@@ -48,7 +48,15 @@ def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa:
     """
     pages = find_pages()
     if topic is not None:
-        page = _find_page(topic, pages)
+        name = topic.removesuffix(".md")
+        matches = [name] if name in pages else [it for it in pages if it.endswith(f"/{name}")]
+        if len(matches) > 1:
+            raise not_found(f"{len(matches)} topics end in {topic}", f"use {' or '.join(matches)}")
+        if not matches:
+            names = [*pages, *(it.rpartition("/")[2] for it in pages)]
+            remedy = suggest_name(name, names, "run `fanout docs` for the list of topics")
+            raise not_found(f"there is no topic {topic}", remedy)
+        page = pages[matches[0]]
         write_stdout(f"{page}\n" if path else page.read_text(encoding="utf-8"))
     elif path:
         write_stdout(f"{find_directory()}\n")
@@ -60,18 +68,3 @@ def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa:
                 first = next((line for line in lines if line.startswith("# ")), "")
             rows.append((name, first.removeprefix("# ").strip()))
         write_stdout(format_table(["TOPIC", "TITLE"], rows))
-
-
-def _find_page(topic: str, pages: dict[str, Path]) -> Path:
-    """Return the page of a topic. Raises InvalidInput for an unknown or ambiguous one."""
-    name = topic.removesuffix(".md")
-    if name in pages:
-        return pages[name]
-    matches = [it for it in pages if it.endswith(f"/{name}")]
-    if len(matches) == 1:
-        return pages[matches[0]]
-    if matches:
-        raise not_found(f"{len(matches)} topics end in {topic}", f"use {' or '.join(matches)}")
-    last_parts = [it.rpartition("/")[2] for it in pages]
-    remedy = suggest_name(name, [*pages, *last_parts], "run `fanout docs` for the list of topics")
-    raise not_found(f"there is no topic {topic}", remedy)

@@ -202,8 +202,7 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
     that are not allowed in a package. Exits with code 2 if there are errors.
     """
     files, scan_errors = scan_directory(directory)
-    # Of a package that was read in part, missing files would be reported as errors of the
-    # others.
+    # Of a package that was read in part, missing files would be reported as errors of the others.
     is_complete = all(fault.reason != Reason.LIMIT_EXCEEDED for fault in scan_errors)
     package_faults = PackageFindings([])
     if is_complete:

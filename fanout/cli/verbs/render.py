@@ -28,9 +28,8 @@ _SEPARATOR = "---\n"
 def format_applicable(path: str, data: bytes) -> str:
     """Return the objects of a file that a cluster accepts, as they are written.
 
-    "" if there is none. The Kptfile and local configuration are left out: an API server
-    would refuse the one, and the other would litter it. Raises InvalidManifest for what
-    cannot be read.
+    "" if there is none. The Kptfile and local configuration are left out: an API server would
+    refuse the one, and the other would litter it. Raises InvalidManifest for what cannot be read.
     """
     if not path.endswith(_SUFFIXES):
         return ""

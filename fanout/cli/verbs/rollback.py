@@ -1,7 +1,6 @@
 """`fanout rollback`: return a stage or variants to an earlier revision."""
 
 import sys
-from collections.abc import Iterable
 
 import click
 
@@ -30,7 +29,6 @@ from fanout.cli.terminal import escape_control
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
-from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.rollback.rollback_revision import (
     RollbackSubject,
     find_active_rollback,
@@ -86,7 +84,17 @@ def command(
         git = session.program.world.git
         revision = find_rollback_revision(git, subject, variants, revision)
         earlier = find_active_rollback(subject, names, revision, overrides)
-        lost_edits = _report_lost_edits(variants, revision)
+        edited = [
+            f"{it.observed.package_location.repository}:{it.observed.package_location.path}"
+            for it in variants
+            if it.observed.published is not None
+            and it.observed.published.revision != revision
+            and it.observed.reverted_publication is None
+            and it.observed.package_state.tree not in (None, it.observed.published.tree)
+        ]
+        subjects = f"{pluralize(len(edited), 'package')} edited since publication"
+        remedy = f"{revision} does not have these edits; the branch's history keeps them"
+        lost_edits = [f"{subjects} ({format_names(edited)}): {remedy}"] if edited else []
         if not earlier and not is_confirmed:
             preview = [f"{pluralize(len(variants), 'variant')} of {subject.title}:"]
             for variant in variants:
@@ -131,20 +139,3 @@ def command(
     )
     has_effect = (effect.happened or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
-
-
-def _report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> list[str]:
-    """Return a sentence on downstream edits that the rollback does not contain."""
-    edited = [
-        f"{variant.observed.package_location.repository}:{variant.observed.package_location.path}"
-        for variant in variants
-        if variant.observed.published is not None
-        and variant.observed.published.revision != revision
-        and variant.observed.reverted_publication is None
-        and variant.observed.package_state.tree not in (None, variant.observed.published.tree)
-    ]
-    if not edited:
-        return []
-    subject = f"{pluralize(len(edited), 'package')} edited since publication"
-    remedy = f"{revision} does not have these edits; the branch's history keeps them"
-    return [f"{subject} ({format_names(edited)}): {remedy}"]

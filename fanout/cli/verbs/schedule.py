@@ -107,7 +107,25 @@ def find_declared_calendars(
     for a PromotionPolicy that does not exist, is invalid or is in several namespaces, and
     if none has windows.
     """
-    promotions = [_find_promotion(name, declared, namespace) for name in dict.fromkeys(names)]
+    in_namespace = [it for it in declared.promotions if namespace in ("", it.metadata.namespace)]
+    broken = {
+        key.name
+        for key in declared.left_out
+        if key.kind == "PromotionPolicy" and namespace in ("", key.namespace)
+    }
+    promotions: list[PromotionPolicy] = []
+    for name in dict.fromkeys(names):
+        matches = [it for it in in_namespace if it.metadata.name == name]
+        if name in broken:
+            problem = f"PromotionPolicy {name} has an error"
+            raise InvalidInput(problem, reason="InvalidObject", remedy="run `fanout validate`")
+        if not matches:
+            existing = [it.metadata.name for it in in_namespace]
+            raise build_not_found("PromotionPolicy", [name], existing)
+        if len(matches) > 1:
+            problem = f"several namespaces have a PromotionPolicy {name}"
+            raise invalid_setting(problem, "choose one with --namespace")
+        promotions += matches
     unrestricted = [it.metadata.name for it in promotions if not it.spec.windows]
     problem = (
         f"PromotionPolicy {' and '.join(unrestricted)} {'have' if unrestricted[1:] else 'has'}"
@@ -119,22 +137,6 @@ def find_declared_calendars(
     if unrestricted:
         print_message(f"{problem} no windows: {remedy}")
     return build_calendars(promotions), parse_zone(zone or promotions[0].spec.time_zone or UTC_NAME)
-
-
-def _find_promotion(name: str, declared: DeclaredObjects, namespace: str) -> PromotionPolicy:
-    in_namespace = [it for it in declared.promotions if namespace in ("", it.metadata.namespace)]
-    matches = [it for it in in_namespace if it.metadata.name == name]
-    for key in declared.left_out:
-        is_named = key.kind == "PromotionPolicy" and key.name == name
-        if is_named and namespace in ("", key.namespace):
-            problem = f"PromotionPolicy {name} has an error"
-            raise InvalidInput(problem, reason="InvalidObject", remedy="run `fanout validate`")
-    if not matches:
-        raise build_not_found("PromotionPolicy", [name], [it.metadata.name for it in in_namespace])
-    if len(matches) > 1:
-        problem = f"several namespaces have a PromotionPolicy {name}"
-        raise invalid_setting(problem, "choose one with --namespace")
-    return matches[0]
 
 
 def _parse_period(flags: Mapping[str, Any], flag: str, line: str, zone: str) -> RecurringWindow:

@@ -8,14 +8,13 @@ from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.record_session import (
     RecordRequest,
-    RecordSession,
     open_record_session,
     policy_argument,
     reason_option,
     with_request,
 )
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.plan.records.policy_records import active_records
 
 # Decisions that stay in force until they are applied or withdrawn.
 _WITHDRAWABLE_ACTIONS = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
@@ -49,14 +48,29 @@ def command(request: RecordRequest, record_name: str) -> ExitCode:
         status = item.decision_statuses(now).get(name, DecisionStatus.ACTIVE)
         if any(it.withdrawn for it in active_records(item.records) if it.name == name):
             status = DecisionStatus.WITHDRAWN
-        withdrawn_record = _find_withdrawable(session, name, status)
+        records = [it for it in item.records if it.kind != "Approval" and it.name == name]
+        if not records:
+            raise not_found(
+                f"{item.title} has no decision or evidence {name}",
+                f"run `fanout get records {item.resolved_policy.name}`",
+            )
+        record = records[-1]
+        is_withdrawable = record.kind == "Evidence" or record.action in _WITHDRAWABLE_ACTIONS
+        # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
+        if not is_withdrawable and status is not DecisionStatus.AHEAD:
+            undoing = {"Suspend": "fanout resume", "Resume": "fanout suspend"}
+            undo = undoing.get(str(record.action))
+            raise not_found(
+                f"{name} is a {record.action}, which cannot be withdrawn",
+                f"use `{undo}`" if undo else "it was applied when it was recorded",
+            )
         if inactive_sentence := _INACTIVE_SENTENCES.get(status):
             session.print_notes([f"nothing to do: {name} {inactive_sentence}"])
             session.write_traces()
             return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
         spec = {
             key: value
-            for key, value in withdrawn_record.fields.items()
+            for key, value in record.fields.items()
             if key in ("policy", "stage", "variants")
         }
         spec |= {"action": Action.WITHDRAW.value, "withdraws": name, "reason": request.reason}
@@ -64,27 +78,3 @@ def command(request: RecordRequest, record_name: str) -> ExitCode:
         session.write_traces(withdrawal)
         session.print_consequences()
     return ExitCode.OK
-
-
-def _find_withdrawable(session: RecordSession, name: str, status: DecisionStatus) -> RecordEntry:
-    """Return the record of this name. Raises InvalidInput if it cannot be withdrawn."""
-    item = session.item
-    records = [it for it in item.records if it.kind != "Approval" and it.name == name]
-    if not records:
-        raise not_found(
-            f"{item.title} has no decision or evidence {name}",
-            f"run `fanout get records {item.resolved_policy.name}`",
-        )
-    record = records[-1]
-    # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
-    if record.kind == "Evidence" or status is DecisionStatus.AHEAD:
-        return record
-    action = record.action
-    assert action is not None, "it is a decision"
-    if action not in _WITHDRAWABLE_ACTIONS:
-        undo = {Action.SUSPEND: "fanout resume", Action.RESUME: "fanout suspend"}.get(action)
-        raise not_found(
-            f"{name} is a {action}, which cannot be withdrawn",
-            f"use `{undo}`" if undo else "it was applied when it was recorded",
-        )
-    return record
