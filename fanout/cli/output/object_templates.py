@@ -125,8 +125,9 @@ def format_promotion(
     return _format_object("PromotionPolicy", metadata, lines)
 
 
-def format_cluster(metadata: Metadata, repository: str) -> str:
-    """Format an example `Cluster` whose variants are in the repository."""
+def format_cluster(metadata: Metadata, stage: str, repository: str) -> str:
+    """Format an example `Cluster` of a stage, whose variants are in the repository."""
+    metadata = {**metadata, "labels": {"tier": stage}}
     lines = [f"repositoryRef: {format_flow({'name': repository})}"]
     return _format_object("Cluster", metadata, lines, api_version=CLUSTER_API_VERSION)
 

@@ -56,26 +56,21 @@ def print_plan(
 
     As JSON or YAML with problems and holds. `error_count`: number of errors in the objects.
     """
-    print_problems(observed, settings)
     variants = [variant for item in observed.policies for variant in item.variants]
     notes = [f"{it.reason}: {it.message}" for it in list_unenforced(variants)]
+    print_problems(observed, settings)
     if settings.output.is_data:
         additions = {"notes": notes, "estimate": estimate.as_json()}
         print_value({**_serialize_planned(observed), **additions}, settings.output)
         return
     for note in notes:
         print_message(f"note: {note}", settings.color)
-    _print_actions(observed, error_count)
+    print_actions(observed, error_count)
     write_stdout("".join(f"{line}\n" for line in estimate.sentences()))
 
 
-def print_planned_actions(observed: PassPlan, settings: Settings, error_count: int = 0) -> None:
-    """Print problems, the table of planned actions, and a line with their numbers."""
-    print_problems(observed, settings)
-    _print_actions(observed, error_count)
-
-
-def _print_actions(observed: PassPlan, error_count: int) -> None:
+def print_actions(observed: PassPlan, error_count: int = 0) -> None:
+    """Print the table of planned actions, and a line with their numbers."""
     actions = observed.printed_plan.actions
     if not actions:
         write_stdout(f"{_format_nothing_done(observed, error_count)}\n")
@@ -147,7 +142,7 @@ def print_report(
         print_problems(report.pass_plan, settings)
         # "nothing to do" would contradict the effect of a decision that takes no action.
         if report.pass_plan.printed_plan or not effect:
-            _print_actions(report.pass_plan, error_count)
+            print_actions(report.pass_plan, error_count)
         write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return
     if settings.output.is_data:

@@ -349,7 +349,7 @@ def compare_evaluations(
     `earlier`: its record if the verb is run again; the policy is then evaluated without it.
     Conditions that need the sandbox are not evaluated here: they are held, like in a first pass.
     """
-    result = _find_evaluated(report)
+    result = find_evaluated(report)
     before = item.decision
     if earlier is not None and item.facts is not None:
         records = item.facts.records
@@ -396,7 +396,7 @@ def promotion_effect(
     `trees`: trees of its drafts. `earlier`: its record if the verb is run again; what
     followed from that record since counts as its effect.
     """
-    item = _find_evaluated(report)
+    item = find_evaluated(report)
     if item is None:
         return DecisionEffect()
     stage_variants = select_variants(item, stage, variants)
@@ -426,23 +426,6 @@ def promotion_effect(
     return DecisionEffect("the decision is applied" if published else "", happened=True)
 
 
-def rollback_effect(
-    report: PassReport, stage: str, variants: Sequence[str], revision: str
-) -> DecisionEffect:
-    """Return how many variants are rolled back, and what ends the rollback."""
-    item = _find_evaluated(report)
-    if item is None:
-        return DecisionEffect()
-    covered = select_variants(item, stage, variants)
-    published = find_variants_done(report, ActionKind.PUBLISH)
-    rolled_back = sum(it.spec.name in published or is_in_force(it, revision) for it in covered)
-    sentence = (
-        f"{rolled_back} of {pluralize(len(covered), 'variant')} at {revision}; the rollback stays"
-        " active until it is withdrawn or another revision is promoted"
-    )
-    return DecisionEffect(sentence, bool(rolled_back))
-
-
 def find_variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]:
     """Return the variants for which an action of one of the kinds was done."""
     return frozenset(
@@ -452,6 +435,6 @@ def find_variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]
     )
 
 
-def _find_evaluated(report: PassReport) -> PolicyResult | None:
+def find_evaluated(report: PassReport) -> PolicyResult | None:
     """Return the one policy of the pass; None if a problem stopped it."""
     return next((it for it in report.pass_plan.policies if it.error is None), None)

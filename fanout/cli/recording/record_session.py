@@ -30,7 +30,7 @@ from fanout.cli.input.completion import (
 from fanout.cli.input.name_lookup import find_evaluated_policy, find_variant_of
 from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
 from fanout.cli.output.json_yaml import format_yaml
-from fanout.cli.output.pass_output import print_planned_actions, print_report
+from fanout.cli.output.pass_output import print_actions, print_problems, print_report
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
@@ -357,7 +357,8 @@ class RecordSession(Value):
         mode = PassMode(only=frozenset([policy.name]), namespace=policy.namespace)
         observed = self.program.observe(mode)
         write_stdout("the next sweep would do:\n")
-        print_planned_actions(observed, self.settings)
+        print_problems(observed, self.settings)
+        print_actions(observed)
 
     def write_traces(self, name: str = "") -> None:
         """Write the traces that are due after a record that stops something, or after earlier ones.

@@ -23,12 +23,10 @@ from fanout.cli.input.options import Option, VerbCommand
 from fanout.cli.recording.decision_effect import find_variants_done, is_in_force
 from fanout.cli.recording.record_session import RecordSession
 from fanout.cli.settings import Settings
-from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import Stopped
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
-from fanout.ports import RecordCreator
 from fanout.present.policy_entry import walk_policy
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import Value, replace
@@ -142,39 +140,36 @@ def wait_until_published(
 ) -> tuple[PassReport, bool]:
     """Wait, if the request says so, until the revision is published for the named variants.
 
-    On a cluster, until the record is in the records repository: the controller publishes.
+    On a cluster, until the record is in the records repository: the controller publishes. Raises
+    Stopped if the record was refused.
     """
     limit = session.request.wait_limit
     if limit is None:
         return report, True
-    if session.program.record_creator is not None:
-        return report, wait_until_recorded(session.program.record_creator, limit, session.program)
+    creator, color = session.program.record_creator, session.settings.color
+    if creator is not None:
+        deadline, shown = time.monotonic() + limit.total_seconds(), ""
+        while True:
+            states = creator.read_states()
+            waiting = {name: state for name, state in states.items() if not state.record}
+            for name, state in waiting.items():
+                if state.is_refused:
+                    raise Stopped(f"{name} is refused: {state.message}", reason=state.reason)
+            if not waiting:
+                return report, True
+            reasons = "; ".join(sorted({it.message for it in waiting.values() if it.message}))
+            line = f"waiting for the controller to record {format_names(waiting)}"
+            line = f"{line}: {reasons}" if reasons else line
+            if line != shown:
+                print_message(line, color)
+                shown = line
+            if time.monotonic() >= deadline:
+                print_message(f"stopped waiting after {format_duration(limit)}", color)
+                return report, False
+            time.sleep(_RECORD_POLL_SECONDS)
     list_pending = partial(list_unpublished, names=names, revision=revision)
     settings = session.settings
     return wait_for_rollout(report, session.run_pass, list_pending, limit, settings)
-
-
-def wait_until_recorded(creator: RecordCreator, limit: timedelta, program: Program) -> bool:
-    """Wait until all created objects are records. Raises Stopped if one of them was refused."""
-    deadline, shown = time.monotonic() + limit.total_seconds(), ""
-    while True:
-        states = creator.read_states()
-        waiting = {name: state for name, state in states.items() if not state.record}
-        for name, state in waiting.items():
-            if state.is_refused:
-                raise Stopped(f"{name} is refused: {state.message}", reason=state.reason)
-        if not waiting:
-            return True
-        reasons = "; ".join(sorted({it.message for it in waiting.values() if it.message}))
-        line = f"waiting for the controller to record {format_names(waiting)}"
-        line = f"{line}: {reasons}" if reasons else line
-        if line != shown:
-            print_message(line, program.settings.color)
-            shown = line
-        if time.monotonic() >= deadline:
-            print_message(f"stopped waiting after {format_duration(limit)}", program.settings.color)
-            return False
-        time.sleep(_RECORD_POLL_SECONDS)
 
 
 def list_unpublished(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting
 from fanout.errors import Stopped
 from fanout.gates.gate_wording import format_names
 from fanout.plan.rendered_variant import RenderedVariant
@@ -48,17 +47,6 @@ def select_decided(
     )
     without_conflicts = tuple(variant for variant in variants if variant.spec.name not in names)
     return VariantSelection(without_conflicts, note=note)
-
-
-def refuse_unnamed(item: PolicyResult, variants: Sequence[str]) -> None:
-    """Raise InvalidInput if conflicts of unnamed variants of a policy are to be accepted."""
-    if variants or item.resolved_policy.upstream_policy is None:
-        return
-    raise invalid_setting(
-        "--accept-conflicts requires --variant",
-        "use --variant for each variant whose draft you have reviewed",
-        "--accept-conflicts",
-    )
 
 
 def _format_remedy(item: PolicyResult, name: str) -> str:

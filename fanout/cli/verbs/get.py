@@ -117,22 +117,6 @@ class ObjectFilter(Value):
         ]
 
 
-def refuse_orphaned(
-    names: Sequence[str], variants: Sequence[Item], targets: Sequence[Item]
-) -> None:
-    """Raise InvalidInput for the name of an orphaned variant, with its location."""
-    missing = set(names) - {name for item in variants for name in _names_of_item(item)}
-    for target in filter(_is_orphaned, targets):
-        if not _names_of_item(target).isdisjoint(missing):
-            spec = target["spec"]
-            raise InvalidInput(
-                f"the target of {spec['target']} no longer exists; its package is at"
-                f" {spec['repository']}:{spec['path']}",
-                reason=Reason.TARGET_GONE,
-                remedy=f"run `fanout remove {spec['policy']} {spec['target']}` to remove it",
-            )
-
-
 def _names_of_item(item: Item) -> frozenset[str]:
     """Return all names of an item; for variants and targets also those of target and path."""
     spec = item.get("spec", {})
@@ -308,9 +292,19 @@ def _read_items(
             items = dump_views(object_views.list_targets(observed, program.read_declared()))
         case "variants":
             items = object_views.list_variants(observed)
-            if names:
-                targets = object_views.list_targets(observed, program.read_declared())
-                refuse_orphaned(names, items, dump_views(targets))
+            # An orphaned variant is known as a target only, with its location.
+            missing = set(names) - {name for item in items for name in _names_of_item(item)}
+            targets = object_views.list_targets(observed, program.read_declared()) if names else ()
+            for target in filter(_is_orphaned, dump_views(targets)):
+                if not _names_of_item(target).isdisjoint(missing):
+                    spec = target["spec"]
+                    raise InvalidInput(
+                        f"the target of {spec['target']} no longer exists; its package is at"
+                        f" {spec['repository']}:{spec['path']}",
+                        reason=Reason.TARGET_GONE,
+                        remedy=f"run `fanout remove {spec['policy']} {spec['target']}` to remove"
+                        " it",
+                    )
         case _:
             items = dump_views(_VIEW_BUILDERS[resource_type](observed))
     return items, observed.now, False

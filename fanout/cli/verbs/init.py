@@ -182,9 +182,7 @@ def _build_files(
     }
     if with_clusters:
         clusters = [
-            format_cluster(
-                {**build_metadata(settings, f"{stage}-1"), "labels": {"tier": stage}}, repository
-            )
+            format_cluster(build_metadata(settings, f"{stage}-1"), stage, repository)
             for stage, repository in pairs
         ]
         texts["policies/clusters.yaml"] = _CLUSTERS_COMMENT + join_documents(clusters)

@@ -5,7 +5,7 @@ import click
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.record_objects import is_expired
-from fanout.cli.command_errors import not_found
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -32,7 +32,7 @@ from fanout.cli.recording.rollout_waiting import (
     wait_option,
     wait_until_published,
 )
-from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
+from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import REPORT_FORMATS, parse_instant_option
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -102,8 +102,14 @@ def command(
                 f"{revision} is not a revision of {item.title}; {allowed}",
                 "choose an allowed revision",
             )
-        if accept_conflicts:
-            refuse_unnamed(item, request.variants)
+        # A variant written by hand is named by the command's argument.
+        is_named = bool(request.variants) or item.resolved_policy.upstream_policy is None
+        if accept_conflicts and not is_named:
+            raise invalid_setting(
+                "--accept-conflicts requires --variant",
+                "use --variant for each variant whose draft you have reviewed",
+                "--accept-conflicts",
+            )
         names = spec.get("variants", ())
         requested = select_variants(item, stage, names)
         selection = select_decided(item, requested, "published", accept=accept_conflicts)

@@ -9,7 +9,12 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
+from fanout.cli.recording.decision_effect import (
+    find_evaluated,
+    find_variants_done,
+    is_in_force,
+    report_unpublished,
+)
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
@@ -125,7 +130,17 @@ def command(
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    effect = rollback_effect(report, stage, names, revision)
+    message, has_rolled_back = "", False
+    result = find_evaluated(report)
+    if result is not None:
+        stage_variants = select_variants(result, stage, names)
+        published = find_variants_done(report, ActionKind.PUBLISH)
+        count = sum(it.spec.name in published or is_in_force(it, revision) for it in stage_variants)
+        has_rolled_back = bool(count)
+        message = (
+            f"{count} of {pluralize(len(stage_variants), 'variant')} at {revision}; the rollback"
+            " stays active until it is withdrawn or another revision is promoted"
+        )
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted
     unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
@@ -133,9 +148,9 @@ def command(
         name,
         f": back to {revision}{hint}",
         report,
-        effect.message,
+        message,
         (*lost_edits, *unpublished),
         is_repeated=bool(earlier),
     )
-    has_effect = (effect.happened or will_publish) and is_reached
+    has_effect = (has_rolled_back or will_publish) and is_reached
     return exit_code_after(report.fix_count_of(covered), effect=has_effect)
