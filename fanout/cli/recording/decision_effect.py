@@ -30,255 +30,337 @@ from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import Value, replace
 
 
-def select_drafts(
-    item: PolicyResult,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    revision: str,
-    overrides: Collection[str],
-) -> tuple[list[str], bool]:
-    """Return the trees of the drafts that a decision names, and whether it covers others too.
+class DecisionSubject(Value):
+    """Revision and variants of a stage that a decision is about, as they are before it."""
 
-    One that overrides `after` covers all drafts of its revision. In a stage without `after`, one
-    about another revision than the candidate does, if it names no drafts: some of its variants may
-    have one already.
-    """
-    trees = current_trees(variants, revision, written_only=False)
-    rule = next((rule for rule in item.rules if rule.name == stage), None)
-    if OverridableGate.AFTER in overrides:
-        return trees, True
-    if rule is None or item.decision is None or rule.after is not None:
-        return trees, False
-    lacks_draft = any(
-        not is_in_force(variant, revision) and not _has_tree(variant, trees) for variant in variants
-    )
-    is_other = item.decision.stages[stage].candidate != revision
-    return ([], True) if is_other and lacks_draft else (trees, False)
+    item: PolicyResult
+    stage: str
+    revision: str
+    variants: Sequence[RenderedVariant] = ()  # those that the decision covers
+    names: Sequence[str] = ()  # as the record has them; none: the whole stage
 
+    @property
+    def _due(self) -> list[RenderedVariant]:
+        return [it for it in self.variants if not is_in_force(it, self.revision)]
 
-def find_nothing_to_publish(
-    item: PolicyResult,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    revision: str,
-    *,
-    is_about_drafts: bool,
-) -> str:
-    """Return why a decision would publish nothing; empty if it still has steps to take.
+    def select_drafts(self, overrides: Collection[str]) -> tuple[list[str], bool]:
+        """Return the trees of the drafts that a decision names, and whether it covers others too.
 
-    For variants without a draft to review. Raises InvalidInput if a draft is to be written
-    first: the decision would be about something that does not exist yet. One that is not about
-    drafts covers those that are written later.
-    """
-    due = [variant for variant in variants if not is_in_force(variant, revision)]
-    if not due:
-        return _format_idle(stage, revision, has_variants=bool(variants))
-    is_drafted = any(_is_drafted_at(variant, revision) for variant in due)
-    are_published = all(is_published_at(variant, revision) for variant in variants)
-    if (is_about_drafts and is_drafted) or are_published:
-        reasons = "; ".join(_format_reasons(item, stage, due, revision))
-        raise InvalidInput(
-            f"no draft of {revision} is current: {reasons}",
-            reason="NoDraft",
-            remedy="run `fanout sweep --drafts-only` to update drafts",
-        )
-    return ""
+        One that overrides `after` covers all drafts of its revision. In a stage without `after`,
+        one about another revision than the candidate does, if it names no drafts: some of its
+        variants may have one already.
+        """
+        trees = current_trees(self.variants, self.revision, written_only=False)
+        rule = next((rule for rule in self.item.rules if rule.name == self.stage), None)
+        if OverridableGate.AFTER in overrides:
+            return trees, True
+        if rule is None or self.item.decision is None or rule.after is not None:
+            return trees, False
+        lacks_draft = not all(_has_tree(variant, trees) for variant in self._due)
+        is_other = self.item.decision.stages[self.stage].candidate != self.revision
+        return ([], True) if is_other and lacks_draft else (trees, False)
 
+    def find_nothing_to_publish(self, *, is_about_drafts: bool) -> str:
+        """Return why a decision would publish nothing; empty if it still has steps to take.
 
-def refuse_unreachable(
-    item: PolicyResult,
-    stage: str,
-    variants: Sequence[str],
-    revision: str,
-    overrides: Collection[OverridableGate],
-    trees: Collection[str],
-) -> str:
-    """Raise InvalidInput for a revision that the stage cannot reach at present.
-
-    A decision about it would wait until the policy changes. The gates are evaluated as if
-    the decision were on record, because it may end a rollback, or make the revision the
-    candidate. With an override of verification it may also be about the published revision.
-    Return what it sets aside, "" if nothing.
-    """
-    facts = item.facts
-    if facts is None:
-        return ""
-    spec = DecisionSpec.model_construct(
-        action=Action.PUBLISH,
-        stage=stage,
-        variants=tuple(variants),
-        revision=revision,
-        overrides=tuple(overrides),
-    )
-    recorded = facts.records.decisions
-    decision = DecisionFacts("", facts.now, "", spec, len(recorded), frozenset(trees))
-    # Evaluated with the decision added: a promotion of the whole stage ends a rollback that
-    # pins it.
-    records = replace(facts.records, decisions=(*recorded, decision))
-    evaluation = evaluate_gates(replace(facts, records=records))
-    stage_decision = evaluation.stages.get(stage)
-    covered = select_variants(item, stage, variants)
-    is_candidate = any(evaluation.variants[it.spec.name].candidate == revision for it in covered)
-    published = {
-        it.observed.published.revision
-        for it in select_variants(item, stage)
-        if it.observed.published is not None
-    }
-    if (
-        stage_decision is None
-        or is_candidate
-        or (OverridableGate.VERIFICATION in overrides and revision in published)
-    ):
-        return _describe_set_aside(facts, stage, covered, revision) if is_candidate else ""
-    if revision in stage_decision.eligible:
-        _refuse_missing_overrides(item, decision, stage_decision.candidate)
-        return ""
-    rule = next(rule for rule in item.rules if rule.name == stage)
-    pin = find_pin(rule, ActiveDecisions(records.decisions, facts.now, facts.variants).rollbacks)
-    policy = item.resolved_policy.name
-    if pin is None:
-        why, remedy = _explain_order(item, stage, revision, published, stage_decision.candidate)
-    elif pin.decision is None:
-        why = f"the policy pins it to {pin.revision}"
-        remedy = f"remove or change the pin of stage {stage}"
-    else:
-        why = f"decision {pin.decision.name} of {pin.decision.by} rolls it back to {pin.revision}"
-        command = f"fanout withdraw {policy} {pin.decision.name} --reason WHY"
-        remedy = f"promote the whole stage, or run `{command}`"
-    raise InvalidInput(
-        f"{revision} cannot be published in {label_stage(stage)}: {why}",
-        reason=Reason.WOULD_GO_BACK if pin is None else Reason.PINNED,
-        remedy=remedy,
-    )
-
-
-def _explain_order(
-    item: PolicyResult, stage: str, revision: str, published: Set[str], candidate: str
-) -> tuple[str, str]:
-    """Return why an older revision cannot be published, and the remedy."""
-    revisions = tuple(item.revisions)  # oldest first
-    policy = item.resolved_policy.name
-    remedy = f"set spec.upstream.revision so that {revision} is the newest allowed"
-    if not published.isdisjoint(revisions[: revisions.index(revision) + 1]):
-        return f"{candidate} is newer and its gate is open", remedy
-    subject = f"{policy} --stage {stage}" if stage else policy
-    rollback_command = f"fanout rollback {subject} --revision {revision}"
-    return (
-        f"{format_names(published)} is published there, and a stage never goes back automatically",
-        f"`{rollback_command}` returns to that publication; or {remedy}",
-    )
-
-
-def _describe_set_aside(
-    facts: PolicyFacts, stage: str, variants: Sequence[RenderedVariant], revision: str
-) -> str:
-    """Return which approvals of drafts of other revisions a decision sets aside, "" if none."""
-    rule = next(it for it in facts.stages if it.name == stage)
-    approvals = start_evaluation(facts).approvals
-    names = {it.spec.name for it in variants}
-    drafts = [(it, it.draft) for it in facts.variants if it.name in names and it.draft is not None]
-    approvers: dict[str, set[str]] = {}  # by revision
-    for variant_facts, draft in drafts:
-        for check in rule.approvals if draft.revision != revision else ():
-            for _, approval, effect in approvals.find_effects(check, variant_facts, draft):
-                if effect is ApprovalEffect.COUNTS:
-                    approvers.setdefault(draft.revision, set()).add(approval.by)
-    return "; ".join(
-        f"{revision} replaces drafts of {other}: approvals of {other} by"
-        f" {format_names(sorted(people))} do not count for it"
-        for other, people in sorted(approvers.items())
-    )
-
-
-def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candidate: str) -> None:
-    """Raise InvalidInput for a decision whose overrides do not make its revision the candidate.
-
-    One without such overrides waits until the revision is the candidate by itself.
-    """
-    stage, overrides = decision.spec.stage, frozenset(decision.spec.overrides)
-    rule = next(rule for rule in item.rules if rule.name == stage)
-    needed = list_needed_overrides(rule)
-    missing = needed - overrides
-    if not missing or not overrides & {OverridableGate.AFTER, OverridableGate.SOAK}:
-        return
-    policy = item.resolved_policy.name
-    options = [
-        *(f"--variant {it}" for it in decision.spec.variants),
-        f"--revision {decision.revision}",
-        *(f"--override {it.value}" for it in OverridableGate if it in needed | overrides),
-    ]
-    raise InvalidInput(
-        f"{decision.revision} is not the candidate of {label_stage(stage)}, which is"
-        f" {candidate or 'none'}, and needs an override of {format_names(sorted(missing))} too",
-        reason=Reason.DECISION_WAITS,
-        remedy=f"run `fanout promote {policy} --stage {stage} {' '.join(options)} --reason WHY`",
-    )
-
-
-def report_undrafted(
-    item: PolicyResult, variants: Sequence[RenderedVariant], trees: Collection[str], revision: str
-) -> Iterator[str]:
-    """Yield how many variants the decision leaves out for lack of a draft to review.
-
-    `trees`: those of the drafts that it covers; none if it covers all. Suspended variants are left
-    out: they get no draft before they are resumed, and the gates say so.
-    """
-    assert item.decision is not None, "only evaluated policies take decisions"
-    if not trees:
-        return
-    decisions = item.decision.variants
-    number = sum(
-        not is_in_force(variant, revision)
-        and not _has_tree(variant, trees)
-        and decisions[variant.spec.name].state is not VariantState.SUSPENDED
-        for variant in variants
-    )
-    if number:
-        have, are = ("has", "is") if number == 1 else ("have", "are")
-        yield (
-            f"{number} of {pluralize(len(variants), 'variant')} {have} no current draft of"
-            f" {revision} and {are} not included; run the command again when there is one"
-        )
-
-
-def report_unpublished(
-    report: PassReport, stage: str, variants: Sequence[str], revision: str
-) -> Iterator[str]:
-    """Yield the reasons of the gates why the pass that acted on a decision left variants out."""
-    for item in report.pass_plan.policies:
-        if item.error is not None or item.decision is None:
-            continue  # the pass has reported it
-        stage_variants = select_variants(item, stage, variants)
-        published = find_variants_done(report, ActionKind.PUBLISH)
-        waiting = [
-            variant
-            for variant in stage_variants
-            if variant.spec.name not in published and not is_in_force(variant, revision)
-        ]
-        if waiting:
-            head = "nothing is published yet"
-            if published:
-                verb = "is" if len(waiting) == 1 else "are"
-                total = pluralize(len(stage_variants), "variant")
-                head = f"{len(waiting)} of {total} {verb} not published yet"
-            yield from (
-                f"{head}: {line}" for line in _format_reasons(item, stage, waiting, revision)
+        For variants without a draft to review. Raises InvalidInput if a draft is to be written
+        first: the decision would be about something that does not exist yet. One that is not about
+        drafts covers those that are written later.
+        """
+        due = self._due
+        if not due:
+            return self._format_idle(has_variants=bool(self.variants))
+        is_drafted = any(_is_drafted_at(variant, self.revision) for variant in due)
+        are_published = all(is_published_at(variant, self.revision) for variant in self.variants)
+        if (is_about_drafts and is_drafted) or are_published:
+            reasons = "; ".join(self._format_reasons(self.item, due))
+            raise InvalidInput(
+                f"no draft of {self.revision} is current: {reasons}",
+                reason="NoDraft",
+                remedy="run `fanout sweep --drafts-only` to update drafts",
             )
-        elif not published:
-            yield _format_idle(stage, revision, has_variants=bool(stage_variants))
+        return ""
+
+    def refuse_unreachable(
+        self, overrides: Collection[OverridableGate], trees: Collection[str]
+    ) -> str:
+        """Raise InvalidInput for a revision that the stage cannot reach at present.
+
+        A decision about it would wait until the policy changes. The gates are evaluated as if the
+        decision were on record, because it may end a rollback, or make the revision the candidate.
+        With an override of verification it may also be about the published revision. Return what it
+        sets aside, "" if nothing.
+        """
+        item, stage, revision, facts = self.item, self.stage, self.revision, self.item.facts
+        if facts is None:
+            return ""
+        spec = DecisionSpec.model_construct(
+            action=Action.PUBLISH,
+            stage=stage,
+            variants=tuple(self.names),
+            revision=revision,
+            overrides=tuple(overrides),
+        )
+        recorded = facts.records.decisions
+        decision = DecisionFacts("", facts.now, "", spec, len(recorded), frozenset(trees))
+        # Evaluated with the decision added: a promotion of the whole stage ends a rollback that
+        # pins it.
+        records = replace(facts.records, decisions=(*recorded, decision))
+        evaluation = evaluate_gates(replace(facts, records=records))
+        stage_decision = evaluation.stages.get(stage)
+        covered = select_variants(item, stage, self.names)
+        if any(evaluation.variants[it.spec.name].candidate == revision for it in covered):
+            return self._describe_set_aside(facts, covered)
+        published = {
+            it.observed.published.revision
+            for it in select_variants(item, stage)
+            if it.observed.published is not None
+        }
+        is_verified = OverridableGate.VERIFICATION in overrides and revision in published
+        if stage_decision is None or is_verified:
+            return ""
+        if revision in stage_decision.eligible:
+            self._refuse_missing_overrides(decision, stage_decision.candidate)
+            return ""
+        rule = next(rule for rule in item.rules if rule.name == stage)
+        decisions = ActiveDecisions(records.decisions, facts.now, facts.variants)
+        pin, policy = find_pin(rule, decisions.rollbacks), item.resolved_policy.name
+        if pin is None:
+            why, remedy = self._explain_order(published, stage_decision.candidate)
+        elif pin.decision is None:
+            why = f"the policy pins it to {pin.revision}"
+            remedy = f"remove or change the pin of stage {stage}"
+        else:
+            by, rollback = pin.decision.by, pin.decision.name
+            why = f"decision {rollback} of {by} rolls it back to {pin.revision}"
+            command = f"fanout withdraw {policy} {rollback} --reason WHY"
+            remedy = f"promote the whole stage, or run `{command}`"
+        raise InvalidInput(
+            f"{revision} cannot be published in {label_stage(stage)}: {why}",
+            reason=Reason.WOULD_GO_BACK if pin is None else Reason.PINNED,
+            remedy=remedy,
+        )
+
+    def _explain_order(self, published: Set[str], candidate: str) -> tuple[str, str]:
+        """Return why an older revision cannot be published, and the remedy."""
+        revisions = tuple(self.item.revisions)  # oldest first
+        remedy = f"set spec.upstream.revision so that {self.revision} is the newest allowed"
+        if not published.isdisjoint(revisions[: revisions.index(self.revision) + 1]):
+            return f"{candidate} is newer and its gate is open", remedy
+        policy = self.item.resolved_policy.name
+        subject = f"{policy} --stage {self.stage}" if self.stage else policy
+        why = f"{format_names(published)} is published there, and a stage never goes back"
+        command = f"fanout rollback {subject} --revision {self.revision}"
+        return f"{why} automatically", f"`{command}` returns to that publication; or {remedy}"
+
+    def _describe_set_aside(self, facts: PolicyFacts, variants: Sequence[RenderedVariant]) -> str:
+        """Return which approvals of drafts of other revisions a decision sets aside."""
+        rule = next(it for it in facts.stages if it.name == self.stage)
+        approvals = start_evaluation(facts).approvals
+        names = {it.spec.name for it in variants}
+        approvers: dict[str, set[str]] = {}  # by revision
+        for variant in facts.variants:
+            draft = variant.draft if variant.name in names else None
+            if draft is None or draft.revision == self.revision:
+                continue
+            for check in rule.approvals:
+                for _, approval, effect in approvals.find_effects(check, variant, draft):
+                    if effect is ApprovalEffect.COUNTS:
+                        approvers.setdefault(draft.revision, set()).add(approval.by)
+        return "; ".join(
+            f"{self.revision} replaces drafts of {other}: approvals of {other} by"
+            f" {format_names(sorted(people))} do not count for it"
+            for other, people in sorted(approvers.items())
+        )
+
+    def _refuse_missing_overrides(self, decision: DecisionFacts, candidate: str) -> None:
+        """Raise InvalidInput for a decision whose overrides do not make its revision the candidate.
+
+        One without such overrides waits until the revision is the candidate by itself.
+        """
+        overrides = frozenset(decision.spec.overrides)
+        rule = next(rule for rule in self.item.rules if rule.name == self.stage)
+        needed = list_needed_overrides(rule)
+        missing = needed - overrides
+        if not missing or not overrides & {OverridableGate.AFTER, OverridableGate.SOAK}:
+            return
+        command = [
+            f"fanout promote {self.item.resolved_policy.name} --stage {self.stage}",
+            *(f"--variant {it}" for it in self.names),
+            f"--revision {self.revision}",
+            *(f"--override {it.value}" for it in OverridableGate if it in needed | overrides),
+            "--reason WHY",
+        ]
+        raise InvalidInput(
+            f"{self.revision} is not the candidate of {label_stage(self.stage)}, which is"
+            f" {candidate or 'none'}, and needs an override of {format_names(sorted(missing))} too",
+            reason=Reason.DECISION_WAITS,
+            remedy=f"run `{' '.join(command)}`",
+        )
+
+    def report_undrafted(self, trees: Collection[str]) -> Iterator[str]:
+        """Yield how many variants the decision leaves out for lack of a draft to review.
+
+        `trees`: those of the drafts that it covers; none if it covers all. Suspended variants are
+        left out: they get no draft before they are resumed, and the gates say so.
+        """
+        assert self.item.decision is not None, "only evaluated policies take decisions"
+        decisions = self.item.decision.variants
+        number = sum(
+            not _has_tree(variant, trees)
+            and decisions[variant.spec.name].state is not VariantState.SUSPENDED
+            for variant in (self._due if trees else ())
+        )
+        if number:
+            have, are = ("has", "is") if number == 1 else ("have", "are")
+            yield (
+                f"{number} of {pluralize(len(self.variants), 'variant')} {have} no current draft of"
+                f" {self.revision} and {are} not included; run the command again when there is one"
+            )
+
+    def report_unpublished(self, report: PassReport) -> Iterator[str]:
+        """Yield the reasons of the gates why the pass that acted on it left variants out."""
+        names = [variant.spec.name for variant in self.variants]
+        for item in report.pass_plan.policies:
+            if item.error is not None or item.decision is None:
+                continue  # the pass has reported it
+            stage_variants = select_variants(item, self.stage, names)
+            published = find_variants_done(report, ActionKind.PUBLISH)
+            waiting = [
+                variant
+                for variant in stage_variants
+                if variant.spec.name not in published and not is_in_force(variant, self.revision)
+            ]
+            if waiting:
+                head = "nothing is published yet"
+                if published:
+                    verb = "is" if len(waiting) == 1 else "are"
+                    total = pluralize(len(stage_variants), "variant")
+                    head = f"{len(waiting)} of {total} {verb} not published yet"
+                yield from (f"{head}: {line}" for line in self._format_reasons(item, waiting))
+            elif not published:
+                yield self._format_idle(has_variants=bool(stage_variants))
+
+    def _format_idle(self, *, has_variants: bool) -> str:
+        if not has_variants:
+            return f"nothing to publish: {label_stage(self.stage)} has no variants"
+        place = f" in {label_stage(self.stage)}" if self.stage else ""
+        return f"nothing to publish: {self.revision} is already published{place}"
+
+    def _format_reasons(
+        self, item: PolicyResult, waiting: Sequence[RenderedVariant]
+    ) -> Iterator[str]:
+        """Yield a line per hold reason and actor, with the number of variants unless it is all."""
+        assert item.decision is not None, "only evaluated policies take decisions"
+        results = [item.decision.variants[it.spec.name] for it in waiting]
+        candidates = [it for it in results if it.candidate == self.revision]
+        stage_decision = item.decision.stages.get(self.stage)
+        if stage_decision is None:
+            return
+        if not candidates:
+            candidate = stage_decision.candidate or "none"
+            yield f"the candidate is {candidate}, not {self.revision}: the decision waits"
+        count = Counter(
+            key for result in candidates for key in {(it.reason, it.who) for it in result.holds}
+        )
+        first: dict[tuple[str, str], Hold] = {}
+        for hold in chain.from_iterable(result.holds for result in candidates):
+            first.setdefault((hold.reason, hold.who), hold)
+        for hold in first.values():
+            number = count[hold.reason, hold.who]
+            of_them = f"for {number} of them " if number < len(candidates) else ""
+            until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
+            actor = f"; unblocked by {hold.who}" if hold.who else ""
+            yield f"{of_them}{hold.message}{until}{actor}"
+
+    def compare_evaluations(
+        self, report: PassReport, names: Sequence[str], earlier: RecordEntry | None
+    ) -> tuple[str, bool]:
+        """Compare variants and stage verdict with their state before the decision.
+
+        Return what changed, for people ("" if a problem stopped the policy), and whether anything
+        did. `earlier`: its record if the verb is run again; the policy is then evaluated without
+        it. Conditions that need the sandbox are not evaluated here: they are held, like in a first
+        pass.
+        """
+        item, stage, before = self.item, self.stage, self.item.decision
+        if earlier is not None and item.facts is not None:
+            records = item.facts.records
+            others = tuple(it for it in records.decisions if it.name != earlier.name)
+            before = evaluate_gates(replace(item.facts, records=replace(records, decisions=others)))
+        result = find_evaluated(report)
+        if result is None or result.decision is None or before is None:
+            return "", False
+        groups: dict[tuple[str, str], list[str]] = {}
+        for name in names:
+            state_before = before.variants.get(name)
+            state_after = result.decision.variants.get(name)
+            if state_before is not None and state_after is not None:
+                groups.setdefault((state_before.state, state_after.state), []).append(name)
+        parts = [f"{format_names(it)}: {_format_change(*key)}" for key, it in groups.items()]
+        verdicts = [
+            decision.stages[stage].verdicts.get(self.revision, Verdict.PENDING).value
+            for decision in (before, result.decision)
+            if stage in decision.stages
+        ]
+        verdict_changed = len(set(verdicts)) > 1
+        if stage and verdict_changed:
+            parts.append(f"{self.revision} in {label_stage(stage)}: {_format_change(*verdicts)}")
+        variant_changed = any(state_before != state_after for state_before, state_after in groups)
+        return "; ".join(parts), variant_changed or verdict_changed
+
+    def find_promotion_effect(
+        self, report: PassReport, trees: Collection[str], earlier: RecordEntry | None
+    ) -> tuple[str, bool]:
+        """Return the effect of a promotion, for people, and whether there is one.
+
+        `trees`: trees of its drafts. `earlier`: its record if the verb is run again; what followed
+        from that record since counts as its effect.
+        """
+        item, revision = find_evaluated(report), self.revision
+        if item is None:
+            return "", False
+        stage_variants = select_variants(item, self.stage, self.names)
+        published = find_variants_done(report, ActionKind.PUBLISH)
+        pending = sum(
+            variant.spec.name not in published and not is_in_force(variant, revision)
+            for variant in stage_variants
+            if not trees or _has_tree(variant, trees)
+        )
+        if not pending:
+            return "the decision is applied" if published else "", True
+        # Gates still hold some variants, so the decision stays active for a later sweep.
+        gates = "its gates open" if pending == 1 else "their gates open"
+        sentence = f"{pluralize(pending, 'variant')} will be published when {gates}"
+        kinds = (ActionKind.PUBLISH, ActionKind.RELEASE, ActionKind.WRITE_DRAFT)
+        advanced = find_variants_done(report, *kinds)
+        has_advanced = any(it.spec.name in advanced for it in stage_variants)
+        if earlier is not None:
+            assert isinstance(earlier.spec, DecisionSpec), "it is a decision"
+            for variant in stage_variants:
+                # Released, published or drafted since; without trees no draft existed before.
+                for event in (variant.observed.published, variant.observed.status_line.grant):
+                    if event is not None and event.revision == revision:
+                        has_advanced |= event.at >= earlier.at
+                has_advanced |= _is_drafted_at(variant, revision) and not earlier.spec.trees
+        return sentence, has_advanced
 
 
-def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
-    if not has_variants:
-        return f"nothing to publish: {label_stage(stage)} has no variants"
-    place = f" in {label_stage(stage)}" if stage else ""
-    return f"nothing to publish: {revision} is already published{place}"
+def _format_change(before: str, after: str) -> str:
+    return f"{after} as before" if before == after else f"{after}, no longer {before}"
 
 
 def is_published_at(variant: RenderedVariant, revision: str) -> bool:
     """Return whether the revision is published for the variant, with any inputs."""
     published = variant.observed.published
     return published is not None and published.revision == revision
+
+
+def is_in_force(variant: RenderedVariant, revision: str) -> bool:
+    """Return whether the revision is published for the variant with its current inputs."""
+    return is_published_at(variant, revision) and (
+        variant.selected.revision != revision or variant.selected.is_in_force
+    )
 
 
 def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
@@ -289,141 +371,6 @@ def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
 def _has_tree(variant: RenderedVariant, trees: Collection[str]) -> bool:
     draft = find_release_draft(variant)
     return draft is not None and draft.tree in trees
-
-
-def is_in_force(variant: RenderedVariant, revision: str) -> bool:
-    """Return whether the revision is published for the variant with its current inputs."""
-    return is_published_at(variant, revision) and (
-        variant.selected.revision != revision or variant.selected.is_in_force
-    )
-
-
-def _format_reasons(
-    item: PolicyResult, stage: str, waiting: Sequence[RenderedVariant], revision: str
-) -> Iterator[str]:
-    """Yield one line per hold reason and actor, with the number of variants unless it is all."""
-    assert item.decision is not None, "only evaluated policies take decisions"
-    stage_decision = item.decision.stages.get(stage)
-    waiting = [
-        it for it in waiting if item.decision.variants[it.spec.name].candidate == revision
-    ] or waiting
-    is_candidate = item.decision.variants[waiting[0].spec.name].candidate == revision
-    if stage_decision is not None and is_candidate:
-        holds_by_variant = [item.decision.variants[it.spec.name].holds for it in waiting]
-        count = Counter(
-            key for holds in holds_by_variant for key in {(it.reason, it.who) for it in holds}
-        )
-        first: dict[tuple[str, str], Hold] = {}
-        for hold in chain.from_iterable(holds_by_variant):
-            first.setdefault((hold.reason, hold.who), hold)
-        for hold in first.values():
-            number = count[hold.reason, hold.who]
-            of_them = f"for {number} of them " if number < len(waiting) else ""
-            until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
-            actor = f"; unblocked by {hold.who}" if hold.who else ""
-            yield f"{of_them}{hold.message}{until}{actor}"
-    elif stage_decision is not None:
-        yield (
-            f"the candidate is {stage_decision.candidate or 'none'}, not {revision}: the"
-            " decision waits"
-        )
-
-
-class DecisionEffect(Value):
-    """Effect of a decision in the pass that followed it."""
-
-    message: str = ""  # for people; "" if a problem stopped the policy, which the pass reports
-    happened: bool = False  # something that was asked for happened, or was in force already
-
-
-def compare_evaluations(
-    item: PolicyResult,
-    earlier: RecordEntry | None,
-    report: PassReport,
-    stage: str,
-    revision: str,
-    names: Sequence[str],
-) -> DecisionEffect:
-    """Compare variants and stage verdict with their state before the decision.
-
-    `earlier`: its record if the verb is run again; the policy is then evaluated without it.
-    Conditions that need the sandbox are not evaluated here: they are held, like in a first pass.
-    """
-    result = find_evaluated(report)
-    before = item.decision
-    if earlier is not None and item.facts is not None:
-        records = item.facts.records
-        others = tuple(it for it in records.decisions if it.name != earlier.name)
-        facts = replace(item.facts, records=replace(records, decisions=others))
-        before = evaluate_gates(facts)
-    if result is None or result.decision is None or before is None:
-        return DecisionEffect()
-    groups: dict[tuple[str, str], list[str]] = {}
-    for name in names:
-        state_before = before.variants.get(name)
-        state_after = result.decision.variants.get(name)
-        if state_before is not None and state_after is not None:
-            groups.setdefault((state_before.state, state_after.state), []).append(name)
-    parts = [
-        f"{format_names(changed)}: {_format_change(*states)}" for states, changed in groups.items()
-    ]
-    verdicts = [
-        decision.stages[stage].verdicts.get(revision, Verdict.PENDING).value
-        for decision in (before, result.decision)
-        if stage in decision.stages
-    ]
-    verdict_changed = len(set(verdicts)) > 1
-    if stage and verdict_changed:
-        parts.append(f"{revision} in {label_stage(stage)}: {_format_change(*verdicts)}")
-    variant_changed = any(state_before != state_after for state_before, state_after in groups)
-    return DecisionEffect("; ".join(parts), variant_changed or verdict_changed)
-
-
-def _format_change(before: str, after: str) -> str:
-    return f"{after} as before" if before == after else f"{after}, no longer {before}"
-
-
-def promotion_effect(
-    report: PassReport,
-    stage: str,
-    variants: Sequence[str],
-    revision: str,
-    trees: Collection[str],
-    earlier: RecordEntry | None = None,
-) -> DecisionEffect:
-    """Return the effect of a promotion: carried out, or active for some variants.
-
-    `trees`: trees of its drafts. `earlier`: its record if the verb is run again; what
-    followed from that record since counts as its effect.
-    """
-    item = find_evaluated(report)
-    if item is None:
-        return DecisionEffect()
-    stage_variants = select_variants(item, stage, variants)
-    published = find_variants_done(report, ActionKind.PUBLISH)
-    pending = sum(
-        variant.spec.name not in published and not is_in_force(variant, revision)
-        for variant in stage_variants
-        if not trees or _has_tree(variant, trees)
-    )
-    kinds = (ActionKind.PUBLISH, ActionKind.RELEASE, ActionKind.WRITE_DRAFT)
-    advanced = find_variants_done(report, *kinds) & {it.spec.name for it in stage_variants}
-    # Gates still hold some variants, so the decision stays active for a later sweep.
-    if pending:
-        gates = "its gates open" if pending == 1 else "their gates open"
-        variants_pending = pluralize(pending, "variant")
-        sentence = f"{variants_pending} will be published when {gates}"
-        has_advanced = bool(advanced)
-        if earlier is not None:
-            assert isinstance(earlier.spec, DecisionSpec), "it is a decision"
-            for variant in stage_variants:
-                # Released, published or drafted since; without trees no draft existed before.
-                for event in (variant.observed.published, variant.observed.status_line.grant):
-                    if event is not None and event.revision == revision:
-                        has_advanced |= event.at >= earlier.at
-                has_advanced |= _is_drafted_at(variant, revision) and not earlier.spec.trees
-        return DecisionEffect(sentence, has_advanced)
-    return DecisionEffect("the decision is applied" if published else "", happened=True)
 
 
 def find_variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]:

@@ -9,15 +9,7 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.decision_effect import (
-    compare_evaluations,
-    find_nothing_to_publish,
-    promotion_effect,
-    refuse_unreachable,
-    report_undrafted,
-    report_unpublished,
-    select_drafts,
-)
+from fanout.cli.recording.decision_effect import DecisionSubject
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
@@ -87,7 +79,6 @@ def command(
             remedy="use a future time",
             where=ErrorLocation(field="--expires"),
         )
-    overrides_verification = OverridableGate.VERIFICATION.value in overrides
     with open_record_session(request) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
@@ -113,19 +104,18 @@ def command(
         names = spec.get("variants", ())
         requested = select_variants(item, stage, names)
         selection = select_decided(item, requested, "published", accept=accept_conflicts)
-        trees, covers_others = select_drafts(item, stage, selection.variants, candidate, overrides)
+        subject = DecisionSubject(item, stage, candidate, selection.variants, names)
+        trees, covers_others = subject.select_drafts(overrides)
         # An override of verification is also about the published revision, which needs no draft.
-        if not trees and not overrides_verification:
-            idle = find_nothing_to_publish(
-                item, stage, selection.variants, candidate, is_about_drafts=not covers_others
-            )
-            if idle:
-                print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
-                session.print_notes([idle])
-                return exit_code_after(int(bool(selection.note)), effect=bool(selection.variants))
+        needs_draft, idle = OverridableGate.VERIFICATION not in overrides, ""
+        if needs_draft and not trees:
+            idle = subject.find_nothing_to_publish(is_about_drafts=not covers_others)
+        if idle:
+            print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
+            session.print_notes([idle])
+            return exit_code_after(int(bool(selection.note)), effect=bool(selection.variants))
         gates = [OverridableGate(it) for it in overrides]
-        set_aside = refuse_unreachable(item, stage, names, candidate, gates, trees)
-        session.print_notes([set_aside])
+        session.print_notes([subject.refuse_unreachable(gates, trees)])
         spec |= {
             "action": "Publish",
             "revision": candidate,
@@ -140,17 +130,14 @@ def command(
         covered = [variant.spec.name for variant in selection.variants]
         report, is_reached = wait_until_published(session, report, covered, candidate)
     covered_trees = () if covers_others else trees
-    if trees or not overrides_verification:
-        effect = promotion_effect(report, stage, names, candidate, covered_trees, earlier)
+    if trees or needs_draft:
+        effect, happened = subject.find_promotion_effect(report, covered_trees, earlier)
     else:
-        effect = compare_evaluations(item, earlier, report, stage, candidate, covered)
-    notes = (
-        *report_undrafted(item, selection.variants, covered_trees, candidate),
-        *report_unpublished(report, stage, covered, candidate),
-        selection.note,
-    )
-    subject, is_repeated = f" for {candidate}", earlier is not None
-    session.print_decision(name, subject, report, effect.message, notes, is_repeated=is_repeated)
+        effect, happened = subject.compare_evaluations(report, covered, earlier)
+    undrafted = subject.report_undrafted(covered_trees)
+    notes = (*undrafted, *subject.report_unpublished(report), selection.note)
+    end, is_repeated = f" for {candidate}", earlier is not None
+    session.print_decision(name, end, report, effect, notes, is_repeated=is_repeated)
     # Variants that were left out need a person too, so all that were requested count.
     fix_count = report.fix_count_of([variant.spec.name for variant in requested])
-    return exit_code_after(fix_count, effect=effect.happened and is_reached)
+    return exit_code_after(fix_count, effect=happened and is_reached)

@@ -10,10 +10,10 @@ from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import (
+    DecisionSubject,
     find_evaluated,
     find_variants_done,
     is_in_force,
-    report_unpublished,
 )
 from fanout.cli.recording.record_session import (
     RecordRequest,
@@ -88,6 +88,7 @@ def command(
         subject = RollbackSubject(item.resolved_policy, stage, item.facts, tuple(item.revisions))
         git = session.program.world.git
         revision = find_rollback_revision(git, subject, variants, revision)
+        decision = DecisionSubject(item, stage, revision, variants, names)
         earlier = find_active_rollback(subject, names, revision, overrides)
         edited = [
             f"{it.observed.package_location.repository}:{it.observed.package_location.path}"
@@ -143,7 +144,7 @@ def command(
         )
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted
-    unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
+    unpublished = () if will_publish else decision.report_unpublished(report)
     session.print_decision(
         name,
         f": back to {revision}{hint}",

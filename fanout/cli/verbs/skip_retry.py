@@ -10,7 +10,7 @@ from fanout.cli.command_errors import not_found, nothing_to_do
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.decision_effect import compare_evaluations
+from fanout.cli.recording.decision_effect import DecisionSubject
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
@@ -82,13 +82,14 @@ def _build_command(action: Action, help_text: str, choose: _VariantChooser) -> c
             earlier_name = earlier.name if earlier else ""
             name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
         subject = f" for {pluralize(len(names), 'variant')} at {revision}"
-        effect = compare_evaluations(item, earlier, report, stage, revision, names)
+        decision = DecisionSubject(item, stage, revision)
+        effect, happened = decision.compare_evaluations(report, names, earlier)
         session.print_decision(
-            name, subject, report, effect.message, notes, is_repeated=earlier is not None
+            name, subject, report, effect, notes, is_repeated=earlier is not None
         )
         statuses_by_name = item.decision_statuses(request.settings.now()) if earlier else {}
         was_applied = statuses_by_name.get(earlier_name) is DecisionStatus.APPLIED
-        return exit_code_after(report.fix_count_of(names), effect=effect.happened or was_applied)
+        return exit_code_after(report.fix_count_of(names), effect=happened or was_applied)
 
     return command
 
