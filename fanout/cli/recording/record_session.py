@@ -4,12 +4,11 @@ A verb can be killed between the push of its record and the end of what follows 
 Run again, it must answer like the first run, and record nothing (design §3).
 """
 
-import functools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import reduce
+from functools import reduce, wraps
 from textwrap import indent
 from typing import Any
 
@@ -79,7 +78,7 @@ def with_request(*formats: OutputFormat) -> Option:
     request_fields = RecordRequest.__struct_fields__
 
     def decorate(function: Function) -> Function:
-        @functools.wraps(function)
+        @wraps(function)
         def call_with_request(**arguments: Any) -> Any:
             fields = {name: arguments.pop(name) for name in request_fields if name in arguments}
             return function(request=RecordRequest(**fields), **arguments)
@@ -176,6 +175,7 @@ def print_new_records(program: Program) -> None:
         write_stdout(indent(escape_control(format_yaml(manifest)), "  "))
 
 
+REPEATED = "already recorded"
 PolicyLookup = Callable[[Program, str], PolicyResult]
 
 
@@ -256,12 +256,8 @@ class RecordSession(Value):
         if groups:
             names = sorted(map(parse_group, groups))
             metadata["annotations"] = {Label.GROUPS.value: "\n".join(names)}
-        manifest = {
-            "apiVersion": API_VERSION,
-            "kind": kind,
-            "metadata": metadata,
-            "spec": dict(spec),
-        }
+        head = {"apiVersion": API_VERSION, "kind": kind}
+        manifest = {**head, "metadata": metadata, "spec": dict(spec)}
         key, now = self.item.resolved_policy.records_key, self.settings.now()
         return self.program.world.records.append(key, [manifest], self.author, now)[0]
 
@@ -271,31 +267,25 @@ class RecordSession(Value):
         spec: Mapping[str, Any],
         subject: str = "",
         *,
-        earlier: str = "",
         verb: str = "",
         groups: Collection[str] = (),
-    ) -> str:
-        """Append one record unless an `earlier` one is equal, print its name, and return it.
-
-        `subject`: end of the printed line; `verb`: what it prints in place of "recorded".
-        """
-        name = earlier or self.append(kind, spec, groups)
-        self.print_name(name, subject, kind, verb=verb, is_repeated=bool(earlier))
-        return name
-
-    def print_name(
-        self,
-        name: str,
-        subject: str,
-        kind: str = "Decision",
-        *,
-        verb: str = "",
-        is_repeated: bool = False,
+        stops: bool = False,
     ) -> None:
+        """Append one record, and print its name and in a dry run its consequences.
+
+        `subject`: end of the printed line; `verb`: what it prints in place of "recorded". `stops`:
+        the record stops something, which traces in repositories are to show.
+        """
+        name = self.append(kind, spec, groups)
+        self.print_name(name, subject, kind, verb)
+        if stops:
+            self.write_traces(name)
+        self.print_consequences()
+
+    def print_name(self, name: str, subject: str, kind: str = "Decision", verb: str = "") -> None:
         """Print the name of a record with what became of it; on a cluster it is an object."""
         verb = verb or ("created" if self.settings.uses_cluster else "recorded")
-        result = "already recorded" if is_repeated else verb
-        print_recorded(self.settings, f"{kind.lower()}.fanout.dev/{name} {result}{subject}")
+        print_recorded(self.settings, f"{kind.lower()}.fanout.dev/{name} {verb}{subject}")
 
     def print_notes(self, notes: Iterable[str]) -> None:
         """Print notes for people; empty ones are left out."""
@@ -326,7 +316,7 @@ class RecordSession(Value):
         The name and what it is about are for people only.
         """
         if self.settings.output is OutputFormat.TABLE:
-            self.print_name(name, subject, is_repeated=is_repeated)
+            self.print_name(name, subject, verb=REPEATED if is_repeated else "")
             print_new_records(self.program)
         # Those of a dry run, or the objects of a cluster.
         overlay = self.program.overlay
@@ -346,7 +336,8 @@ class RecordSession(Value):
     def record_once(self, spec: Mapping[str, Any], subject: str = "") -> None:
         """Record a Decision unless an equal one is active, and print its name."""
         earlier = self.find_equal_decision(spec)
-        self.record("Decision", spec, subject, earlier=earlier.name if earlier else "")
+        name = earlier.name if earlier else self.append("Decision", spec)
+        self.print_name(name, subject, verb=REPEATED if earlier else "")
 
     def print_consequences(self) -> None:
         """In a dry run, print the new records, and what the next sweep of the policy would do."""
@@ -420,8 +411,7 @@ def with_trace(item: PolicyResult, name: str, at: datetime) -> PolicyResult:
 def write_record_traces(program: Program, items: Collection[PolicyResult]) -> None:
     """Write the traces that are due, and print which repositories cannot take them.
 
-    For verbs that run no pass, which would do it. On a cluster the controller does, and a dry run
-    writes nothing.
+    For verbs that run no pass, which would do it. On a cluster the controller does.
     """
     if program.overlay is not None:
         return

@@ -79,7 +79,6 @@ def command(request: RecordRequest, revision: str, check: str, removals: bool) -
         if not is_complete or expires is not None:
             end = f" for {subject.title}"
             session.record("Approval", subject.spec, end, groups=author.groups)
-            session.print_consequences()
     repeated = ""
     if approved:
         some = f"{len(approved)} of them ({format_names(approved)})"

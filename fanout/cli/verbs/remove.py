@@ -22,6 +22,7 @@ from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.record_session import (
+    REPEATED,
     RecordRequest,
     open_record_session,
     print_new_records,
@@ -109,7 +110,7 @@ def command(request: RecordRequest, variant: str | None, all_gone: bool, edited:
                     earlier = session.find_equal_decision(equal_spec, (DecisionStatus.APPLIED,))
                     if earlier is None:
                         raise
-                    session.print_name(earlier.name, "; it is applied", is_repeated=True)
+                    session.print_name(earlier.name, "; it is applied", verb=REPEATED)
                     return ExitCode.OK
             raise
         removals = find_removals(program.world, item, declared, names, request.reason)

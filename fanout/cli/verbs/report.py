@@ -14,6 +14,7 @@ from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import find_recordable_policy, select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
+    REPEATED,
     RecordRequest,
     RecordSession,
     open_record_session,
@@ -177,8 +178,11 @@ def command(request: RecordRequest, **options: str) -> None:
                 )
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
-        session.record("Evidence", spec, earlier=earlier)
-        session.print_consequences()
+        if earlier:
+            session.print_name(earlier, "", "Evidence", REPEATED)
+            session.print_consequences()
+        else:
+            session.record("Evidence", spec)
 
 
 def _find_equal_report(

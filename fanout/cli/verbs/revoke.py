@@ -58,9 +58,7 @@ def command(request: RecordRequest, approval: str) -> ExitCode:
             None,
         )
         spec, groups = {**record.fields, "revokes": name}, author.groups if author else ()
-        revoked = session.record("Approval", spec, f" {name}", verb="revokes", groups=groups)
-        session.write_traces(revoked)
-        session.print_consequences()
+        session.record("Approval", spec, f" {name}", verb="revokes", groups=groups, stops=True)
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
     is_own = session.person == normalize_person(record.by)
     if author is not None and not is_own and not author.is_approver:

@@ -74,7 +74,5 @@ def command(request: RecordRequest, record_name: str) -> ExitCode:
             if key in ("policy", "stage", "variants")
         }
         spec |= {"action": Action.WITHDRAW.value, "withdraws": name, "reason": request.reason}
-        withdrawal = session.record("Decision", spec, f" {name}", verb="withdraws")
-        session.write_traces(withdrawal)
-        session.print_consequences()
+        session.record("Decision", spec, f" {name}", verb="withdraws", stops=True)
     return ExitCode.OK
