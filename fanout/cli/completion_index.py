@@ -10,7 +10,7 @@ from pathlib import Path
 from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.values import Value, replace, write_json
 
-_FORMAT = "completion, 1"
+_FILE, _FORMAT = "completion.json", "completion, 1"
 _MAX_NAMES = 20_000  # variants of one policy; a shell shows far fewer
 
 
@@ -31,12 +31,11 @@ class PolicyNames(Value):
 
 def read_index(state_dir: Path) -> Mapping[str, PolicyNames]:
     """Return the names by policy, as the last pass left them; empty if there is no usable file."""
-    return read_cache_value(_index_path(state_dir), _FORMAT, dict[str, PolicyNames]) or {}
+    return read_cache_value(state_dir / _FILE, _FORMAT, dict[str, PolicyNames]) or {}
 
 
 def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all: bool) -> None:
     """Store the names of these policies if they changed, and keep others unless these are all."""
-    path = _index_path(state_dir)
     before = read_index(state_dir)
     entries = {} if is_all else dict(before)
     entries |= {
@@ -44,8 +43,4 @@ def update_index(state_dir: Path, observed: Mapping[str, PolicyNames], *, is_all
         for policy, names in observed.items()
     }
     if entries != before:
-        write_cache_file(path, write_json(entries, order="deterministic"), _FORMAT)
-
-
-def _index_path(state_dir: Path) -> Path:
-    return state_dir / "completion.json"
+        write_cache_file(state_dir / _FILE, write_json(entries, order="deterministic"), _FORMAT)

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -10,7 +11,12 @@ import click
 from fanout.api.table_column import Object, TableColumn
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.output.json_yaml import format_json, format_yaml
-from fanout.cli.output.object_path import JsonPathTemplate, format_selected, parse_relaxed
+from fanout.cli.output.object_path import (
+    JsonPathTemplate,
+    ObjectPath,
+    format_selected,
+    parse_relaxed,
+)
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
@@ -106,6 +112,10 @@ def parse_columns(text: str) -> Sequence[TableColumn]:
 
     Raises InvalidInput for a column without a path.
     """
+
+    def join_selected(path: ObjectPath, item: Object) -> str:
+        return ",".join(map(format_selected, path.select(item)))
+
     columns = []
     for part in _COLUMN_SEPARATOR.split(text):
         head, colon, path_text = part.partition(":")
@@ -115,12 +125,8 @@ def parse_columns(text: str) -> Sequence[TableColumn]:
                 "write HEAD:PATH, as in -o custom-columns=NAME:.metadata.name,STATE:.status.state",
                 "-o custom-columns",
             )
-        select = parse_relaxed(path_text, "-o custom-columns").select
-        columns.append(
-            TableColumn(
-                head, lambda item, select=select: ",".join(map(format_selected, select(item)))
-            )
-        )
+        path = parse_relaxed(path_text, "-o custom-columns")
+        columns.append(TableColumn(head, partial(join_selected, path)))
     return columns
 
 

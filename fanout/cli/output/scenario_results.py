@@ -145,7 +145,7 @@ _RESULT_ELEMENTS = {
 
 def format_junit(results: Sequence[TestResult]) -> str:
     """Return the results as JUnit XML: a test case per scenario, with its file as class name."""
-    counts = Counter(result.result for result in results)
+    counts: Counter[str] = Counter(result.result for result in results)
     numbers = " ".join(f'{name}="{counts[word]}"' for word, name in _COUNT_ATTRIBUTES.items())
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',

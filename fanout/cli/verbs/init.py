@@ -99,10 +99,9 @@ def command(  # noqa: PLR0913  # one argument for each option
     )
     stages = stages or _ask("Stages", default="dev,prod")
     targets = targets or _ask("Targets: repositories or clusters", default="repositories")
-    texts = _build_files(
-        settings, upstream, package, downstream, split_list(stages), targets == "clusters"
-    )
-    texts = {root / name: text for name, text in texts.items()}
+    with_clusters = targets == "clusters"
+    built = _build_files(settings, upstream, package, downstream, split_list(stages), with_clusters)
+    texts = {root / name: text for name, text in built.items()}
     objects = [text for path, text in texts.items() if path.suffix == ".yaml"]
     check_objects(join_documents(objects))
     existing = [path for path in texts if path.exists()]
