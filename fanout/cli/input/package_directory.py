@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fanout.api.reasons import Reason
-from fanout.errors import Conflict, ErrorLocation, FanoutError, InvalidInput, Unavailable
+from fanout.errors import Conflict, ErrorLocation, InvalidInput, Unavailable
 from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import replace
@@ -108,31 +108,32 @@ class _DirectoryScan:
                 )
 
     def _read_file(self, path: str) -> None:
-        if len(self.files) >= self.limits.files:
-            self._exceed_limit(f"has more than {self.limits.files:,} files")
+        limits = self.limits
+        if len(self.files) >= limits.files:
+            self._exceed_limit(f"has more than {limits.files:,} files")
             return
-        remaining_size = self.limits.size - self.size
+        remaining_size = limits.size - self.size
         # The file may have been replaced by a link or a pipe since the directory was listed.
         handle = os.open(self.directory / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             mode = os.fstat(handle).st_mode
             # One byte beyond the limit shows that it is exceeded, without reading a file of any
             # size.
-            data = file.read(min(remaining_size, self.limits.file_size) + 1)
-        if len(data) > self.limits.file_size:
-            self.limit_exceeded = True
-            problem = f"the file has more than {self.limits.file_size:,} bytes"
-            self._add_fault(problem, "split the file", path, Reason.LIMIT_EXCEEDED)
-            return
-        if len(data) > remaining_size:
-            self._exceed_limit(f"has more than {self.limits.size:,} bytes")
-            return
-        self.size += len(data)
-        self.files[path] = (_EXECUTABLE_MODE if mode & stat.S_IXUSR else _FILE_MODE), data
+            data = file.read(min(remaining_size, limits.file_size) + 1)
+        if len(data) > limits.file_size:
+            problem = f"the file has more than {limits.file_size:,} bytes"
+            self._exceed_limit(problem, "split the file", path)
+        elif len(data) > remaining_size:
+            self._exceed_limit(f"has more than {limits.size:,} bytes")
+        else:
+            self.size += len(data)
+            self.files[path] = (_EXECUTABLE_MODE if mode & stat.S_IXUSR else _FILE_MODE), data
 
-    def _exceed_limit(self, problem: str) -> None:
+    def _exceed_limit(
+        self, problem: str, remedy: str = "split the package", path: str = ""
+    ) -> None:
         self.limit_exceeded = True
-        self._add_fault(problem, "split the package", reason=Reason.LIMIT_EXCEEDED)
+        self._add_fault(problem, remedy, path, Reason.LIMIT_EXCEEDED)
 
     def _add_fault(
         self, problem: str, remedy: str, path: str = "", reason: Reason = Reason.INVALID_PACKAGE
@@ -218,15 +219,17 @@ def _stage_files(
     """Write the new contents to `staging/new`, and the present ones to `staging/old`."""
     for path, content in changed.items():
         target = directory / path
+        present = target.read_bytes() if target.is_file() else None
+        if present != (content[1] if content else None) or (not content and target.is_symlink()):
+            raise Conflict(
+                "changed during the run",
+                remedy="run the command again",
+                where=ErrorLocation(file=str(target)),
+            )
         permissions = None
         if content is not None:
-            present = target.read_bytes() if target.is_file() else None
-            if present != content[1]:
-                raise _conflict_at(target)
             permissions = stat.S_IMODE(target.stat().st_mode)
             _write(staging / "old" / path, content, permissions)
-        elif target.is_symlink() or target.is_file():
-            raise _conflict_at(target)
         if path in after:
             _write(staging / "new" / path, after[path], permissions)
 
@@ -274,14 +277,6 @@ def _rename_files(
         (staging / "new" / path).replace(target)
         # Without an old copy the file is new, and removing it restores what was before.
         undo.append(restore(path) if (staging / "old" / path).exists() else target.unlink)
-
-
-def _conflict_at(path: Path) -> FanoutError:
-    return Conflict(
-        "changed during the run",
-        remedy="run the command again",
-        where=ErrorLocation(file=str(path)),
-    )
 
 
 @contextmanager

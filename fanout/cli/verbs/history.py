@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import click
 
-from fanout.api.durations import parse_duration
+from fanout.api.durations import format_duration, parse_duration, parse_instant
 from fanout.api.field_errors import InvalidValue
+from fanout.api.table_column import Object, TableColumn
 from fanout.api.view_base import dump_views
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found
@@ -18,7 +19,6 @@ from fanout.cli.input.name_lookup import (
 )
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.get_tables import describe_unread
-from fanout.cli.output.history_tables import PUBLICATION_COLUMNS, STAGE_COLUMNS
 from fanout.cli.output.printer import check_output, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
@@ -28,6 +28,62 @@ from fanout.plan.history.history_entry import HistoryEntry, group_by_stage
 from fanout.present.history_views import HistoryViews
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.pass_results import PolicyResult
+
+_SHORT_DIGITS = 8  # digits of a commit id in a cell
+
+
+def _format_begin(item: Object) -> str:
+    """Return the instant of an entry as people read it: `2026-03-02 09:00`, in UTC."""
+    return str(item["metadata"]["creationTimestamp"])[:16].replace("T", " ")
+
+
+def _format_passed(item: Object) -> str:
+    passed, began = item["status"].get("passed"), item["metadata"]["creationTimestamp"]
+    if passed is None:
+        return ""
+    elapsed = format_duration(parse_instant(passed) - parse_instant(began))
+    return f"after {elapsed}"
+
+
+_STAGE_COLUMNS = (
+    TableColumn("BEGAN (UTC)", _format_begin, priority=0),
+    TableColumn("STAGE", "spec.stage", priority=0),
+    TableColumn("REVISION", "spec.revision", priority=0),
+    TableColumn("VARIANTS", "status.variants", priority=3),
+    TableColumn("PASSED", _format_passed, priority=2),
+    TableColumn("STATE", "status.state", wide=True),
+    TableColumn("DROPPED", "status.dropped", wide=True),
+    TableColumn(
+        "RELEASED BY",
+        lambda item: "; ".join(it["message"] for it in item["status"]["admissions"]),
+        cut_width=22,
+    ),
+)
+_PUBLICATION_COLUMNS = (
+    TableColumn("SINCE (UTC)", _format_begin, priority=0),
+    # Without the path, which the publications of a variant have in common.
+    TableColumn("TAG", lambda item: item["status"]["tag"].rpartition("/")[2], priority=0),
+    TableColumn("REVISION", "spec.revision", priority=0),
+    TableColumn("COMMIT", lambda item: item["status"]["commit"][:_SHORT_DIGITS], priority=3),
+    TableColumn("STATE", "status.state", wide=True),
+    TableColumn(
+        "EVIDENCE",  # the last answer of each check
+        lambda item: ",".join(
+            map("=".join, {it["check"]: it["result"] for it in item["status"]["evidence"]}.items())
+        ),
+        priority=2,
+    ),
+    TableColumn(
+        "APPROVED BY",
+        lambda item: ",".join(dict.fromkeys(it["by"] for it in item["status"]["approvals"])),
+        wide=True,
+    ),
+    TableColumn("DROPPED", lambda item: len(item["status"]["dropped"]), priority=3),
+    TableColumn("RELEASED BY", "status.admission.message", cut_width=22),
+    TableColumn("REPOSITORY", "spec.repository", wide=True),
+    TableColumn("PATH", "spec.path", wide=True),
+    TableColumn("VALUES", lambda item: "; ".join(item["status"]["dropped"]), wide=True),
+)
 
 
 @click.command(cls=VerbCommand)
@@ -106,7 +162,7 @@ def command(
         )
     newest_first = objects[::-1][:limit]
     if newest_first or not settings.output.is_table:
-        columns = PUBLICATION_COLUMNS if by_publication else STAGE_COLUMNS
+        columns = _PUBLICATION_COLUMNS if by_publication else _STAGE_COLUMNS
         print_objects(newest_first[::-1] if reverse else newest_first, columns, settings)
     else:
         print_message("nothing was published", settings.color)
