@@ -87,9 +87,8 @@ def find_approvals(text: str) -> list[str]:
 class MessageCommands(Value):
     """Commands as one reader can run them.
 
-    `options`: values by the name of the setting, for each option that the reader has to give;
-    several for `files`, and an empty one for a flag. `in_cluster`: the objects are those of a
-    cluster.
+    `options`: setting and value of each option that the reader has to give, several for `files`, ""
+    for a flag. `in_cluster`: the objects are those of a cluster.
     """
 
     options: tuple[tuple[str, str], ...] = ()

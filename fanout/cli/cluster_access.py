@@ -1,7 +1,6 @@
 """Access to the API server of the settings: the one module of the command line that loads `kube`.
 
-Loaded on first use, because the client of Kubernetes is an extra, and takes as long as a pass
-without work.
+Loaded on first use: the client of Kubernetes is an extra, and takes as long as a no-op pass.
 """
 
 import os

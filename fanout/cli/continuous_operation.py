@@ -121,8 +121,7 @@ def operate(
 ) -> None:
     """Run passes until a signal.
 
-    `observers` are those of the dependencies; others are added here. `on_loop` gets the loop
-    before it runs.
+    `observers` of the dependencies get more here. `on_loop` gets the loop before it runs.
     """
     # The metrics observe the loop and read its health, so they are added after it is made.
     loop = RunLoop(
@@ -189,8 +188,7 @@ def _serve(
 ) -> Iterator[None]:
     """Serve hooks, and metrics and health, each on its address if there is one.
 
-    Adds the metrics to the observers of the loop. Raises InvalidInput if that is impossible,
-    Denied if a secret is unusable.
+    Adds the metrics to the observers of the loop. Raises InvalidInput or Denied if it cannot.
     """
     hooks, listen, forges = operation.hooks, operation.listen, program.configuration.forges
     world = program.world

@@ -1,7 +1,6 @@
 """Declared objects of the files of `-f`: opening the files, and checking names.
 
-A misspelled name is an error that lists what exists; it must never look like a policy
-that has nothing to do.
+A misspelled name is an error that lists what exists, and never a policy with nothing to do.
 """
 
 import sys

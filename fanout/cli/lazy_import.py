@@ -1,7 +1,6 @@
 """Import of modules by name on first use; the one place that does so (decision 0003).
 
-A verb and the packages behind it are loaded when the verb runs; a library that most
-runs do not need is loaded on its first use.
+A verb is loaded when it runs, and a library that most runs do not need on its first use.
 """
 
 import importlib

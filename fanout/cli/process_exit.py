@@ -76,9 +76,8 @@ NO_EFFECT_REASONS = frozenset(
 def exit_code_of(error: BaseException) -> ExitCode:
     """Return the exit code for an error that ended a command.
 
-    An unreachable server, a lost race and a bug share code 1: the input is not at fault. A
-    stopped policy exits like a sweep of that policy. An expression that exceeds its limits
-    is an invalid object.
+    An unreachable server, a lost race and a bug share code 1: the input is not at fault. A stopped
+    policy exits like its sweep. An expression that exceeds its limits is an invalid object.
     """
     match error:
         case InvalidInput(reason=reason) | Conflict(reason=reason) if reason in NO_EFFECT_REASONS:
@@ -96,8 +95,7 @@ def exit_code_of(error: BaseException) -> ExitCode:
 def exit_code_after(failures: int, *, effect: bool) -> ExitCode:
     """Return the exit code of a verb that recorded a decision and ran its pass.
 
-    `failures`: number of variants that failed or need a person. `effect`: whether anything
-    that was asked for happened.
+    `failures`: number of variants that need a person. `effect`: whether anything happened.
     """
     if failures:
         return ExitCode.SOME_FAILED

@@ -258,8 +258,7 @@ class Program(Value):
     def sweep(self, mode: PassMode) -> PassReport:
         """Run one complete pass, including the actions of its plan.
 
-        In a dry run, and on a cluster, where the controller acts, the actions are not carried
-        out, and reported as if all had succeeded.
+        In a dry run and on a cluster no action is carried out, and all are reported as done.
         """
         if self.overlay is not None:
             observed = self.observe(mode)

@@ -75,8 +75,7 @@ def complete_text(text: str) -> str:
 def escape_control(text: str) -> str:
     """Return the text with control characters escaped; line breaks and tabs stay.
 
-    Names and messages come from files and from other servers; an escape sequence in one of
-    them must not reach the terminal.
+    No escape sequence in names and messages of files and servers must reach the terminal.
     """
     return escape_unprintable(text, "\n\t")
 

@@ -46,8 +46,7 @@ def target_names(key: str, repository: str = "") -> tuple[str, ...]:
     """Return the short names of the target with this key.
 
     `Cluster.infra.example.com/platform/p1` is p1, platform/p1, Cluster/p1 and cluster/p1.
-    The key of a repository that was chosen by name has a package in place of a namespace:
-    with `repository` its own name counts too.
+    The key of a `repository` chosen by name has a package for a namespace; its name counts too.
     """
     kind, _, remainder = key.partition("/")
     first, _, name = remainder.partition("/")
@@ -132,9 +131,8 @@ def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:
 def find_recordable_policy(program: Program, policy: str) -> PolicyResult:
     """Evaluate the policy of this name, even if stopped, if it can take records.
 
-    Failures and suspensions must be recordable while upstream has a problem. Raises
-    InvalidInput; and Stopped if the records cannot be read: one more record would make lost
-    records look like new ones.
+    Failures and suspensions must be recordable while upstream has a problem. Raises InvalidInput;
+    Stopped if records cannot be read: one more would make lost records look like new ones.
     """
     item = find_policy(program, policy)
     refuse_unrecordable(item)

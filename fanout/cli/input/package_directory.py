@@ -1,7 +1,6 @@
 """Packages in plain directories: read completely, written completely or not at all.
 
-The package engine is pure and works on files by path; this module alone connects it to
-a file system.
+The package engine works on files by path; this module alone connects it to a file system.
 """
 
 import os
@@ -55,8 +54,7 @@ def scan_directory(
 ) -> tuple[dict[str, FileContent], tuple[InvalidInput, ...]]:
     """Return the files that a package may contain, and every error of the others.
 
-    Reading ends where a limit is exceeded (reason LimitExceeded). Raises Unavailable for
-    what cannot be read.
+    Reading ends at a limit (reason LimitExceeded). Raises Unavailable for what cannot be read.
     """
     directory_scan = _DirectoryScan(directory, limits)
     with _translated("cannot be read"):

@@ -50,8 +50,7 @@ def run_pipeline(
 ) -> tuple[dict[str, FileContent], tuple[FunctionResult, ...]]:
     """Run the package's own pipeline and return its new files and function results.
 
-    Runs only programs that the function runtime allows. Raises InvalidInput with file and
-    line inside the package.
+    Only allowed programs run. Raises InvalidInput with file and line inside the package.
     """
     limits = replace(DEFAULT_LIMITS, programs=runtime.programs)
     return runtime.answering.run_until_answered(
@@ -117,8 +116,7 @@ def _parse(
 ) -> dict[str, Manifest]:
     """Parse the manifests among these files, and add the errors of those that cannot be read.
 
-    Raises InvalidInput beyond a limit: the rest would have to be parsed for its errors, which is
-    what the limit is against.
+    Raises InvalidInput beyond a limit, without parsing the rest for its errors.
     """
     manifests: dict[str, Manifest] = {}
     for path, (_, data) in files.items():

@@ -52,8 +52,7 @@ def list_records(
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return records and publications of these policies, or of all, as objects by time.
 
-    With them, whether any could not be read: what that is, is reported on stderr. Raises
-    InvalidInput if there is no such policy.
+    With them, whether any could not be read, which is reported. Raises InvalidInput.
     """
     mode = PassMode(only=frozenset(policies) or None, namespace=program.settings.namespace)
     observed = program.observe(mode)

@@ -50,8 +50,7 @@ class ObjectPath:
 def parse_path(text: str, offset: int = 0, origin: str = "") -> ObjectPath:
     """Parse a path such as `.status.state`, with or without the first dot or `$`.
 
-    `offset`: position of the path in what the user typed; `origin`: the option. Raises
-    InvalidInput with the position of the error.
+    `offset`: position of the path in the value of the option `origin`. Raises InvalidInput.
     """
     return ObjectPath(_PathParser(text, offset, origin).parse())
 

@@ -57,8 +57,7 @@ def format_policy(
 ) -> str:
     """Format an UpstreamPolicy; `downstream` has (stage, repository) pairs.
 
-    Without `downstream` the targets are `Cluster` objects, whose labels and spec name the stage
-    and the repository.
+    Without any the targets are `Cluster` objects, which name the stage and the repository.
     """
     revisions = {"latest": True} if revision == "latest" else {"semver": revision}
     upstream = {"repository": repository, "package": package, "revision": revisions}
@@ -180,8 +179,7 @@ def check_objects(text: str) -> None:
 def create_files(texts: Mapping[Path, str], *, dry_run: bool) -> None:
     """Create files, with their directories; with `dry_run` none.
 
-    Raises InvalidInput, before anything is created, for files that exist, and for one that cannot
-    be written.
+    Raises InvalidInput for files that exist, before any is created, and if one cannot be written.
     """
     refuse_existing([path for path in texts if path.exists()])
     for path, text in {} if dry_run else texts.items():

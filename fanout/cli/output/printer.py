@@ -31,9 +31,8 @@ def print_objects(
 ) -> None:
     """Print objects in the format of `-o`.
 
-    In JSON and YAML as a `kind: List`, however many there are; an object that was asked for by
-    its name alone (`is_single`) is printed itself. The objects are plain data with apiVersion,
-    kind and metadata.name.
+    In JSON and YAML as a `kind: List`; an object that was asked for by its name alone (`is_single`)
+    is printed itself. The objects are plain data with apiVersion, kind and metadata.name.
     """
     output = settings.output
     ordered = sort_objects(items, settings.sort_by)

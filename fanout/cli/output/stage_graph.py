@@ -109,8 +109,7 @@ _Row = tuple[str, ...]
 def draw_text(graph: StageGraph, width: int) -> str:
     """Draw each stage below a stage that it comes after, in lines of at most `width` characters.
 
-    A stage after several others has its state where it is first drawn, and refers to that line
-    where it is drawn again.
+    A stage after several others has its state where it is first drawn; other lines refer to it.
     """
     drawn: set[str] = set()
 

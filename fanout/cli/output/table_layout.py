@@ -59,9 +59,8 @@ def format_fitted(
 ) -> str:
     """Format a table of at most `width` characters per line.
 
-    `priorities`: importance of each column, 0 first; `cut_widths`: width to which its cells may
-    be cut before columns are left out, or 0; the head is not cut. Without `heads` there is no
-    head line.
+    `priorities`: importance of each column, 0 first; `cut_widths`: width to which its cells, but
+    not its head, may be cut before columns are left out, or 0. `heads` may be empty.
     """
     lines = [heads, *rows] if heads else [*rows]
     if not lines:

@@ -1,7 +1,6 @@
 """Layout of text for people: wrapped sentences, aligned rows, commands, relative times.
 
-Lines fit the terminal. In a pipe they are not wrapped, so that a program finds whole sentences,
-unless COLUMNS is set.
+Lines fit the terminal. In a pipe without COLUMNS a program finds whole sentences.
 """
 
 import os

@@ -92,8 +92,7 @@ def build_no_draft(
 ) -> InvalidInput:
     """Build the error for a revision without a draft, with the time of its next one.
 
-    A stage has drafts of its candidate only: the revision that passes its `after`, or the
-    one that it is still working on.
+    A stage has drafts of its candidate only, which passes its `after` or is still in progress.
     """
     problem = f"stage {stage} of {item.title} has no draft of {revision}"
     decisions = item.decision.variants if item.decision else {}

@@ -64,8 +64,7 @@ class DecisionSubject(Value):
         """Return why a decision would publish nothing; empty if it still has steps to take.
 
         For variants without a draft to review. Raises InvalidInput if a draft is to be written
-        first: the decision would be about something that does not exist yet. One that is not about
-        drafts covers those that are written later.
+        first, which does not exist yet. A decision that is not about drafts covers later ones.
         """
         due = self._due
         if not due:
@@ -88,8 +87,7 @@ class DecisionSubject(Value):
 
         A decision about it would wait until the policy changes. The gates are evaluated as if the
         decision were on record, because it may end a rollback, or make the revision the candidate.
-        With an override of verification it may also be about the published revision. Return what it
-        sets aside, "" if nothing.
+        With an override of verification it may be about the published one. Returns what it replaces.
         """
         item, stage, revision, facts = self.item, self.stage, self.revision, self.item.facts
         if facts is None:
@@ -280,8 +278,7 @@ class DecisionSubject(Value):
 
         Return what changed, for people ("" if a problem stopped the policy), and whether anything
         did. `earlier`: its record if the verb is run again; the policy is then evaluated without
-        it. Conditions that need the sandbox are not evaluated here: they are held, like in a first
-        pass.
+        it. Conditions that need the sandbox are held, like in a first pass.
         """
         item, stage, before = self.item, self.stage, self.item.decision
         if earlier is not None and item.facts is not None:
@@ -314,8 +311,7 @@ class DecisionSubject(Value):
     ) -> tuple[str, bool]:
         """Return the effect of a promotion, for people, and whether there is one.
 
-        `trees`: trees of its drafts. `earlier`: its record if the verb is run again; what followed
-        from that record since counts as its effect.
+        `trees`: of its drafts. `earlier`: its record of an earlier run, whose effects count too.
         """
         item, revision = find_evaluated(report), self.revision
         if item is None:

@@ -72,8 +72,7 @@ class RecordRequest(Value):
 def with_request(*formats: OutputFormat) -> Option:
     """Return a decorator that adds --by and the shared options to a verb.
 
-    It passes the verb its `request`, with the options that are fields of RecordRequest. `formats`:
-    accepted values of `-o`, the default first.
+    It passes the verb its `request`. `formats`: accepted values of `-o`, the default first.
     """
     request_fields = RecordRequest.__struct_fields__
 
@@ -147,8 +146,7 @@ def current_trees(
 ) -> list[str]:
     """Return the trees of the up-to-date drafts, which people can have reviewed.
 
-    Of a draft that is written only when it is released people have seen `fanout diff`; with
-    `written_only` it is left out.
+    With `written_only` without drafts that are written when released, seen in `fanout diff` only.
     """
     trees = set()
     for variant in variants:
@@ -200,8 +198,7 @@ class RecordSession(Value):
     def build_subject(self, *, needs_stage: bool = False) -> dict[str, Any]:
         """Return the subject fields of a record: policy, stage and variants.
 
-        Raises InvalidInput for a stage or a variant that does not exist. `needs_stage`: and for a
-        policy without one of its stages.
+        Raises InvalidInput for a missing stage or variant, with `needs_stage` also without a stage.
         """
         item, stage = self.item, self.request.stage
         is_hand_written = item.resolved_policy.upstream_policy is None
@@ -225,9 +222,8 @@ class RecordSession(Value):
     def find_record_name(self, name: str, kinds: Sequence[str]) -> str:
         """Return the name that a record of one of `kinds` has among the records of the policy.
 
-        On a cluster `name` may be that of the object, which is what the verb printed that created
-        it. A name that neither a record nor an object has is returned as it is. Raises InvalidInput
-        if the object is not on record.
+        On a cluster `name` may be that of the object, which the verb printed that created it. A
+        name that nothing has is returned. Raises InvalidInput if the object is not on record.
         """
         name = reduce(str.removeprefix, (f"{it.lower()}.{GROUP}/" for it in kinds), name)
         creator, policy = self.program.record_creator, self.item.resolved_policy
@@ -295,8 +291,7 @@ class RecordSession(Value):
     def record_and_run(self, spec: Mapping[str, Any], earlier: str = "") -> tuple[str, PassReport]:
         """Record a Decision and run the pass that acts on it.
 
-        Return its name and the report of the pass. `earlier`: name of an equal decision on
-        record; if it is given, nothing is recorded.
+        Return its name, or that of an `earlier` equal one on record, and the report of the pass.
         """
         fields = {key: it for key, it in spec.items() if it}
         return earlier or self.append("Decision", fields), self.run_pass()

@@ -1,7 +1,6 @@
 """`--wait[=DURATION]`: repeat passes until the rollout has happened or cannot happen by itself.
 
-An interrupt ends the wait between two changes: each pass leaves repositories and records such that
-the next one continues.
+An interrupt ends the wait between two changes: the next pass continues what one has left.
 """
 
 import time
@@ -140,8 +139,8 @@ def wait_until_published(
 ) -> tuple[PassReport, bool]:
     """Wait, if the request says so, until the revision is published for the named variants.
 
-    On a cluster, until the record is in the records repository: the controller publishes. Raises
-    Stopped if the record was refused.
+    On a cluster, where the controller publishes, until the record is in the records repository.
+    Raises Stopped if it was refused.
     """
     limit = session.request.wait_limit
     if limit is None:

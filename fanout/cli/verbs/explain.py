@@ -162,8 +162,7 @@ def _find_single_variant(
 ) -> tuple[PolicyResult | None, str, str]:
     """Return the only variant of this name in any policy, with its policy and stage.
 
-    Orphaned variants are found too. Raises InvalidInput if several have the name, and Stopped for a
-    target without a variant, with the reason.
+    Orphaned ones are found too. Raises InvalidInput for several, Stopped for a failed target.
     """
     matches = [
         (item, variant) for item in policies for variant in find_named_variants(item.variants, name)

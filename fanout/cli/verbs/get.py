@@ -1,8 +1,7 @@
 """`fanout get`: print the observed state as tables or objects.
 
-With --watch also its changes. Between two observations, an instant that is not recorded
-yet is the present time and moves with each of them; an object in which only such
-instants moved has not changed.
+With --watch also its changes. An instant that is not recorded yet is the present time and moves
+with each observation; an object in which only such instants moved has not changed.
 """
 
 import re

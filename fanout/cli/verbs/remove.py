@@ -162,8 +162,7 @@ def _select_names(
 ) -> list[str]:
     """Return the names of the variants to remove.
 
-    Raises InvalidInput if there is none, and for all orphaned ones if the files leave it uncertain
-    which these are.
+    Raises InvalidInput without any, and for all if files leave it uncertain which are orphaned.
     """
     if not all_orphaned:
         if item.resolved_policy.upstream_policy is None and variant is None:

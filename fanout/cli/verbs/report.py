@@ -194,9 +194,8 @@ def _find_equal_report(
 ) -> str:
     """Return the name of an equal report of the last ten minutes; empty if none.
 
-    An earlier report is returned only if it counts like a new one. Later reports are
-    recorded, because `freshFor` and `minReady` count from the last one. So are reports that
-    follow a publication or a draft since.
+    Only if it counts like a new one: later reports are recorded, because `freshFor` and `minReady`
+    count from the last one, and so are reports that follow a publication or a draft since.
     """
     item, now = session.item, session.settings.now()
     earlier = session.find_equal_record("Evidence", spec)

@@ -102,10 +102,9 @@ def find_declared_calendars(
 ) -> tuple[tuple[PublicationCalendar, ...], ZoneInfo]:
     """Return the calendars of PromotionPolicies, and the time zone to show times in.
 
-    The zone is `zone`, else the one of the first PromotionPolicy. A PromotionPolicy without
-    windows restricts nothing: it is reported if others have windows. Raises InvalidInput
-    for a PromotionPolicy that does not exist, is invalid or is in several namespaces, and
-    if none has windows.
+    The zone is `zone`, else the one of the first PromotionPolicy. One without windows restricts
+    nothing: it is reported if others have windows. Raises InvalidInput for a PromotionPolicy that
+    does not exist, is invalid or is in several namespaces, and if none has windows.
     """
     in_namespace = [it for it in declared.promotions if namespace in ("", it.metadata.namespace)]
     broken = {

@@ -74,8 +74,7 @@ def _build_command(action: Action, help_text: str) -> click.Command:
 def _record_for_policy(session: RecordSession, action: Action, title: str = "") -> tuple[str, bool]:
     """Record the decision unless it would change nothing, and print its name and what it lacks.
 
-    Return the name, "" if nothing was recorded, and whether the decision has an effect. `title`: of
-    the policy, for the printed lines.
+    Return the name ("" for none), and whether there is an effect. `title`: of the policy, printed.
     """
     item, now = session.item, session.settings.now()
     spec = session.build_subject() | {"action": action.value, "reason": session.request.reason}

@@ -53,8 +53,7 @@ class _DeclaredScenarios(Value):
     def run_scenario(self, scenario: Scenario) -> tuple[PlayedPass, ...]:
         """Run the scenario and return its passes.
 
-        Raises InvalidInput if its policy is invalid, or a PromotionPolicy that may restrict it is:
-        a run without that one would prove nothing.
+        Raises InvalidInput if its policy is invalid, or a PromotionPolicy that may restrict it.
         """
         scenario_policy = find_policy(scenario, self.declared.policies, self.declared.promotions)
         problem, remedy = f"UpstreamPolicy {scenario.spec.policy}", "run `fanout validate`"
