@@ -87,7 +87,7 @@ class DecisionSubject(Value):
 
         A decision about it would wait until the policy changes. The gates are evaluated as if the
         decision were on record, because it may end a rollback, or make the revision the candidate.
-        With an override of verification it may be about the published one. Returns what it replaces.
+        With an override of verification it may be about the published one. Return what it replaces.
         """
         item, stage, revision, facts = self.item, self.stage, self.revision, self.item.facts
         if facts is None:

@@ -375,7 +375,11 @@ class RecordSession(Value):
         # Latest first: whatever was recorded after the equal record may have ended it.
         for record in reversed(self.item.records):
             fields = record.fields
-            if not _overlap(fields, spec):
+            stages = {fields.get("stage", ""), spec.get("stage", "")} - {""}
+            variants, own_variants = fields.get("variants"), spec.get("variants")
+            # A record that names no variant is about all of its stage.
+            is_apart = variants and own_variants and set(variants).isdisjoint(own_variants)
+            if len(stages) > 1 or is_apart:
                 continue
             is_own = normalize_person(record.by) == self.person
             # The reason is one of the fields that a person typed.
@@ -453,17 +457,6 @@ def open_recording(request: RecordRequest) -> Iterator[tuple[Program, CommitIden
 # Fields that a verb derives from the observed state. A killed run may have published or removed
 # part of it.
 _DERIVED_FIELDS = ("trees", "variants", "acceptConflicts")
-
-
-def _overlap(recorded: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
-    """Return whether two records share a variant; one that names none is about its stage."""
-    stages = {recorded.get("stage", ""), spec.get("stage", "")} - {""}
-    recorded_variants, spec_variants = recorded.get("variants", ()), spec.get("variants", ())
-    return len(stages) < 2 and (
-        not recorded_variants
-        or not spec_variants
-        or not set(recorded_variants).isdisjoint(spec_variants)
-    )
 
 
 def _typed_fields(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 from fanout.cli.input.completion import complete_variants
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, detailed_option, with_settings
-from fanout.cli.input.variant_files import VariantFiles, open_variant_files
+from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
@@ -53,37 +53,35 @@ def command(settings: Settings, variant: str, against: str, each_side: bool, **h
     with open_program(settings) as program:
         files = open_variant_files(program, variant)
         files.refuse_without_draft()
-        lines = _format_three_way(files, against) if each_side else _format_patch(files, against)
+        written, draft = files.read_draft_change() if against == "draft" else ({}, {})
+        lines: list[str] = []
+        if each_side:
+            match against:
+                case "published":
+                    before, after = files.read_published_change()
+                    sides = before, files.read_rendering(), after
+                case "draft":
+                    sides = written, files.read_rendering(), draft
+                case _:
+                    sides = (
+                        files.read_published_upstream(),
+                        files.read_upstream(),
+                        files.read_published(),
+                    )
+            lines = format_masked_three_way(*sides)
+        else:
+            match against:
+                case "published":
+                    steps = [("published", files.read_published())]
+                case "draft":
+                    steps = [("written", written), ("draft", draft)]
+                case _:
+                    steps = [("upstream", files.read_upstream())]
+            steps.append(("rendered", files.read_merged()))
+            for (old, old_files), (new, new_files) in pairwise(steps):
+                lines += format_masked_patch(old_files, new_files, (old, new))
+            notes = [f"# note: {note}" for note in files.notes] if lines else []
+            disputed = [f"# conflict: {it} [{it.key}]" for it in files.undecided]
+            lines = [*disputed, *notes, *lines]
     print_patch(lines)
     return detailed_exit_code(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK
-
-
-def _format_patch(files: VariantFiles, against: str) -> list[str]:
-    match against:
-        case "published":
-            steps = [("published", files.read_published())]
-        case "draft":
-            written, draft = files.read_draft_change()
-            steps = [("written", written), ("draft", draft)]
-        case _:
-            steps = [("upstream", files.read_upstream())]
-    steps.append(("rendered", files.read_merged()))
-    disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in files.undecided]
-    lines: list[str] = []
-    for (old, before), (new, after) in pairwise(steps):
-        lines += format_masked_patch(before, after, (old, new))
-    notes = [f"# note: {note}" for note in files.notes] if lines else []
-    return [*disputed, *notes, *lines]
-
-
-def _format_three_way(files: VariantFiles, against: str) -> list[str]:
-    match against:
-        case "published":
-            before, after = files.read_published_change()
-            three = before, files.read_rendering(), after
-        case "draft":
-            written, draft = files.read_draft_change()
-            three = written, files.read_rendering(), draft
-        case _:
-            three = files.read_published_upstream(), files.read_upstream(), files.read_published()
-    return format_masked_three_way(*three)

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 
 import click
@@ -39,7 +38,7 @@ from fanout.present.explanation.policy_explanation import PolicyExplainer, open_
 from fanout.present.view_meta import select_policies
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.selection.label_selector import FlagSelector, parse_selector
+from fanout.selection.label_selector import parse_selector
 from fanout.values import replace
 
 
@@ -75,8 +74,16 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
         layout = ExplanationLayout(
             settings.now(), text_width(), is_colored(settings.color, sys.stdout), settings.commands
         )
-        explain = partial(_explain_subject, subject=subject) if subject else _explain_fleet
-        lines, explanations, failed = explain(program, labels, layout)
+        if subject:
+            lines, explanations, failed = _explain_subject(program, subject, layout)
+        else:
+            mode = PassMode(namespace=settings.namespace)
+            observed = select_policies(program.observe(mode), labels)
+            explainers = open_explainers(observed, settings.commands)
+            explanations = [it.explain_policy() for it in explainers]
+            names = {own: shown for it in explainers for own, shown in it.names.items()}
+            lines = format_fleet(explanations, replace(layout, names=names))
+            failed = any(it.fix_count for it in explainers)
         if settings.output is OutputFormat.TABLE:
             text = "".join(f"{line}\n" for line in lines)
             write_stdout(text, is_colored=layout.is_colored)
@@ -87,23 +94,10 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     return ExitCode.SOME_FAILED if errors or failed else ExitCode.OK
 
 
-_Explained = tuple[Iterator[str], list[ExplanationView], bool]
-"""Lines for people, the explanations, and whether anything explained failed or needs a repair."""
-
-
-def _explain_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayout) -> _Explained:
-    mode = PassMode(namespace=program.settings.namespace)
-    observed = select_policies(program.observe(mode), labels)
-    explainers = open_explainers(observed, program.settings.commands)
-    explanations = [it.explain_policy() for it in explainers]
-    names = {own: shown for it in explainers for own, shown in it.names.items()}
-    lines = format_fleet(explanations, replace(layout, names=names))
-    return lines, explanations, any(it.fix_count for it in explainers)
-
-
 def _explain_subject(
-    program: Program, _labels: FlagSelector, layout: ExplanationLayout, *, subject: str
-) -> _Explained:
+    program: Program, subject: str, layout: ExplanationLayout
+) -> tuple[Iterator[str], list[ExplanationView], bool]:
+    """Return the lines for people, the explanations, and whether part of the subject failed."""
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
     namespace = program.settings.namespace

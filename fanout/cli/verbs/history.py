@@ -32,17 +32,13 @@ from fanout.reconcile.pass_results import PolicyResult
 _SHORT_DIGITS = 8  # digits of a commit id in a cell
 
 
+def _read_begin(item: Object) -> str:
+    return str(item["metadata"]["creationTimestamp"])
+
+
 def _format_begin(item: Object) -> str:
     """Return the instant of an entry as people read it: `2026-03-02 09:00`, in UTC."""
-    return str(item["metadata"]["creationTimestamp"])[:16].replace("T", " ")
-
-
-def _format_passed(item: Object) -> str:
-    passed, began = item["status"].get("passed"), item["metadata"]["creationTimestamp"]
-    if passed is None:
-        return ""
-    elapsed = format_duration(parse_instant(passed) - parse_instant(began))
-    return f"after {elapsed}"
+    return _read_begin(item)[:16].replace("T", " ")
 
 
 _STAGE_COLUMNS = (
@@ -50,7 +46,15 @@ _STAGE_COLUMNS = (
     TableColumn("STAGE", "spec.stage", priority=0),
     TableColumn("REVISION", "spec.revision", priority=0),
     TableColumn("VARIANTS", "status.variants", priority=3),
-    TableColumn("PASSED", _format_passed, priority=2),
+    TableColumn(
+        "PASSED",
+        lambda item: (
+            f"after {format_duration(parse_instant(passed) - parse_instant(_read_begin(item)))}"
+            if (passed := item["status"].get("passed")) is not None
+            else ""
+        ),
+        priority=2,
+    ),
     TableColumn("STATE", "status.state", wide=True),
     TableColumn("DROPPED", "status.dropped", wide=True),
     TableColumn(

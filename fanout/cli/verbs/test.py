@@ -146,7 +146,20 @@ def command(
         for error in declared.errors:
             print_message(str(error), settings.color, fg="red")
         if show:
-            return _show_scenarios(declared, paths, settings)
+            if not declared.scenarios and not declared.errors:
+                raise not_found(f"no Scenario is in {_format_paths(paths)}", "check the paths")
+            simulations = []
+            for scenario in declared.scenarios:
+                try:
+                    passes = declared.run_scenario(scenario)
+                    simulations.append(build_simulation(scenario, passes))
+                # One scenario that cannot be run does not keep the others from running.
+                except FanoutError as error:
+                    print_message(str(error), settings.color, fg="red")
+            alone = len(declared.scenarios) == 1 and not declared.errors
+            print_simulations(simulations, settings.output, alone=alone)
+            has_failed = declared.errors or len(simulations) < len(declared.scenarios)
+            return ExitCode.INVALID if has_failed else ExitCode.OK
         results = [_run_scenario(declared, scenario, settings) for scenario in declared.scenarios]
     # A mistyped path must not pass in CI as a test without failures.
     if not declared.errors and all(result.result == "Empty" for result in results):
@@ -169,24 +182,6 @@ def _format_paths(paths: Sequence[Path]) -> str:
     shown = [str(path) for path in paths[:_MAX_PATHS]]
     rest = len(paths) - len(shown)
     return " and ".join([*shown, f"{rest} more"] if rest else shown)
-
-
-def _show_scenarios(
-    declared: _DeclaredScenarios, paths: Sequence[Path], settings: Settings
-) -> ExitCode:
-    if not declared.scenarios and not declared.errors:
-        raise not_found(f"no Scenario is in {_format_paths(paths)}", "check the paths")
-    simulations = []
-    for scenario in declared.scenarios:
-        try:
-            simulations.append(build_simulation(scenario, declared.run_scenario(scenario)))
-        # One scenario that cannot be run does not keep the others from running.
-        except FanoutError as error:
-            print_message(str(error), settings.color, fg="red")
-    alone = len(declared.scenarios) == 1 and not declared.errors
-    print_simulations(simulations, settings.output, alone=alone)
-    has_failed = declared.errors or len(simulations) < len(declared.scenarios)
-    return ExitCode.INVALID if has_failed else ExitCode.OK
 
 
 def _run_scenario(
