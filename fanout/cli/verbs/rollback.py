@@ -135,8 +135,8 @@ def command(
     result = find_evaluated(report)
     if result is not None:
         stage_variants = select_variants(result, stage, names)
-        published = find_variants_done(report, ActionKind.PUBLISH)
-        count = sum(it.spec.name in published or is_in_force(it, revision) for it in stage_variants)
+        done = find_variants_done(report, ActionKind.PUBLISH)
+        count = sum(it.spec.name in done or is_in_force(it, revision) for it in stage_variants)
         has_rolled_back = bool(count)
         message = (
             f"{count} of {pluralize(len(stage_variants), 'variant')} at {revision}; the rollback"
