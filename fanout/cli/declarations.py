@@ -35,23 +35,24 @@ def build_not_found(
 def check_declared(settings: Settings, declared: DeclaredObjects) -> None:
     """Raise InvalidInput if no object is declared, or none in the namespace of the settings."""
     namespace = settings.namespace
-    if not (
-        _find_namespaces(declared) or declared.unread or declared.faults or len(declared.objects)
-    ):
+    # Those in which a fanout object is declared, valid or not.
+    kinds = (declared.repositories, declared.policies, declared.variants, declared.promotions)
+    namespaces = {item.metadata.namespace for kind in kinds for item in kind}
+    namespaces |= {key.namespace for key in declared.left_out}
+    if not (namespaces or declared.unread or declared.faults or len(declared.objects)):
         places = " and ".join(map(str, settings.files))
         remedy = f"files end in .yaml, .yml or .json; {_NO_FILES}"
         if settings.uses_cluster:
             places, remedy = "the cluster", "create objects of fanout.dev in it"
         raise InvalidInput(f"{places}: no objects", reason="NoFiles", remedy=remedy)
-    if namespace and namespace not in _find_namespaces(declared) and not declared.unread:
+    if namespace and namespace not in namespaces and not declared.unread:
         if settings.uses_cluster:
             # It exists: kubectl knows it, and this may be the default of the context.
-            names = format_names(_find_namespaces(declared))
             raise not_found(
                 f"namespace {namespace} has no objects of fanout",
-                f"use -A, or -n with one of: {names}",
+                f"use -A, or -n with one of: {format_names(namespaces)}",
             )
-        raise build_not_found("namespace", [namespace], _find_namespaces(declared))
+        raise build_not_found("namespace", [namespace], namespaces)
 
 
 def are_policies_unread(declared: DeclaredObjects, namespace: str) -> bool:
@@ -82,13 +83,6 @@ def check_policies(names: Collection[str], declared: DeclaredObjects, namespace:
             )
     if missing:
         raise build_not_found("policy", missing, usable)
-
-
-def _find_namespaces(declared: DeclaredObjects) -> set[str]:
-    """Return the namespaces in which a fanout object is declared, valid or not."""
-    kinds = (declared.repositories, declared.policies, declared.variants, declared.promotions)
-    used = {item.metadata.namespace for kind in kinds for item in kind}
-    return used | {key.namespace for key in declared.left_out}
 
 
 def open_inventory(settings: Settings) -> Inventory:

@@ -118,29 +118,12 @@ def read_input(program: Program, policies: Collection[str] = ()) -> tuple[Declar
     return declared, errors
 
 
-def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:
-    """Evaluate the policy, or variant written by hand, of this name.
-
-    Raises InvalidInput if there is not exactly one, and Stopped if a problem stops the policy.
-    """
-    item = find_policy(program, policy)
-    refuse_stopped(item)
-    return item
-
-
-def find_recordable_policy(program: Program, policy: str) -> PolicyResult:
-    """Evaluate the policy of this name, even if stopped, if it can take records.
-
-    Failures and suspensions must be recordable while upstream has a problem. Raises InvalidInput;
-    Stopped if records cannot be read: one more would make lost records look like new ones.
-    """
-    item = find_policy(program, policy)
-    refuse_unrecordable(item)
-    return item
-
-
 def refuse_unrecordable(item: PolicyResult) -> None:
-    """Raise Stopped if the policy's records cannot be read."""
+    """Raise Stopped if the policy's records cannot be read.
+
+    Failures and suspensions must be recordable while upstream has a problem. But one more record
+    would make lost records look like new ones.
+    """
     problem = item.error
     # Without a head nothing was ever recorded, or all of it is lost; a problem leaves that
     # undecided.

@@ -104,7 +104,7 @@ def describe_blocker(
     blocker: Blocker, explanation: ExplanationView, layout: ExplanationLayout
 ) -> str:
     """Return the sentence with the blocked variants, the end, and who can end it."""
-    sentence = f"{_format_subject(blocker, explanation, layout)}{blocker.message}"
+    sentence = f"{format_subject(blocker, explanation, layout)}{blocker.message}"
     is_only = len(explanation.status.blockers) == 1
     if blocker.until and not is_only and format_instant(blocker.until) not in sentence:
         sentence += f"; opens automatically at {format_until(blocker.until, layout.now)}"
@@ -113,14 +113,7 @@ def describe_blocker(
     return sentence
 
 
-def describe_briefly(
-    blocker: Blocker, explanation: ExplanationView, layout: ExplanationLayout
-) -> str:
-    """Return the sentence with the number of blocked variants, or the name of the only one."""
-    return f"{_format_subject(blocker, explanation, layout, limit=0)}{blocker.message}"
-
-
-def _format_subject(
+def format_subject(
     blocker: Blocker,
     explanation: ExplanationView,
     layout: ExplanationLayout,

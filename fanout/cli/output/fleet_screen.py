@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fanout.api.explanation_view import FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
-from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly, format_next
+from fanout.cli.output.explanation_text import ExplanationLayout, format_next, format_subject
 from fanout.cli.output.table_layout import format_fitted, format_full
 from fanout.cli.output.text_layout import format_relative, wrap_command, wrap_rows, wrap_text
 from fanout.cli.terminal import escape_control
@@ -73,7 +73,8 @@ def _format_urgent(
             number = pluralize(len(keys), "undecided merge conflict")
             shown = list_first(keys, _MAX_KEYS)
             blocker = replace(blocker, message=f"{number} (keys: {shown})")  # noqa: PLW2901
-        row = (place, blocker.reason, describe_briefly(blocker, explanation, layout))
+        subject = format_subject(blocker, explanation, layout, limit=0)
+        row = (place, blocker.reason, f"{subject}{blocker.message}")
         lines = list(wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES))
         # One command to run; of a conflict that which decides it.
         deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]

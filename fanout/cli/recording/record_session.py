@@ -26,7 +26,7 @@ from fanout.cli.input.completion import (
     complete_stages,
     complete_variants,
 )
-from fanout.cli.input.name_lookup import find_evaluated_policy, find_variant_of
+from fanout.cli.input.name_lookup import find_policy, find_variant_of, refuse_stopped
 from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
 from fanout.cli.output.json_yaml import format_yaml
 from fanout.cli.output.pass_output import print_actions, print_problems, print_report
@@ -174,7 +174,6 @@ def print_new_records(program: Program) -> None:
 
 
 REPEATED = "already recorded"
-PolicyLookup = Callable[[Program, str], PolicyResult]
 
 
 class RecordSession(Value):
@@ -422,14 +421,19 @@ def write_record_traces(program: Program, items: Collection[PolicyResult]) -> No
 
 @contextmanager
 def open_record_session(
-    request: RecordRequest, find: PolicyLookup = find_evaluated_policy
+    request: RecordRequest,
+    refuse: Callable[[PolicyResult], None] | None = refuse_stopped,
+    find: Callable[[Program, str], PolicyResult] = find_policy,
 ) -> Iterator[RecordSession]:
     """Open the program and look up the policy, or variant written by hand, of the request.
 
-    Raises InvalidInput if the request's author is nobody, and what `find` raises.
+    Raises InvalidInput if the request's author is nobody, and what `find` and `refuse` raise.
     """
     with open_recording(request) as (program, author):
-        yield RecordSession(program, find(program, request.policy), request, author)
+        item = find(program, request.policy)
+        if refuse is not None:
+            refuse(item)
+        yield RecordSession(program, item, request, author)
 
 
 @contextmanager

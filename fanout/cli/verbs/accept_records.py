@@ -4,7 +4,7 @@ import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.cli.input.name_lookup import find_policy, refuse_stopped
+from fanout.cli.input.name_lookup import refuse_stopped
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
     RecordRequest,
@@ -29,7 +29,7 @@ def command(request: RecordRequest) -> None:
     again. Suspensions, approvals and evidence that the older records lack are not restored. The
     command lists the missing records that it can identify.
     """
-    with open_record_session(request, find_policy) as session:
+    with open_record_session(request, refuse=None) as session:
         item = session.item
         if item.error is None:
             problem = f"the records of {item.title} were not restored from an older copy"

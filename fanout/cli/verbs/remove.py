@@ -96,7 +96,7 @@ def command(request: RecordRequest, variant: str | None, all_gone: bool, edited:
         raise click.UsageError("name a policy or a variant")
     settings = request.settings
     find = partial(_find_policy, without_variant=variant is None and not all_gone)
-    with open_record_session(request, find) as session:
+    with open_record_session(request, None, find) as session:
         program, item = session.program, session.item
         declared = program.read_declared()
         try:

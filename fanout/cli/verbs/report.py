@@ -11,7 +11,7 @@ from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks
-from fanout.cli.input.name_lookup import find_recordable_policy, select_variants
+from fanout.cli.input.name_lookup import refuse_unrecordable, select_variants
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.record_session import (
     REPEATED,
@@ -148,7 +148,7 @@ def command(request: RecordRequest, **options: str) -> None:
             "write one that begins with https:// or http://",
             "--link",
         )
-    with open_record_session(request, find_recordable_policy) as session:
+    with open_record_session(request, refuse_unrecordable) as session:
         item, stage = session.item, request.stage
         spec = session.build_subject(needs_stage=True)
         drafted = _is_draft_check(item, stage, options["check"])

@@ -10,7 +10,7 @@ from fanout.api.results import Hold
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import are_policies_unread
 from fanout.cli.input.completion import complete_policies
-from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
+from fanout.cli.input.name_lookup import find_policy, refuse_unrecordable
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -61,7 +61,8 @@ def _build_command(action: Action, help_text: str) -> click.Command:
         with open_recording(request) as (program, author):
             if everything:
                 return exit_code_after(0, effect=_record_all(program, action, request, author))
-            item = find_recordable_policy(program, request.policy)
+            item = find_policy(program, request.policy)
+            refuse_unrecordable(item)
             session = RecordSession(program, item, request, author)
             name, has_effect = _record_for_policy(session, action)
             session.write_traces(name if action is Action.SUSPEND else "")
