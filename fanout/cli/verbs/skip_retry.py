@@ -157,17 +157,15 @@ def _choose_failed(
 
 skip = _build_command(
     Action.SKIP,
-    "Skip one revision for variants. Name each variant with --variant. A skipped "
-    "variant counts neither as ready nor as failed, and blocks nothing. The "
-    "rollout of the next revision includes the variant again. `fanout retry` ends "
-    "a skip.",
+    "Skip one revision for variants. Name each variant with --variant. A skipped variant counts "
+    "neither as ready nor as failed, and blocks nothing. The rollout of the next revision includes "
+    "the variant again. `fanout retry` ends a skip.",
     _choose_unskipped,
 )
 retry = _build_command(
     Action.RETRY,
-    "Retry failed variants. Earlier failures no longer count, and deadlines and "
-    "timeouts start again. Without --variant, retries all failed variants of the "
-    "stage. A skipped variant that --variant names is included in the rollout "
-    "again.",
+    "Retry failed variants. Earlier failures no longer count, and deadlines and timeouts start "
+    "again. Without --variant, retries all failed variants of the stage. A skipped variant that "
+    "--variant names is included in the rollout again.",
     _choose_failed,
 )
