@@ -17,7 +17,6 @@ PLAIN_DATA = {
         "Object",
         "ImportResult.objects",
         "KindSchemas.find_faults",
-        "ObjectValidator",
         "PolicyStateStore.append",
         "RecordCreator.create",
         "RecordEntry.fields",

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
 from xml.sax.saxutils import escape
 
 from fanout.api.durations import format_duration
@@ -195,11 +194,14 @@ _TEXT_LIMIT = 24  # characters that fit into a box
 
 def draw_svg(graph: StageGraph) -> str:
     """Draw each stage as a box right of all stages that it comes after. All text is escaped."""
+    columns: dict[str, int] = {}
 
-    @cache
     def find_column(stage: str) -> int:
         """Return the length of the longest path to the stage."""
-        return max((find_column(it) + 1 for it in graph.nodes[stage].after), default=0)
+        if stage not in columns:
+            sources = graph.nodes[stage].after
+            columns[stage] = max((find_column(it) + 1 for it in sources), default=0)
+        return columns[stage]
 
     rows: Counter[int] = Counter()
     boxes: dict[str, tuple[int, int]] = {}  # left and top of each stage

@@ -285,7 +285,7 @@ class DecisionSubject(Value):
             records = item.facts.records
             others = tuple(it for it in records.decisions if it.name != earlier.name)
             before = evaluate_gates(replace(item.facts, records=replace(records, decisions=others)))
-        result = find_evaluated(report)
+        result = _find_evaluated(report)
         if result is None or result.decision is None or before is None:
             return "", False
         groups: dict[tuple[str, str], list[str]] = {}
@@ -313,7 +313,7 @@ class DecisionSubject(Value):
 
         `trees`: of its drafts. `earlier`: its record of an earlier run, whose effects count too.
         """
-        item, revision = find_evaluated(report), self.revision
+        item, revision = _find_evaluated(report), self.revision
         if item is None:
             return "", False
         stage_variants = select_variants(item, self.stage, self.names)
@@ -340,6 +340,20 @@ class DecisionSubject(Value):
                         has_advanced |= event.at >= earlier.at
                 has_advanced |= _is_drafted_at(variant, revision) and not earlier.spec.trees
         return sentence, has_advanced
+
+    def find_rollback_effect(self, report: PassReport) -> tuple[str, bool]:
+        """Return how many variants are rolled back and what ends that, and whether any is."""
+        item = _find_evaluated(report)
+        if item is None:
+            return "", False
+        variants = select_variants(item, self.stage, self.names)
+        published = find_variants_done(report, ActionKind.PUBLISH)
+        count = sum(it.spec.name in published or is_in_force(it, self.revision) for it in variants)
+        sentence = (
+            f"{count} of {pluralize(len(variants), 'variant')} at {self.revision}; the rollback"
+            " stays active until it is withdrawn or another revision is promoted"
+        )
+        return sentence, bool(count)
 
 
 def _format_change(before: str, after: str) -> str:
@@ -378,6 +392,6 @@ def find_variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]
     )
 
 
-def find_evaluated(report: PassReport) -> PolicyResult | None:
+def _find_evaluated(report: PassReport) -> PolicyResult | None:
     """Return the one policy of the pass; None if a problem stopped it."""
     return next((it for it in report.pass_plan.policies if it.error is None), None)

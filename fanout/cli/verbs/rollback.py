@@ -9,12 +9,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.decision_effect import (
-    DecisionSubject,
-    find_evaluated,
-    find_variants_done,
-    is_in_force,
-)
+from fanout.cli.recording.decision_effect import DecisionSubject
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
@@ -131,17 +126,7 @@ def command(
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    message, has_rolled_back = "", False
-    result = find_evaluated(report)
-    if result is not None:
-        stage_variants = select_variants(result, stage, names)
-        done = find_variants_done(report, ActionKind.PUBLISH)
-        count = sum(it.spec.name in done or is_in_force(it, revision) for it in stage_variants)
-        has_rolled_back = bool(count)
-        message = (
-            f"{count} of {pluralize(len(stage_variants), 'variant')} at {revision}; the rollback"
-            " stays active until it is withdrawn or another revision is promoted"
-        )
+    message, has_rolled_back = decision.find_rollback_effect(report)
     # A plan ends before the second pass, which publishes the drafts.
     will_publish = settings.plans_only and has_drafted
     unpublished = () if will_publish else decision.report_unpublished(report)
