@@ -58,7 +58,7 @@ def break_after(monkeypatch: pytest.MonkeyPatch, fleet: Fleet, name: str) -> Non
 def test_a_sweep_is_about_what_was_checked_whatever_breaks_meanwhile(
     simple: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
-    break_after(monkeypatch, simple, "check_policies")
+    break_after(monkeypatch, simple, "read_input")
     result = simple.sweep()
     assert (result.code, result.err) == (0, "")
     assert "2 drafts written" in result.out
