@@ -1,6 +1,7 @@
 """`fanout suspend` and `fanout resume`: decisions that suspend a policy, a stage or a variant."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import click
 
@@ -92,6 +93,7 @@ def _record_for_policy(session: RecordSession, action: Action, title: str = "") 
         repeated = {scope: it for scope, it in suspended.items() if not it.spec.expires}
     else:
         verb, repeated = "resumed", decisions.resumptions()
+    # A resumption that asks again for pull requests that a person closed is always recorded.
     if action is Action.SUSPEND or not _has_declined(item, named_scopes):
         if action is Action.RESUME:
             still = _format_still_suspended(item, named_scopes, suspended)
@@ -130,10 +132,8 @@ def _has_declined(item: PolicyResult, named_scopes: Sequence[Scope]) -> bool:
     declined += [
         (it.stage, it.name) for it in item.orphans if has_closed_request(removals.get(it.name, ()))
     ]
-    return any(
-        {("policy", ""), ("stage", stage), ("variant", name)} & set(named_scopes)
-        for stage, name in declined
-    )
+    scopes = [(("policy", ""), ("stage", stage), ("variant", name)) for stage, name in declined]
+    return not set(named_scopes).isdisjoint(chain.from_iterable(scopes))
 
 
 def _record_all(

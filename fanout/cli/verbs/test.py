@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -189,27 +190,23 @@ def _run_scenario(
 ) -> TestResult:
     """Run the scenario and return its result; one that cannot be run is reported and invalid."""
     compared: tuple[ComparedValue, ...] = ()
-    is_invalid = False
+    result: Literal["Passed", "Failed", "Invalid", "Empty"] = "Empty"
+    locate = partial(declared.declared.where, scenario)
     try:
         compared = compare_expectations(scenario, declared.run_scenario(scenario))
     except FanoutError as error:
         print_message(str(error), settings.color, fg="red")
-        is_invalid = True
-    locate = partial(declared.declared.where, scenario)
+        result = "Invalid"
     differences = tuple(build_difference(it, locate(it.path)) for it in compared if it.differs)
+    if compared:
+        result = "Failed" if differences else "Passed"
     where, meta = locate(), scenario.metadata
     return TestResult(
         metadata=ViewMeta(name=meta.name, namespace=meta.namespace),
         policy=scenario.spec.policy or meta.name,
         file=where.file,
         line=where.line,
-        result="Invalid"
-        if is_invalid
-        else "Failed"
-        if differences
-        else "Passed"
-        if compared
-        else "Empty",
+        result=result,
         expectations=len(compared),
         differences=differences,
     )
