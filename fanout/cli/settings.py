@@ -184,8 +184,13 @@ def resolve_settings(
     if values.get("output") not in formats:
         values["output"], values["template"] = formats[0], ""
     values["accepts_cluster"] = accepts_cluster
+    # Where kubectl finds a cluster without options: in a pod, or by a kubeconfig file.
+    named = environment.get("KUBECONFIG")
+    paths = named.split(os.pathsep) if named else [os.path.expanduser("~/.kube/config")]  # noqa: PTH111 as the client of Kubernetes finds it
     values["reads_cluster"] = bool(flags.get("context") or flags.get("kubeconfig")) or (
-        accepts_cluster and not values.get("files") and _has_cluster(environment)
+        accepts_cluster
+        and not values.get("files")
+        and (bool(environment.get(POD_VARIABLE)) or any(map(os.path.isfile, paths)))
     )
     reads_cluster = values["reads_cluster"]
     # Commands that messages advise need the same flags as this one. The environment is there for
@@ -199,15 +204,6 @@ def resolve_settings(
         options += ((name, "" if text is True else str(text)) for text in texts)
     commands = MessageCommands(tuple(options), in_cluster=reads_cluster)
     return Settings(**values, commands=commands)
-
-
-def _has_cluster(environment: Mapping[str, str]) -> bool:
-    """Return whether kubectl would find a cluster without options: a kubeconfig file or a pod."""
-    if environment.get(POD_VARIABLE):
-        return True
-    named = environment.get("KUBECONFIG")
-    paths = named.split(os.pathsep) if named else [os.path.expanduser("~/.kube/config")]  # noqa: PTH111 as the client of Kubernetes finds it
-    return any(os.path.isfile(path) for path in paths)  # noqa: PTH113 raises nothing
 
 
 def _refuse_exclusive_flags(flags: Mapping[str, Any]) -> None:
