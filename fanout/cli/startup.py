@@ -41,7 +41,7 @@ from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
-from fanout.ports import Forge, Inventory, ProbeClient, RecordCreator, Secrets
+from fanout.ports import Forge, ForgeDirectory, Inventory, ProbeClient, RecordCreator, Secrets
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
