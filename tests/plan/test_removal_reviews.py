@@ -104,7 +104,7 @@ def test_a_closing(_, given, sentence):
         namespace="default", policy="monitoring", stage="prod", repository="edge",
         state=removal.repository_state, ref=REF, packages=(removal,),
     )  # fmt: skip
-    assert [it.is_declined for it in reviews.mark_declined([plan])] == [bool(sentence)]
+    assert [it.is_declined for it in reviews.complete_plans([plan])] == [bool(sentence)]
 
 
 REVIEWS = [
