@@ -1,16 +1,14 @@
 """Decisions of people in force for one policy, and the status of each decision.
 
-The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that
-scope. A Publish covers one revision and one publication of it by each variant. A publication of
-another revision uses it up only where that is not older, or where the decision was not active. It
-covers the drafts that existed when it was recorded; a rewritten draft needs a new one. One that
-overrides `after` covers all drafts of its revision.
-A Skip and a Retry are about one revision and stay true of it; a Rollback holds until
-another decision about the same (`rollback_pins`). (Design §2 and §6.)
+The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that scope. A
+Publish covers one revision and one publication of it by each variant. A publication of another
+revision uses it up only where that is not older, or where the decision was not active. It covers
+the drafts that existed when it was recorded; a rewritten draft needs a new one. One that overrides
+`after` covers all drafts of its revision. A Skip and a Retry are about one revision and stay true
+of it; a Rollback holds until another decision about the same (`rollback_pins`). (Design §2 and §6.)
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -59,56 +57,24 @@ def covers(decision: DecisionFacts, variant_facts: VariantFacts, draft: DraftFac
     return publication is None or publication.revision != decision.revision
 
 
-@dataclass(slots=True)
-class _DecisionIndex:
-    """Decisions of one action, by subject and revision."""
-
-    # By (stage, revision); the stage is "" for decisions about the whole policy.
-    _by_stage: dict[tuple[str, str], list[DecisionFacts]] = field(default_factory=dict)
-    # By (variant, revision).
-    _by_variant: dict[tuple[str, str], list[DecisionFacts]] = field(default_factory=dict)
+class _DecisionIndex(dict[tuple[str, str, str], list[DecisionFacts]]):
+    """Decisions of one action, by scope and revision."""
 
     def add(self, decision: DecisionFacts) -> None:
         # A set, because a variant named twice would otherwise count the decision twice.
-        for variant in set(decision.spec.variants):
-            self._by_variant.setdefault((variant, decision.revision), []).append(decision)
-        if not decision.spec.variants:
-            self._by_stage.setdefault((decision.spec.stage, decision.revision), []).append(decision)
-
-    def __bool__(self) -> bool:
-        return bool(self._by_stage or self._by_variant)
+        for scope in set(list_scopes(decision.spec.stage, decision.spec.variants)):
+            self.setdefault((*scope, decision.revision), []).append(decision)
 
     def find(self, stage: str, variant_name: str, revision: str) -> list[DecisionFacts]:
         """List the decisions that name the variant, its stage or everything."""
         # Most policies have no decision of an action, and every variant asks for several.
-        if not self._by_stage and not self._by_variant:
+        if not self:
             return []
         return [
-            *self.find_stage_wide(stage, revision),
-            *self._by_variant.get((variant_name, revision), ()),
+            *self.get(("policy", "", revision), ()),
+            *self.get(("stage", stage, revision), ()),
+            *self.get(("variant", variant_name, revision), ()),
         ]
-
-    @property
-    def revisions(self) -> set[str]:
-        """Return the revisions of all decisions."""
-        return {revision for _, revision in (*self._by_stage, *self._by_variant)}
-
-    def find_stage_wide(self, stage: str, revision: str) -> list[DecisionFacts]:
-        """List the decisions about the stage as a whole, or about everything."""
-        stage_decisions = self._by_stage.get((stage, revision), [])
-        return (
-            stage_decisions
-            if stage == ""
-            else [*self._by_stage.get(("", revision), ()), *stage_decisions]
-        )
-
-    def latest_by_revision(self, stage: str) -> dict[str, DecisionFacts]:
-        """Return the last decision about the stage as a whole, by revision."""
-        return {
-            revision: decisions[-1]
-            for (name, revision), decisions in self._by_stage.items()
-            if name == stage
-        }
 
 
 class ActiveDecisions:
@@ -122,8 +88,7 @@ class ActiveDecisions:
     ) -> None:
         """Index the decisions, which come in record order.
 
-        `variants` are the existing variants: their publications show which decisions were
-        applied.
+        `variants` are the existing variants: their publications show which decisions were applied.
         """
         self._suspensions: dict[Scope, DecisionFacts] = {}
         self._publishes = _DecisionIndex()
@@ -158,11 +123,27 @@ class ActiveDecisions:
                 )
                 actor = gate_wording.format_clock_owner(decision.by, gate_wording.MAY_WITHDRAW)
                 self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
-            elif decision.spec.action not in (Action.SUSPEND, Action.RESUME):
-                self._index_decision(decision)
-            else:
+            elif decision.spec.action in (Action.SUSPEND, Action.RESUME):
                 for key in list_scopes(decision.spec.stage, decision.spec.variants):
                     self._suspensions[key] = decision
+            elif not decision.revision:
+                by = decision.by
+                sentence = f"decision {decision.name} by {by} names no revision and has no effect"
+                actor = f"{by} (record the decision again, with --revision)"
+                self.holds.append(Hold(Reason.DECISION_WAITS, sentence, actor, decision.at))
+            elif decision.spec.action is Action.SKIP:
+                self._skips.add(decision)
+                self.has_skips = True
+            elif decision.spec.action is Action.RETRY:
+                self._retries.add(decision)
+            else:
+                # The pins read promotions as well: one that was carried out ends a Rollback.
+                self.rollbacks.add(decision)
+                if decision.spec.action is Action.PUBLISH:
+                    self.publishes.append(decision)
+                    self._publishes.add(decision)
+                else:
+                    self._rollback_decisions.append(decision)
 
     @property
     def has_steps(self) -> bool:
@@ -190,23 +171,26 @@ class ActiveDecisions:
             if decision.spec.action is Action.RESUME
         }
 
-    def policy_suspended(self) -> Hold | None:
-        """Return the hold of a suspended policy, or None."""
-        return self._suspension_hold(_POLICY, "the policy")
-
-    def stage_suspended(self, stage: str) -> Hold | None:
-        """Return the hold of a stage that a decision suspends, or None."""
-        return self._suspension_hold(("stage", stage), gate_wording.label_stage(stage))
-
-    def variant_suspended(self, variant_name: str) -> Hold | None:
-        """Return the hold of a variant that a decision suspends, or None."""
+    def find_suspension(self, kind: str, name: str = "") -> Hold | None:
+        """Return the hold of the policy, a stage or a variant that a decision suspends, or None."""
         if not self._suspensions:
             return None
-        return self._suspension_hold(("variant", variant_name), f"variant {variant_name}")
+        decision = self._suspensions.get((kind, name))
+        if decision is None or decision.spec.action is not Action.SUSPEND:
+            return None
+        label = gate_wording.label_stage(name) if kind == "stage" else f"variant {name}"
+        label = label if name else "the policy"
+        return Hold(
+            Reason.SUSPENDED,
+            append_reason(f"{label} is suspended by {decision.by}", decision.spec.reason),
+            gate_wording.ANY_PROMOTER_RESUME,
+            decision.at,
+            decision.spec.expires,
+        )
 
     def stage_overrides(self, stage: str, revision: str) -> frozenset[OverridableGate]:
         """Return the overrides for the stage as a whole, which steer its candidate."""
-        return combine_overrides(self._publishes.find_stage_wide(stage, revision))
+        return combine_overrides(self._publishes.find(stage, "", revision))
 
     def publish_decisions(
         self, stage: str, variant_name: str, revision: str
@@ -230,7 +214,7 @@ class ActiveDecisions:
 
     def waiting_revisions(self) -> set[str]:
         """Return the revisions of Publish decisions."""
-        return self._publishes.revisions
+        return {it.revision for it in self.publishes}
 
     def last_rollback(self, stage: str, variant_name: str) -> DecisionFacts | None:
         """Return the last Rollback about the variant or its stage, in force or not."""
@@ -246,7 +230,11 @@ class ActiveDecisions:
 
     def published_by_decision(self, stage: str) -> dict[str, DecisionFacts]:
         """Return the last Publish about the stage as a whole, by revision."""
-        return self._publishes.latest_by_revision(stage)
+        return {
+            it.revision: it
+            for it in self.publishes
+            if not it.spec.variants and it.spec.stage == stage
+        }
 
     def skipped(self, stage: str, variant_name: str, revision: str) -> DecisionFacts | None:
         """Return the Skip that excludes the variant from the rollout of the revision, or None.
@@ -267,38 +255,6 @@ class ActiveDecisions:
             return None
         last_retry = _latest(self._retries.find(stage, variant_name, revision))
         return last_retry.at if last_retry is not None else None
-
-    def _index_decision(self, decision: DecisionFacts) -> None:
-        if not decision.revision:
-            by = decision.by
-            sentence = f"decision {decision.name} by {by} names no revision and has no effect"
-            actor = f"{by} (record the decision again, with --revision)"
-            self.holds.append(Hold(Reason.DECISION_WAITS, sentence, actor, decision.at))
-        elif decision.spec.action is Action.SKIP:
-            self._skips.add(decision)
-            self.has_skips = True
-        elif decision.spec.action is Action.RETRY:
-            self._retries.add(decision)
-        else:
-            # The pins read promotions as well: one that was carried out ends a Rollback.
-            self.rollbacks.add(decision)
-            if decision.spec.action is Action.PUBLISH:
-                self.publishes.append(decision)
-                self._publishes.add(decision)
-            else:
-                self._rollback_decisions.append(decision)
-
-    def _suspension_hold(self, scope: Scope, label: str) -> Hold | None:
-        decision = self._suspensions.get(scope)
-        if decision is None or decision.spec.action is not Action.SUSPEND:
-            return None
-        return Hold(
-            Reason.SUSPENDED,
-            append_reason(f"{label} is suspended by {decision.by}", decision.spec.reason),
-            gate_wording.ANY_PROMOTER_RESUME,
-            decision.at,
-            decision.spec.expires,
-        )
 
 
 def _latest(decisions: list[DecisionFacts]) -> DecisionFacts | None:
@@ -348,52 +304,25 @@ def decision_statuses(
     suspending = {it.name for it in active_decisions.suspensions().values()}
     status_by_name: dict[str, DecisionStatus] = {}
     for decision in decision_facts:
-        at = decision.at
+        at, action = decision.at, decision.spec.action
         if is_expired(decision.spec.expires, now):
-            status_by_name[decision.name] = DecisionStatus.EXPIRED
-        elif is_from_the_future(at, now) and decision.spec.action is not Action.SUSPEND:
-            status_by_name[decision.name] = DecisionStatus.AHEAD
-        elif decision.spec.action is Action.PUBLISH:
-            status_by_name[decision.name] = _publish_status(decision, variants)
-        elif decision.spec.action in (Action.SKIP, Action.RETRY):
-            # Applied once each of its variants has taken a step since.
-            subjects = _covered_variants(decision, variants)
-            is_over = subjects and all(
-                it.last_step_at is not None and it.last_step_at > at for it in subjects
-            )
-            status_by_name[decision.name] = (
-                DecisionStatus.APPLIED if is_over else DecisionStatus.ACTIVE
-            )
-        elif decision.spec.action is Action.ROLLBACK:
-            is_active = active_decisions.rollbacks.is_active(decision)
-            status_by_name[decision.name] = (
-                DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
-            )
+            status = DecisionStatus.EXPIRED
+        elif is_from_the_future(at, now) and action is not Action.SUSPEND:
+            status = DecisionStatus.AHEAD
+        elif action is Action.PUBLISH:
+            status = _publish_status(decision, _covered_variants(decision, variants))
         else:
-            status_by_name[decision.name] = (
-                DecisionStatus.ACTIVE if decision.name in suspending else DecisionStatus.APPLIED
-            )
+            is_active = decision.name in suspending
+            if action in (Action.SKIP, Action.RETRY):
+                subjects = _covered_variants(decision, variants)
+                is_active = not subjects or any(
+                    it.last_step_at is None or it.last_step_at <= at for it in subjects
+                )
+            elif action is Action.ROLLBACK:
+                is_active = active_decisions.rollbacks.is_active(decision)
+            status = DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
+        status_by_name[decision.name] = status
     return status_by_name
-
-
-def _publish_status(decision: DecisionFacts, variants: Sequence[VariantFacts]) -> DecisionStatus:
-    """Return the status of a Publish.
-
-    One about an empty stage stays active, as a variant may join.
-    """
-    subjects = _covered_variants(decision, variants)
-    if not subjects or any(_is_pending(decision, it) for it in subjects):
-        return DecisionStatus.ACTIVE
-    # Where it overrides verification, a variant counts as ready at its revision by it.
-    if OverridableGate.VERIFICATION in decision.spec.overrides and any(
-        it.published is not None and it.published.revision == decision.revision for it in subjects
-    ):
-        return DecisionStatus.ACTIVE
-    return (
-        DecisionStatus.APPLIED
-        if any(is_applied(decision, it) for it in subjects)
-        else DecisionStatus.STALE
-    )
 
 
 def _covered_variants(
@@ -403,10 +332,17 @@ def _covered_variants(
     return [it for it in variants if (it.name in names if names else it.stage == stage)]
 
 
-def _is_pending(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
-    """Return whether the decision can still lead to the variant's next step."""
-    draft = variant_facts.draft
-    drafts_revision = draft is not None and draft.revision == decision.revision
-    return not is_applied(decision, variant_facts) and covers(
-        decision, variant_facts, draft if drafts_revision else None
-    )
+def _publish_status(decision: DecisionFacts, subjects: Sequence[VariantFacts]) -> DecisionStatus:
+    """Return the status of a Publish; one about an empty stage stays active."""
+    revision, is_pending = decision.revision, not subjects
+    for it in subjects:
+        draft = it.draft if it.draft is not None and it.draft.revision == revision else None
+        is_pending = is_pending or (not is_applied(decision, it) and covers(decision, it, draft))
+    # Where it overrides verification, a variant counts as ready at its revision by it.
+    if is_pending or (
+        OverridableGate.VERIFICATION in decision.spec.overrides
+        and any(it.published is not None and it.published.revision == revision for it in subjects)
+    ):
+        return DecisionStatus.ACTIVE
+    is_over = any(is_applied(decision, it) for it in subjects)
+    return DecisionStatus.APPLIED if is_over else DecisionStatus.STALE

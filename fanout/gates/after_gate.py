@@ -1,13 +1,13 @@
 """Gate of a stage's `after`: whether enough upstream stages have passed a revision.
 
-Each listed stage contributes one AfterStep: its verdict and its soak. The steps are
-aggregated by a required number of passed stages, so All and Any are numbers too.
-(Design §6, `after`.)
+Each listed stage contributes one AfterStep: its verdict and its soak. The steps are aggregated by a
+required number of passed stages, so All and Any are numbers too. (Design §6, `after`.)
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
@@ -15,9 +15,19 @@ from fanout.api.stages import After
 from fanout.gates import gate_wording
 from fanout.gates.gate_wording import label_stage
 from fanout.gates.percentages import compute_budget
-from fanout.gates.soak import compute_soak, soak_hold
-from fanout.gates.stage_verdicts import UpstreamStage
+from fanout.gates.soak import compute_soak, soak_ends_at
+from fanout.gates.stage_verdicts import StageVerdicts
 from fanout.values import Value, replace
+
+
+class UpstreamStage(Value):
+    """State of one upstream stage for a revision, as the gate of a later stage needs it."""
+
+    verdicts: StageVerdicts
+    reachable: bool  # it has the revision or can still get it
+    who: str = ""  # who can unblock it
+    ready_at: datetime | None = None  # when it is ready with the revision without another event
+    returning: bool = False  # it left the revision and is returning to it
 
 
 class AfterStep(Value):
@@ -137,11 +147,7 @@ def evaluate_after(
 
 
 def _nth_instant(needed: int, instants: Iterable[datetime | None]) -> datetime | None:
-    """Return the instant at which `needed` more stages are through by time alone.
-
-    None if there is none. None means that for at least one of them something other than
-    time is missing.
-    """
+    """Return when time alone lets `needed` more stages through, or None."""
     # The `needed` earliest suffice; the gate does not wait for the others.
     ends = sorted(at for at in instants if at is not None)
     return ends[needed - 1] if 0 < needed <= len(ends) else None
@@ -167,29 +173,48 @@ def _evaluate_step(
         else upstream_stage.ready_at + soak
     )
     if verdict is not Verdict.PASSED and OverridableGate.AFTER not in overrides:
+        reason, actor = Reason.AFTER_PENDING, upstream_stage.who
+        if verdict is Verdict.FAILED:
+            reason, sentence = Reason.AFTER_FAILED, f"{revision} failed in {label_stage(stage)}"
+        elif upstream_stage.reachable:
+            sentence = f"{revision} has not passed {label_stage(stage)} yet"
+        else:
+            sentence = f"{label_stage(stage)} moved on before {revision} passed"
+            actor = gate_wording.MAY_OVERRIDE_AFTER
+        hold = Hold(reason, sentence, actor, until=ready_at)
         possible = verdict is Verdict.PENDING and upstream_stage.reachable
-        hold = replace(_not_passed_hold(stage, revision, verdict, upstream_stage), until=ready_at)
         return AfterStep(
             stage, verdict, possible, hold, can_stay_ready=can_stay_ready, ready_at=ready_at
         )
     if OverridableGate.SOAK in overrides or compute_soak(history, now) >= soak:
         passed = AfterStep(stage, Verdict.PASSED, possible=True, since=history.passed)
         return replace(passed, stage_ready=ready, can_stay_ready=can_stay_ready, ready_at=ready_at)
-    hold, possible = soak_hold(stage, soak, revision, upstream_stage, ready_at)
+    label, duration, possible = label_stage(stage), format_duration(soak), True
+    # No end is promised before a sweep has recorded when the soak began.
+    if revision in upstream_stage.verdicts.unrecorded:
+        sentence = (
+            f"{revision} is ready in {label}; its soak of {duration} starts with the next sweep"
+        )
+        hold = Hold(Reason.SOAK_RUNNING, sentence, gate_wording.NEXT_SWEEP)
+    elif (soaked_at := soak_ends_at(history, soak)) is not None:
+        sentence, since = f"{revision} soaks in {label} for {duration}", history.stretch_start
+        hold = Hold(Reason.SOAK_RUNNING, sentence, gate_wording.TIME_ALONE, since, soaked_at)
+    elif verdict is not Verdict.PASSED:
+        sentence = f"{revision} is not ready in {label}; its soak of {duration} has not started"
+        possible = verdict is Verdict.PENDING and upstream_stage.reachable
+        hold = Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who, until=ready_at)
+    else:
+        soaked, since = format_duration(history.soaked), history.left
+        ended = f"soak of {revision} in {label} ended after {soaked} of {duration}"
+        sentence, actor = f"{ended}; {revision} can no longer pass", gate_wording.MAY_OVERRIDE_SOAK
+        hold, possible = Hold(Reason.SOAK_CUT_SHORT, sentence, actor, since), False
+        if upstream_stage.returning:
+            sentence, actor = (
+                f"{ended}; it restarts when the stage is ready again",
+                upstream_stage.who,
+            )
+            hold, possible = Hold(Reason.SOAK_RUNNING, sentence, actor, since, ready_at), True
     until = ready_at if hold.until is None else hold.until
     return AfterStep(
         stage, Verdict.PENDING, possible, hold, can_stay_ready=can_stay_ready, ready_at=until
     )
-
-
-def _not_passed_hold(
-    stage: str, revision: str, verdict: Verdict, upstream_stage: UpstreamStage
-) -> Hold:
-    if verdict is Verdict.FAILED:
-        sentence = f"{revision} failed in {label_stage(stage)}"
-        return Hold(Reason.AFTER_FAILED, sentence, upstream_stage.who)
-    if upstream_stage.reachable:
-        sentence = f"{revision} has not passed {label_stage(stage)} yet"
-        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.who)
-    sentence = f"{label_stage(stage)} moved on before {revision} passed"
-    return Hold(Reason.AFTER_PENDING, sentence, gate_wording.MAY_OVERRIDE_AFTER)

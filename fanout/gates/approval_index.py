@@ -8,8 +8,8 @@ The branch of a removal is approved as a draft is, by the tree of its head. It h
 nor do its approvals.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 
@@ -24,7 +24,6 @@ from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_approvers, format_names
 from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
-from fanout.values import replace
 
 
 class ApprovalEffect(IntEnum):
@@ -35,34 +34,6 @@ class ApprovalEffect(IntEnum):
     OWN_CHANGE = 2
     AHEAD = 3  # dated ahead; does not count before its instant
     COUNTS = 4
-
-
-@dataclass(slots=True)
-class _ApprovalCount:
-    """Approvals of one draft under one rule, each person counted once."""
-
-    approvals: dict[str, ApprovalFacts] = field(default_factory=dict)  # last one of each person
-    # Instants at which approvals that are dated ahead begin to count.
-    future_starts: list[datetime] = field(default_factory=list)
-    self_approvers: list[str] = field(default_factory=list)  # who have changed the draft themselves
-    unknown_authors: list[str] = field(default_factory=list)  # who may have, unknown by address
-    until: datetime | None = None  # when the count can change by itself
-
-    def add(self, person: str, approval: ApprovalFacts) -> None:
-        """Count an approval; of several by one person the latest stands for all."""
-        earlier = self.approvals.get(person)
-        if earlier is None or earlier.at <= approval.at:
-            self.approvals[person] = approval
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names under which the people have approved."""
-        return tuple(sorted(it.by for it in self.approvals.values()))
-
-    @property
-    def latest(self) -> datetime | None:
-        """Return the instant of the last approval."""
-        return max((it.at for it in self.approvals.values()), default=None)
 
 
 class ApprovalIndex:
@@ -99,92 +70,101 @@ class ApprovalIndex:
     def evaluate(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
     ) -> CheckResult:
-        """Evaluate an approval check for a draft.
-
-        The result's `until` is when it can change by itself.
-        """
-        count = self._count_approvals(approval_rule, variant_facts, draft)
+        """Evaluate an approval check for a draft, until the result can change by itself."""
+        # The last approval of each person.
+        approvals: dict[str, ApprovalFacts] = {}
+        uncounted: defaultdict[ApprovalEffect, list[str]] = defaultdict(list)
+        future_starts: list[datetime] = []
+        ends: list[datetime | None] = []
+        for person, approval, effect in self.find_effects(approval_rule, variant_facts, draft):
+            if effect is ApprovalEffect.AHEAD:
+                future_starts.append(effective_from(approval.at))
+            elif effect is not ApprovalEffect.COUNTS:
+                uncounted[effect].append(approval.by)
+            else:
+                ends.append(_end_of(approval_rule, approval))
+                if person not in approvals or approvals[person].at <= approval.at:
+                    approvals[person] = approval
+        names = tuple(sorted(it.by for it in approvals.values()))
+        latest = max((it.at for it in approvals.values()), default=None)
+        until = find_next([*ends, *future_starts], self._now)
         if requested := self._find_requested_changes(approval_rule, variant_facts, draft):
-            return _requested_changes(approval_rule, requested, count)
-        if len(count.approvals) >= approval_rule.at_least:
+            return _requested_changes(approval_rule, requested, names)
+        if len(approvals) >= approval_rule.at_least:
             return CheckResult(
                 approval_rule.name,
                 Verdict.PASSED,
-                f"{approval_rule.name}: approved by {format_names(count.names)}",
-                count.latest,
-                until=count.until,
-                approvers=count.names,
-                approvals=tuple(sorted(it.name for it in count.approvals.values())),
+                f"{approval_rule.name}: approved by {format_names(names)}",
+                latest,
+                until=until,
+                approvers=names,
+                approvals=tuple(sorted(it.name for it in approvals.values())),
             )
-        hints: list[str] = []
-        if count.self_approvers:
-            hints.append(
-                f"approval by {format_names(count.self_approvers)} does not count: they changed the"
-                " draft"
-            )
-        if count.unknown_authors:
-            hints.append(
-                f"approval by {format_names(count.unknown_authors)} does not count: their commit"
-                " address is not in PromotionPolicy.approvers"
-            )
+        sentence = gate_wording.describe_missing_approvals(approval_rule, names)
+        if future_starts:
+            sentence += "; an approval is dated in the future and does not count yet"
+        self_approvers = uncounted[ApprovalEffect.OWN_CHANGE]
+        unknown_authors = uncounted[ApprovalEffect.UNKNOWN_AUTHOR]
         unauthorized = {
             it.by
             for it in self._draft_approvals(approval_rule, variant_facts, draft)
             if _find_person(approval_rule, it) is None
         }
-        if unauthorized and approval_rule.subjects:
-            hints.append(
-                f"approval by {format_names(unauthorized)} does not count: not"
-                f" {format_approvers(approval_rule)}"
-            )
-        # Approvers of a rewritten draft otherwise wonder why their approval vanished.
-        other_draft_approvers = self._other_draft_approvers(approval_rule, variant_facts, draft) - {
-            *count.names,
-            *count.self_approvers,
-            *count.unknown_authors,
+        # Approvers of a rewritten draft otherwise wonder why their approval vanished. Theirs are
+        # other trees: earlier drafts, or drafts of other variants.
+        revision_key = (variant_facts.stage, approval_rule.name, draft.revision)
+        other_draft_approvers = {
+            approval.by
+            for approval in self._by_revision.get(revision_key, ())
+            if _find_person(approval_rule, approval) is not None
+            and draft.tree not in approval.trees
+            and _names(approval, variant_facts)
+            and not self._is_outdated(approval.at, variant_facts)
+        } - {*names, *self_approvers, *unknown_authors}
+        others = (
+            f"other drafts of {draft.revision}" if draft.revision else "another tree of the branch"
+        )
+        hints: Mapping[str, Collection[str]] = {
+            "does not count: they changed the draft": self_approvers,
+            "does not count: their commit address is not in PromotionPolicy.approvers": (
+                unknown_authors
+            ),
+            f"does not count: not {format_approvers(approval_rule)}": (
+                unauthorized if approval_rule.subjects else ()
+            ),
+            f"is for {others}": other_draft_approvers,
         }
-        if other_draft_approvers:
-            others = (
-                f"other drafts of {draft.revision}"
-                if draft.revision
-                else "another tree of the branch"
-            )
-            hints.append(f"approval by {format_names(other_draft_approvers)} is for {others}")
-        check_result = _missing_approvals(approval_rule, count)
-        return replace(check_result, message="; ".join([check_result.message, *hints]))
-
-    def _count_approvals(
-        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
-    ) -> _ApprovalCount:
-        """Count the approvals of a draft by people whom the rule authorizes."""
-        count = _ApprovalCount()
-        ends: list[datetime | None] = []
-        for person, approval, effect in self.find_effects(approval_rule, variant_facts, draft):
-            match effect:
-                case ApprovalEffect.OWN_CHANGE:
-                    count.self_approvers.append(approval.by)
-                case ApprovalEffect.UNKNOWN_AUTHOR:
-                    count.unknown_authors.append(approval.by)
-                case ApprovalEffect.AHEAD:
-                    count.future_starts.append(effective_from(approval.at))
-                case ApprovalEffect.COUNTS:
-                    count.add(person, approval)
-                    ends.append(_end_of(approval_rule, approval))
-        count.until = find_next([*ends, *count.future_starts], self._now)
-        return count
+        for hint, people in hints.items():
+            if people:
+                sentence += f"; approval by {format_names(people)} {hint}"
+        return CheckResult(
+            approval_rule.name,
+            Verdict.PENDING,
+            sentence,
+            latest,
+            Reason.FROM_THE_FUTURE if future_starts else Reason.APPROVAL_MISSING,
+            format_approvers(approval_rule),
+            until,
+        )
 
     def find_effects(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
     ) -> Iterator[tuple[str, ApprovalFacts, ApprovalEffect]]:
-        """Yield the approvals of a draft by people whom the rule authorizes.
-
-        With each the person, and the effect.
-        """
+        """Yield person, approval and effect of the authorized approvals of a draft."""
         for person, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
             end = _end_of(approval_rule, approval)
             if is_own_approval(approval_rule, person, draft):
                 effect = ApprovalEffect.OWN_CHANGE
-            elif may_be_own_approval(approval_rule, person, draft):
+            # Commits name addresses, so nothing tells which ones are of somebody known by login
+            # alone, or as a user of a cluster.
+            elif (
+                approval_rule.separation
+                and draft.has_commits
+                and all(
+                    name.startswith(USER_PREFIX) or ("/" in name and "@" not in name)
+                    for name in approval_rule.names_of(person)
+                )
+            ):
                 effect = ApprovalEffect.UNKNOWN_AUTHOR
             elif is_from_the_future(approval.at, self._now):
                 effect = ApprovalEffect.AHEAD
@@ -241,23 +221,6 @@ class ApprovalIndex:
                 standing.append(changes)
         return standing
 
-    def _other_draft_approvers(
-        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
-    ) -> frozenset[str]:
-        """Find who approved only drafts of the revision with other trees.
-
-        These are earlier drafts, or drafts of other variants.
-        """
-        revision_key = (variant_facts.stage, approval_rule.name, draft.revision)
-        return frozenset(
-            approval.by
-            for approval in self._by_revision.get(revision_key, ())
-            if _find_person(approval_rule, approval) is not None
-            and draft.tree not in approval.trees
-            and _names(approval, variant_facts)
-            and not self._is_outdated(approval.at, variant_facts)
-        )
-
     def _is_outdated(self, at: datetime, variant_facts: VariantFacts) -> bool:
         """Return whether a review predates the variant's last step or its last rollback."""
         if variant_facts.last_step_at is not None and at < variant_facts.last_step_at:
@@ -293,10 +256,7 @@ class ApprovalIndex:
 def find_revoked(
     approvals: Iterable[ApprovalFacts], stage_rules: Iterable[StageRule]
 ) -> frozenset[str]:
-    """Return the names of approvals revoked by their author or another approver.
-
-    A revocation counts at once, even if the clock of its author runs ahead.
-    """
+    """Return the names of approvals revoked by their author or another approver, at once."""
     approval_rules = {
         (stage_rule.name, approval_rule.name): approval_rule
         for stage_rule in stage_rules
@@ -338,32 +298,16 @@ def is_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts)
     return approval_rule.separation and not draft.authors.isdisjoint(approval_rule.names_of(person))
 
 
-def may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
-    """Return whether a person may be one of those who have committed to the draft.
-
-    Commits name addresses, so nothing tells which ones are of somebody known by login, or as a user
-    of a cluster, alone.
-    """
-    return (
-        approval_rule.separation
-        and draft.has_commits
-        and all(
-            name.startswith(USER_PREFIX) or ("/" in name and "@" not in name)
-            for name in approval_rule.names_of(person)
-        )
-    )
-
-
 def _requested_changes(
-    approval_rule: ApprovalRule, requested: Iterable[ReviewFacts], count: _ApprovalCount
+    approval_rule: ApprovalRule, requested: Iterable[ReviewFacts], names: Sequence[str]
 ) -> CheckResult:
     """Return the result of a check while approvers request changes, whoever else approves."""
     changes = sorted(requested, key=lambda it: (it.at, it.by))
     sentence = gate_wording.describe_requested_changes(
         approval_rule.name, [(it.by, it.link) for it in changes]
     )
-    if len(count.approvals) < approval_rule.at_least:
-        missing = gate_wording.describe_missing_approvals(approval_rule, count.names)
+    if len(names) < approval_rule.at_least:
+        missing = gate_wording.describe_missing_approvals(approval_rule, names)
         sentence += f"; {missing.removeprefix(f'{approval_rule.name}: ')}"
     return CheckResult(
         approval_rule.name,
@@ -372,21 +316,4 @@ def _requested_changes(
         changes[0].at,
         Reason.CHANGES_REQUESTED,
         gate_wording.format_reviewers(it.by for it in changes),
-    )
-
-
-def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> CheckResult:
-    sentence = gate_wording.describe_missing_approvals(approval_rule, count.names)
-    reason = Reason.APPROVAL_MISSING
-    if count.future_starts:
-        reason = Reason.FROM_THE_FUTURE
-        sentence += "; an approval is dated in the future and does not count yet"
-    return CheckResult(
-        approval_rule.name,
-        Verdict.PENDING,
-        sentence,
-        count.latest,
-        reason,
-        gate_wording.format_approvers(approval_rule),
-        count.until,
     )

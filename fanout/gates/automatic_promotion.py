@@ -29,32 +29,23 @@ class AutomaticPromotion:
         self._candidate = candidate
 
     def blocked(self, variant: TalliedVariant, draft: DraftFacts, pin: Pin | None) -> Hold | None:
-        """Return why automation leaves the draft to a person, or None.
-
-        `pin` is the pin of the spec: going back to it is no downgrade that anybody must confirm.
-        """
+        """Return why automation leaves the draft to a person, or None; `pin` is of the spec."""
         review_hold = _review_hold(variant, draft)
         if review_hold is not None:
             return review_hold
         if not self._stage_rule.automatic:
             return self._automation_off
-        if pin is None and self._is_downgrade(variant):
-            return self._downgrade_hold
-        return None if self._evaluation.policy_facts.sweep else self._sweep_awaited
-
-    def _is_downgrade(self, variant: TalliedVariant) -> bool:
         publication = variant.facts.published
-        if publication is None:
-            return False
-        ages = self._evaluation.ages
-        if ages.are_comparable(self._candidate, publication.revision):
-            return ages.is_older(self._candidate, publication.revision)
-        # Commits have no order of their own. What the stage is on record to have left counts as
-        # older.
-        return (
-            self._evaluation.verdicts[self._stage_rule.name].history(self._candidate).left
-            is not None
-        )
+        if pin is None and publication is not None:
+            ages, candidate = self._evaluation.ages, self._candidate
+            is_downgrade = ages.is_older(candidate, publication.revision)
+            if not ages.are_comparable(candidate, publication.revision):
+                # Commits have no order: what the stage is on record to have left counts as older.
+                verdicts = self._evaluation.verdicts[self._stage_rule.name]
+                is_downgrade = verdicts.history(candidate).left is not None
+            if is_downgrade:
+                return self._downgrade_hold
+        return None if self._evaluation.policy_facts.sweep else _SWEEP_HOLD
 
     @cached_property
     def _automation_off(self) -> Hold:
@@ -62,11 +53,6 @@ class AutomaticPromotion:
             gate_wording.label_stage(self._stage_rule.name), self._stage_rule.opposing_policies
         )
         return Hold(Reason.AUTOMATION_OFF, sentence, gate_wording.format_automation_actor())
-
-    @cached_property
-    def _sweep_awaited(self) -> Hold:
-        actor = gate_wording.NEXT_SWEEP_OR_PROMOTER
-        return Hold(Reason.SWEEP_AWAITED, "automatic promotion publishes only in sweeps", actor)
 
     @cached_property
     def _downgrade_hold(self) -> Hold:
@@ -85,10 +71,7 @@ def unreviewed_hold(
 
 
 def not_covered_hold(hold: Hold | None, decisions: Sequence[DecisionFacts]) -> Hold | None:
-    """Extend a hold by the decision that would have covered this draft had it existed.
-
-    The draft was rewritten, or first written, after the decision.
-    """
+    """Extend a hold by the decision that came before its draft was written or rewritten."""
     if hold is None or not decisions:
         return hold
     decision = decisions[-1]
@@ -109,11 +92,9 @@ def _review_hold(variant: TalliedVariant, draft: DraftFacts) -> Hold | None:
 def conflict_hold(draft: DraftFacts, decisions: Sequence[DecisionFacts]) -> Hold | None:
     """Return the hold of a draft with undecided merge conflicts, whoever publishes it.
 
-    A decision among `decisions` accepts the draft as it is if it accepts
-    conflicts, names the variant and lists the draft's tree, which shows that its author has
-    seen the result.
-
-    (Design §4.)
+    A decision among `decisions` accepts the draft as it is if it accepts conflicts, names the
+    variant and lists the draft's tree, which shows that its author has seen the result. (Design
+    §4.)
     """
     # A stage-wide decision cannot accept: nobody looks at the conflicts of a whole stage.
     if not draft.conflict_count or any(
@@ -128,4 +109,9 @@ _ADOPTION_HOLD = Hold(
     Reason.ADOPTION_AWAITS,
     "the first draft of an adopted package is never published automatically",
     gate_wording.ANY_PROMOTER,
+)
+_SWEEP_HOLD = Hold(
+    Reason.SWEEP_AWAITED,
+    "automatic promotion publishes only in sweeps",
+    gate_wording.NEXT_SWEEP_OR_PROMOTER,
 )

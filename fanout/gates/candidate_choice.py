@@ -1,29 +1,30 @@
 """Choice of a stage's candidate: the revision that it takes next.
 
-The choice is made before anything is rendered, so it reads nothing that depends on it:
-not `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`.
-
-(Design §6, "Which revision".)
+The choice is made before anything is rendered, so it reads nothing that depends on it: not
+`DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`. (Design §6, "Which revision".)
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import VariantState, Verdict
+from fanout.api.gate_vocabulary import OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
+from fanout.gates.active_decisions import ActiveDecisions, is_applied
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
-from fanout.gates.gate_facts import DraftFacts
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import label_stage, label_stages
 from fanout.gates.next_changes import expected_completion
 from fanout.gates.promotion_order import RevisionAges
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.gates.stage_verdicts import StageVerdicts
-from fanout.values import Value
+from fanout.values import Value, field
 
 GateByRevision = Callable[[str], AfterGate]
 
@@ -91,11 +92,10 @@ def serialize_choice(
 ) -> CandidateChoice:
     """Return the choice of a policy with `inFlight: Serialize`.
 
-    A newer revision waits for the variants in flight in the stage, and until the downstream
-    stages (`downstream_soaks`: required soak and tally of each) have had the soak that they
-    wait for; otherwise nothing would ever soak where releases come faster. Failed variants,
-    a halted stage, and variants that were released but can no longer pass the gate are not
-    waited for.
+    A newer revision waits for the variants in flight in the stage, and until the downstream stages
+    (`downstream_soaks`: required soak and tally of each) have had the soak that they wait for;
+    otherwise nothing would ever soak where releases come faster. Failed variants, a halted stage,
+    and variants that were released but can no longer pass the gate are not waited for.
     """
     current = _current_revision(tally, _leading_drafts(tally, verdicts, ages), ages)
     if current in ("", choice.revision) or not ages.is_older(current, choice.revision):
@@ -104,12 +104,22 @@ def serialize_choice(
     if verdicts.verdict(current) is Verdict.FAILED:
         return choice
     history = verdicts.history(current)
-    soaks = [
+    soaks = [  # of the stages that still lack the revision
         (downstream.stage_rule.name, soak)
         for soak, downstream in downstream_soaks
         if verdicts.is_in_force(current)
         and compute_soak(history, now) < soak
-        and _lacks_revision(downstream, current, ages)
+        and (
+            downstream.stage_rule.control_flow
+            or any(
+                not it.away
+                and (
+                    it.facts.published is None
+                    or ages.is_older(it.facts.published.revision, current)
+                )
+                for it in downstream.variants
+            )
+        )
     ]
     gate = gate_of(current)
     can_pass = gate.verdict is Verdict.PASSED or gate.possible
@@ -136,20 +146,6 @@ def serialize_choice(
     newer = ages.newer_than(current)
     kept_hold = Hold(Reason.SERIALIZED, sentence, actor, until=until)
     return CandidateChoice(current, newer, (current, *newer), kept_hold)
-
-
-def _lacks_revision(tally: StageTally, revision: str, ages: RevisionAges) -> bool:
-    """Return whether a downstream stage still lacks the revision."""
-    if tally.stage_rule.control_flow:
-        return True
-    return any(
-        not variant.away
-        and (
-            variant.facts.published is None
-            or ages.is_older(variant.facts.published.revision, revision)
-        )
-        for variant in tally.variants
-    )
 
 
 def can_reach(
@@ -245,3 +241,89 @@ def _current_revision(
         if variant.facts.grant is not None and variant.facts.name not in leads
     }
     return ages.newest(granted) or ages.newest(tally.published)
+
+
+# A Publish that overrides `after`, and the soak where the stage has one, makes its revision the
+# candidate ahead of what the stage would take by itself: nothing that the choice rests on is left
+# to wait for. Where a stage has no `after`, a Publish of a newer revision does. (Decision 0101.)
+
+
+class CandidatePromotion(Value):
+    """Candidates by decisions: of the stage as a whole, and of variants that go before it."""
+
+    stage: str = ""
+    by_variant: Mapping[str, str] = field(default_factory=dict)
+    # Variants that took such a revision alone; they keep it until their stage comes after.
+    ahead: frozenset[str] = frozenset()
+
+    def newer_than(self, candidate: str, ages: RevisionAges) -> "CandidatePromotion":
+        """Return the promotions of revisions that are newer than the stage's own choice."""
+        by_variant = {
+            name: revision
+            for name, revision in self.by_variant.items()
+            if ages.is_older(candidate, revision)
+        }
+        stage = self.stage if ages.is_older(candidate, self.stage) else ""
+        return CandidatePromotion(stage, by_variant, self.ahead)
+
+    @property
+    def leads(self) -> frozenset[str]:
+        """Return the variants that go their own way."""
+        return self.ahead.union(self.by_variant)
+
+
+NOTHING_PROMOTED = CandidatePromotion()
+
+
+def list_needed_overrides(stage_rule: StageRule) -> frozenset[OverridableGate]:
+    """Return the gates that a decision must override to make its revision the candidate."""
+    if stage_rule.after is None:
+        return frozenset()
+    soak = {OverridableGate.SOAK} if stage_rule.after.soak_time else set()
+    return frozenset({OverridableGate.AFTER, *soak})
+
+
+def find_promoted(
+    tally: StageTally,
+    active_decisions: ActiveDecisions,
+    reachable: Collection[str],
+    ages: RevisionAges,
+) -> CandidatePromotion:
+    """Find the `reachable` revisions that decisions make candidates; the last one counts."""
+    if not active_decisions.publishes:
+        return NOTHING_PROMOTED
+    stage_rule, stage_revision = tally.stage_rule, ""
+    stages, needed = ("", stage_rule.name), list_needed_overrides(stage_rule)
+    by_variant: dict[str, str] = {}
+    ahead: set[str] = set()
+    variants = {it.facts.name: it.facts for it in tally.variants}
+
+    def is_due(decision: DecisionFacts, variant_facts: VariantFacts) -> bool:
+        publication, revision = variant_facts.published, decision.revision
+        if is_applied(decision, variant_facts) or (
+            publication is not None and ages.is_older(revision, publication.revision)
+        ):
+            return False
+        rollback = active_decisions.last_rollback(stage_rule.name, variant_facts.name)
+        return rollback is None or rollback.order < decision.order
+
+    for decision in active_decisions.publishes:
+        # Asked first, because a large policy has many decisions about other stages.
+        if decision.spec.stage not in stages or not needed.issubset(decision.spec.overrides):
+            continue
+        revision = decision.revision
+        # One that names drafts was about the candidate of its time, and not about another one.
+        if revision not in reachable or not decision.is_about_revision:
+            continue
+        named = [variants[it] for it in decision.spec.variants if it in variants]
+        by_variant |= {it.name: revision for it in named if is_due(decision, it)}
+        ahead |= {
+            it.name
+            for it in named
+            if it.published is not None
+            and it.published.revision == revision
+            and is_applied(decision, it)
+        }
+        if not decision.spec.variants and any(is_due(decision, it) for it in variants.values()):
+            stage_revision, by_variant = revision, {}
+    return CandidatePromotion(stage_revision, by_variant, frozenset(ahead))

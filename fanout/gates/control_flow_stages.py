@@ -31,10 +31,7 @@ def forward_verdicts(
     revisions: Iterable[str],
     now: datetime,
 ) -> StageVerdicts:
-    """Compute the verdicts of a control-flow stage for every revision.
-
-    `gate_of` evaluates its gate.
-    """
+    """Compute the verdicts of a control-flow stage; `gate_of` evaluates its gate."""
     by_revision: dict[str, Verdict] = {}
     new_histories: dict[str, RevisionHistory] = {}
     # Revisions on record too: one that the rule no longer allows may still soak downstream.
@@ -57,10 +54,7 @@ def _forward_history(
     history: RevisionHistory,
     now: datetime,
 ) -> RevisionHistory:
-    """Return the history of a revision whose gate is open.
-
-    That is its present stretch, or that the stretch is over.
-    """
+    """Return the history of a revision whose gate is open: its present stretch, or its end."""
     assert stage_rule.after is not None, "validation refuses other stages without targets"
     quorum, soak = compute_quorum(stage_rule.after), stage_rule.after.soak_time
     # Since when, and until when, each stage that counts as passed now suffices for the gate; None:
@@ -109,10 +103,7 @@ class _UpstreamPresence:
         return min(sorted(present)[quorum - 1], now) if len(present) >= quorum else now
 
     def first_shortage(self, quorum: int, stretch_start: datetime) -> datetime | None:
-        """Return the first instant of the stretch at which too few suffice, or None.
-
-        That is because some of them moved on.
-        """
+        """Return when in the stretch so many stages had moved on that too few suffice, or None."""
         ends = [until for _, until in self._spans if until is not None]
         if not ends:
             return None

@@ -1,10 +1,9 @@
 """Index of recorded evidence: evaluates one check of one published variant.
 
-A check has passed while the last statement of every reporter says so, since the instant
-at which that became true and stayed true: another reporter who agrees changes nothing.
-Records are indexed once per pass by stage, check, subject and variant, so an answer
-costs what was reported about this variant and not all that was ever reported. (Design
-§6, "Checks".)
+A check has passed while the last statement of every reporter says so, since the instant at which
+that became true and stayed true: another reporter who agrees changes nothing. Records are indexed
+once per pass by stage, check, subject and variant, so an answer costs what was reported about this
+variant and not all that was ever reported. (Design §6, "Checks".)
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,10 +41,7 @@ class ReportedStatus(Value):
 def follow_statements(
     statements: Iterable[EvidenceFacts], retried: datetime | None
 ) -> ReportedStatus:
-    """Follow statements in record order.
-
-    Failures up to `retried` are dropped from that instant on.
-    """
+    """Follow statements in record order; a Retry (`retried`) drops the failures before it."""
     by_reporter: dict[str, EvidenceFacts] = {}
     since: datetime | None = None
     for statement in statements:
@@ -195,7 +191,7 @@ class EvidenceIndex:
         may have been reported earlier.
         """
         evidence, named = self._find_evidence(stage, check, variant_name)
-        floor = self._find_floor(publication)
+        floor = self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
         # Pipelines mostly report once per stage and revision. All variants published in one push
         # then share one result, which keeps a pass over thousands of variants from evaluating it
         # for each.
@@ -241,12 +237,9 @@ class EvidenceIndex:
         *,
         drafted: bool = False,
     ) -> Iterator[tuple[EvidenceFacts, EvidenceEffect]]:
-        """Yield the evidence about what a variant has published, with its effect.
-
-        The arguments are those of `evaluate`.
-        """
+        """Yield the evidence about a publication with its effect; arguments as of `evaluate`."""
         evidence, named = self._find_evidence(stage, check, variant_name)
-        floor = self._find_floor(publication)
+        floor = self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
         subject = _CheckSubject(stage, check, publication, retried, drafted, floor, evidence, named)
         statements = subject.list_statements()
         counting = [it for it in statements if subject.accepts(it) and not self._is_ahead(it)]
@@ -268,10 +261,6 @@ class EvidenceIndex:
         """Return the evidence about a check, and what of it names the variant."""
         evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
         return evidence, evidence.variants.get(variant_name, ())
-
-    def _find_floor(self, publication: Publication) -> int:
-        """Return the record order of the last evidence that is older than the publication."""
-        return self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
 
     def _evaluate(self, subject: _CheckSubject) -> CheckResult:
         statements = subject.list_statements()
@@ -297,9 +286,39 @@ class EvidenceIndex:
         self.future_starts.update(it.at for it in future_statements)
         if not future_statements or check_result.verdict is Verdict.PASSED:
             return check_result
-        passes_at = _passes_at(timely_statements, future_statements, subject.retried)
+        # When the check will have passed if nobody reports anything more, or None. Statements
+        # still to take effect interact: a later pending one takes back what an earlier one passed,
+        # so each instant is replayed.
+        passes_at: datetime | None = None
+        future_orders = {it.order for it in future_statements}
+        for at in sorted(it.at for it in future_statements):
+            counting = [
+                it for it in timely_statements if it.order not in future_orders or it.at <= at
+            ]
+            if follow_statements(counting, subject.retried).verdict is Verdict.PASSED:
+                passes_at = at
+                break
         if check_result.verdict is Verdict.PENDING:
-            check_result = self._pending_until(subject, check_result, future_statements, passes_at)
+            first, check = min(future_statements, key=lambda it: it.at), subject.check
+            report = f"check {check}: the report by {first.by} is dated"
+            if is_from_the_future(first.at, self._now):
+                reporter = gate_wording.format_reporter(check, subject.stage)
+                check_result = CheckResult(
+                    check,
+                    Verdict.PENDING,
+                    f"{report} in the future and does not count yet",
+                    reason=Reason.FROM_THE_FUTURE,
+                    who=gate_wording.format_clock_owner(first.by, reporter),
+                )
+            elif passes_at is not None:
+                check_result = CheckResult(
+                    check,
+                    Verdict.PENDING,
+                    f"{report} ahead and counts from then on",
+                    reason=Reason.VERIFICATION_PENDING,
+                    who=gate_wording.TIME_ALONE,
+                )
+            check_result = replace(check_result, until=first.at)
         return replace(check_result, passes_at=passes_at)
 
     def _is_ahead(self, statement: EvidenceFacts) -> bool:
@@ -311,29 +330,6 @@ class EvidenceIndex:
         if statement.spec.status is Verdict.FAILED:
             return is_from_the_future(statement.at, self._now)
         return statement.at > self._now
-
-    def _pending_until(
-        self,
-        subject: _CheckSubject,
-        check_result: CheckResult,
-        future_statements: list[EvidenceFacts],
-        passes_at: datetime | None,
-    ) -> CheckResult:
-        """Build the pending result of a check whose only useful statements are dated ahead."""
-        first = min(future_statements, key=lambda statement: statement.at)
-        if is_from_the_future(first.at, self._now):
-            return _future_result(subject, first)
-        if passes_at is None:
-            return replace(check_result, until=first.at)
-        check = subject.check
-        return CheckResult(
-            check,
-            Verdict.PENDING,
-            f"check {check}: the report by {first.by} is dated ahead and counts from then on",
-            reason=Reason.VERIFICATION_PENDING,
-            who=gate_wording.TIME_ALONE,
-            until=first.at,
-        )
 
 
 def _passed_result(
@@ -358,31 +354,8 @@ def _is_about(evidence: EvidenceFacts, publication: Publication) -> bool:
     )
 
 
-def _passes_at(
-    statements: Sequence[EvidenceFacts],
-    future_statements: Iterable[EvidenceFacts],
-    retried: datetime | None,
-) -> datetime | None:
-    """Return when the check will have passed if nobody reports anything more. None if never."""
-    future_orders = {statement.order for statement in future_statements}
-    # Statements still to take effect interact: a later pending one takes back what an earlier one
-    # passed, so each instant is replayed.
-    for at in sorted(statement.at for statement in future_statements):
-        counting = [
-            statement
-            for statement in statements
-            if statement.order not in future_orders or statement.at <= at
-        ]
-        if follow_statements(counting, retried).verdict is Verdict.PASSED:
-            return at
-    return None
-
-
 def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResult:
-    """Fold one statement per reporter into a result.
-
-    Any failure fails, whoever else is still pending.
-    """
+    """Fold one statement per reporter into a result; any failure fails."""
     stage, check, publication = subject.stage, subject.check, subject.publication
     if reported.since is not None:
         return _passed_result(
@@ -391,9 +364,10 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
             max(reported.latest, key=lambda statement: statement.order),
         )
     by_status = {
-        status: [it for it in reported.latest if it.spec.status is status] for status in Verdict
+        status: [it for it in reported.latest if it.spec.status is status]
+        for status in (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)
     }
-    passed, failed, pending = (by_status[status] for status in _STATUS_ORDER)
+    passed, failed, pending = by_status.values()
     actor = gate_wording.format_reporter(check, stage)
     # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
@@ -419,19 +393,6 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     sentence = f"check {check} is not reported for {publication.revision} yet"
     return CheckResult(
         check, Verdict.PENDING, sentence, publication.at, Reason.VERIFICATION_PENDING, actor
-    )
-
-
-def _future_result(subject: _CheckSubject, statement: EvidenceFacts) -> CheckResult:
-    by, check = statement.by, subject.check
-    reporter = gate_wording.format_reporter(check, subject.stage)
-    return CheckResult(
-        check,
-        Verdict.PENDING,
-        f"check {check}: the report by {by} is dated in the future and does not count yet",
-        reason=Reason.FROM_THE_FUTURE,
-        who=gate_wording.format_clock_owner(by, reporter),
-        until=statement.at,
     )
 
 
@@ -463,6 +424,3 @@ def _explain_missing(
         f" {problem}"
     )
     return replace(check_result, message=sentence)
-
-
-_STATUS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)

@@ -1,9 +1,8 @@
 """Forecast of the earliest time at which each stage can have a revision.
 
-Soaks, windows, sweeps and budgets are taken into account, and how long variants have
-taken to become ready. Whatever people or machines still have to do is assumed to be
-done at once and listed as an assumption: a forecast is the earliest time, not the
-likely one.
+Soaks, windows, sweeps and budgets are taken into account, and how long variants have taken to
+become ready. Whatever people or machines still have to do is assumed to be done at once and listed
+as an assumption: a forecast is the earliest time, not the likely one.
 """
 
 from collections import Counter
@@ -45,36 +44,26 @@ class _PublicationClock:
     _looked_up_at: datetime | None = None
 
     def next_allowed(self, at: datetime) -> datetime | None:
-        """Return the first instant from `at` at which something may be published.
-
-        None if there is none.
-        """
+        """Return the first instant from `at` at which something may be published, or None."""
         # Windows and sweeps are independent recurrences: each candidate instant must satisfy both.
         for _ in range(1000):  # bounded: a sweep may fall into a closed window each time
-            open_at = self._next_open(at)
+            open_at: datetime | None = at
+            if self.policy_facts.calendars:
+                window_state, looked_up_at = self._window_state, self._looked_up_at
+                if (
+                    window_state is None
+                    or looked_up_at is None
+                    or at < looked_up_at
+                    or (window_state.until and at >= window_state.until)
+                ):
+                    window_state = compute_window_state(self.policy_facts.calendars, at)
+                    self._window_state, self._looked_up_at = window_state, at
+                open_at = at if window_state.open else window_state.until
             swept_at = self.next_sweep(open_at) if open_at is not None else None
-            if open_at is None or swept_at is None:
-                return None
-            if swept_at == open_at:
+            if swept_at is None or swept_at == open_at:
                 return swept_at
             at = swept_at
         return None
-
-    def _next_open(self, at: datetime) -> datetime | None:
-        if not self.policy_facts.calendars:
-            return at
-        window_state, looked_up_at = self._window_state, self._looked_up_at
-        if (
-            window_state is None
-            or looked_up_at is None
-            or at < looked_up_at
-            or (window_state.until and at >= window_state.until)
-        ):
-            window_state = self._window_state = compute_window_state(
-                self.policy_facts.calendars, at
-            )
-            self._looked_up_at = at
-        return at if window_state.open else window_state.until
 
 
 @dataclass(slots=True)
@@ -155,7 +144,35 @@ def _forecast_stage(
     stage.ready_after = _ready_after(stage, ready_after)
     if stage.holds:
         return stage.to_forecast(_first_publication(tally, revision), None)
-    return _simulate_rollout(stage, max(gate_opens_at, evaluation.now), clock)
+    # Simulate the rollout in waves, each as big as the budget allows and after the previous one is
+    # ready.
+    missing: Counter[int] = Counter()  # variants without the revision, by group
+    published_at: list[datetime] = []  # of those that have it, ready or not
+    at, total = max(gate_opens_at, evaluation.now), tally.count_for(revision)
+    for variant in _needed_variants(stage):
+        publication = variant.facts.published
+        if publication is None or not variant.has(revision):
+            missing[variant.facts.group] += 1
+            continue
+        published_at.append(publication.at)
+        if variant.state is VariantState.VERIFYING:
+            at = max(at, publication.at + stage.ready_after)
+    published, first_publication = len(published_at), min(published_at, default=None)
+    # Group by group: a wave never mixes groups, as the rollout itself does not.
+    for group in sorted(missing):
+        remaining = missing[group]
+        while remaining:
+            start = clock.next_allowed(at)
+            if start is None:
+                sentence = "no scheduled sweep falls within an open window"
+                actor = gate_wording.WINDOW_ADMINISTRATOR
+                stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
+                return stage.to_forecast(None, None)
+            first_publication = start if first_publication is None else first_publication
+            limit = compute_in_flight_limit(stage_rule.rollout, total, published)
+            wave = remaining if limit is None else min(limit, remaining)
+            remaining, published, at = remaining - wave, published + wave, start + stage.ready_after
+    return stage.to_forecast(first_publication, at)
 
 
 def _first_publication(
@@ -233,31 +250,10 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     elif not tally.count_for(stage.revision):
         sentence = f"no variant counts in {label_stage(stage_rule.name)}"
         stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME))
-    _note_unpublished(stage)
-    counting = [it for it in tally.variants if tally.counts(it, stage.revision)]
-    held = sum(it.facts.held is not None for it in counting)
-    if held:
-        stage.assumptions.append(f"{pluralize(held, 'held variant')} freed immediately")
-    conflict_names = [
-        it.facts.name
-        for it in counting
-        if not it.has(stage.revision) and it.draft is not None and it.draft.conflict_count > 0
-    ]
-    if conflict_names:
-        stage.assumptions.append(
-            f"merge conflicts of {pluralize(len(conflict_names), 'variant')} are decided"
-            f" immediately ({format_names(conflict_names)})"
-        )
-    _note_failed(evaluation, stage)
-
-
-def _note_unpublished(stage: _ForecastState) -> None:
-    """Note what variants without the revision still need before publication."""
-    stage_rule = stage.stage_rule
+    # What variants without the revision still need before publication.
     unpublished = [it for it in _needed_variants(stage) if not it.has(stage.revision)]
-    if not unpublished:
-        return
-    if not stage_rule.automatic and (stage.pin is None or stage.pin.decision is None):
+    is_decided = stage.pin is not None and stage.pin.decision is not None
+    if unpublished and not stage_rule.automatic and not is_decided:
         stage.assumptions.append(
             "a promoter promotes as soon as the gate opens (automatic promotion is off)"
         )
@@ -276,15 +272,27 @@ def _note_unpublished(stage: _ForecastState) -> None:
     ]
     if missing and stage.pin is None:
         stage.assumptions.append(f"required checks pass immediately: {', '.join(missing)}")
-    if stage_rule.propagate_when and stage.pin is None:
+    if unpublished and stage_rule.propagate_when and stage.pin is None:
         stage.assumptions.append("propagateWhen is true for all variants")
+    counting = [it for it in tally.variants if tally.counts(it, stage.revision)]
+    held = sum(it.facts.held is not None for it in counting)
+    if held:
+        stage.assumptions.append(f"{pluralize(held, 'held variant')} freed immediately")
+    conflict_names = [
+        it.facts.name
+        for it in counting
+        if not it.has(stage.revision) and it.draft is not None and it.draft.conflict_count > 0
+    ]
+    if conflict_names:
+        stage.assumptions.append(
+            f"merge conflicts of {pluralize(len(conflict_names), 'variant')} are decided"
+            f" immediately ({format_names(conflict_names)})"
+        )
+    _note_failed(evaluation, stage)
 
 
 def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
-    """Note failures beyond `maxFailures`.
-
-    A variant that was rolled back is a hold, others can be mended.
-    """
+    """Note failures beyond `maxFailures`: a rolled back variant is a hold, others can be mended."""
     failed = [it for it in stage.tally.variants if _has_failed(it, stage)]
     too_many = len(failed) - stage.tally.tolerated_failures(stage.revision)
     if too_many <= 0:
@@ -354,39 +362,3 @@ def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) ->
             f"checks pass immediately, as no duration is known: {', '.join(checks)}"
         )
     return min_ready
-
-
-def _simulate_rollout(
-    stage: _ForecastState, gate_opens_at: datetime, clock: _PublicationClock
-) -> ForecastResult:
-    """Simulate the rollout in waves, each after the previous one is ready.
-
-    A wave is as big as the budget allows.
-    """
-    missing: Counter[int] = Counter()  # variants without the revision, by group
-    published_at: list[datetime] = []  # of those that have it, ready or not
-    at, total = gate_opens_at, stage.tally.count_for(stage.revision)
-    for variant in _needed_variants(stage):
-        publication = variant.facts.published
-        if publication is None or not variant.has(stage.revision):
-            missing[variant.facts.group] += 1
-            continue
-        published_at.append(publication.at)
-        if variant.state is VariantState.VERIFYING:
-            at = max(at, publication.at + stage.ready_after)
-    published, first_publication = len(published_at), min(published_at, default=None)
-    # Group by group: a wave never mixes groups, as the rollout itself does not.
-    for group in sorted(missing):
-        remaining = missing[group]
-        while remaining:
-            start = clock.next_allowed(at)
-            if start is None:
-                sentence = "no scheduled sweep falls within an open window"
-                actor = gate_wording.WINDOW_ADMINISTRATOR
-                stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
-                return stage.to_forecast(None, None)
-            first_publication = start if first_publication is None else first_publication
-            limit = compute_in_flight_limit(stage.stage_rule.rollout, total, published)
-            wave = remaining if limit is None else min(limit, remaining)
-            remaining, published, at = remaining - wave, published + wave, start + stage.ready_after
-    return stage.to_forecast(first_publication, at)

@@ -19,19 +19,17 @@ from fanout.gates.active_decisions import (
     covers,
     spec_suspension_hold,
 )
-from fanout.gates.after_gate import OPEN_GATE, AfterGate, evaluate_after
+from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.candidate_choice import (
+    NOTHING_PROMOTED,
     CandidateChoice,
+    CandidatePromotion,
     can_reach,
     choose_candidate,
+    find_promoted,
     reachable_revisions,
     serialize_choice,
-)
-from fanout.gates.candidate_promotion import (
-    NOTHING_PROMOTED,
-    CandidatePromotion,
-    find_promoted,
 )
 from fanout.gates.control_flow_stages import forward_verdicts
 from fanout.gates.evidence_index import EvidenceIndex
@@ -45,7 +43,7 @@ from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.gates.shared_objects import SharedObjects
 from fanout.gates.stage_tally import StageTally, TalliedVariant, group_by_stage
-from fanout.gates.stage_verdicts import StageVerdicts, UpstreamStage, compute_stage_verdicts
+from fanout.gates.stage_verdicts import StageVerdicts, compute_stage_verdicts
 from fanout.gates.tally_builder import TallyBuilder
 
 _GateKey = tuple[str, str, frozenset[OverridableGate]]
@@ -99,10 +97,7 @@ class GateEvaluation:
         return self.choices[stage].revision
 
     def lead(self, variant_facts: VariantFacts) -> str:
-        """Return the revision that a variant takes, or keeps, ahead of its stage; "": it does not.
-
-        A decision about the variant alone takes it there.
-        """
+        """Return the revision to which a decision about the variant alone takes it, or ""."""
         promoted = self.promoted.get(variant_facts.stage, NOTHING_PROMOTED)
         candidate, publication = self.candidate(variant_facts.stage), variant_facts.published
         revision = promoted.by_variant.get(variant_facts.name, "")
@@ -146,14 +141,7 @@ class GateEvaluation:
         gate = self._gates.get(key)
         if gate is None:
             upstream_stages = {
-                name: UpstreamStage(
-                    self.verdicts[name],
-                    self._is_reachable(name, revision),
-                    self._actor(name, revision),
-                    self._stage_ready_at(name, revision),
-                    self._can_be_ready(name, revision),
-                )
-                for name in stage_rule.after.stages
+                name: self._find_upstream_stage(name, revision) for name in stage_rule.after.stages
             }
             gate = self._gates[key] = evaluate_after(
                 stage_rule.after, revision, upstream_stages, self.now, overrides
@@ -207,8 +195,24 @@ class GateEvaluation:
                 )
                 actor = f"{decision.by} (fanout withdraw {decision.name})"
                 variant.rolled_back = Hold(Reason.PINNED, sentence, actor, decision.at)
-            if lead:
-                variant.overtaken = self._find_overtaken(stage_rule, variant_facts, stage_candidate)
+            if lead and variant_facts.published is not None:
+                # A fix of one variant ends no halt: what failed in it before it went ahead would
+                # go on to the others.
+                stage, name = stage_rule.name, variant_facts.name
+                retried = self.active_decisions.retried_at(stage, name, stage_candidate)
+                failures = (
+                    (
+                        it.name,
+                        self.evidence.find_failure(stage, it.name, name, stage_candidate, retried),
+                    )
+                    for it in stage_rule.verification
+                )
+                for check, failure in failures:
+                    if failure is not None:
+                        sentence = gate_wording.describe_failed_check(check, failure.by)
+                        hold = Hold(Reason.VERIFICATION_FAILED, sentence, since=failure.at)
+                        variant.overtaken = hold
+                        break
         # Before the verdicts are computed anew: a cleared failure must not fail the candidate.
         if draft is not None and variant.state is VariantState.FAILED:
             self.tallies[stage_rule.name].clear_failure(variant, draft)
@@ -227,36 +231,13 @@ class GateEvaluation:
                 variant_facts, variant.required if pin is None else ()
             )
 
-    def _find_overtaken(
-        self, stage_rule: StageRule, variant_facts: VariantFacts, stage_candidate: str
-    ) -> Hold | None:
-        """Return the failure of its stage's candidate that a variant had before it went ahead.
-
-        A fix of one variant ends no halt: what failed in it would go on to the others.
-        """
-        name = variant_facts.name
-        if variant_facts.published is None:
-            return None
-        retried = self.active_decisions.retried_at(stage_rule.name, name, stage_candidate)
-        for check_rule in stage_rule.verification:
-            failure = self.evidence.find_failure(
-                stage_rule.name, check_rule.name, name, stage_candidate, retried
-            )
-            if failure is not None:
-                sentence = gate_wording.describe_failed_check(check_rule.name, failure.by)
-                return Hold(Reason.VERIFICATION_FAILED, sentence, since=failure.at)
-        return None
-
     def compute_verdicts(
         self,
         stage_rule: StageRule,
         histories: Mapping[str, Mapping[str, RevisionHistory]],
         candidate: str = "",
     ) -> StageVerdicts:
-        """Compute the verdicts of a stage for every revision.
-
-        The stages before it must have theirs.
-        """
+        """Compute the verdicts of a stage for every revision, after its upstream stages'."""
         if not stage_rule.control_flow:
             return compute_stage_verdicts(
                 self.tallies[stage_rule.name], histories[stage_rule.name], self.now, candidate
@@ -271,50 +252,33 @@ class GateEvaluation:
             self.now,
         )
 
-    def _actor(self, stage: str, revision: str) -> str:
-        """Return who can unblock an upstream stage that is to take this revision."""
-        stage_rule, choice = self.tallies[stage].stage_rule, self.choices.get(stage)
-        if stage_rule.control_flow or (choice is not None and choice.revision != revision):
-            holds = self.stage_gate(stage_rule, revision).holds
-            if holds:
-                return holds[0].who
-        return self.actors.get(stage, "")
-
-    def _stage_ready_at(self, stage: str, revision: str) -> datetime | None:
-        """Return when time alone makes the stage ready with the revision.
-
-        None if it is ready or never.
-        """
+    def _find_upstream_stage(self, stage: str, revision: str) -> UpstreamStage:
+        """Return the state of a stage that is to take the revision before a later one does."""
         tally, verdicts = self.tallies[stage], self.verdicts[stage]
-        if verdicts.is_in_force(revision):
-            return None
-        if tally.stage_rule.control_flow:
-            gate = self.stage_gate(tally.stage_rule, revision)
-            return gate.ready_again_at if gate.verdict is Verdict.PASSED else gate.next
-        key = (stage, revision)
-        if key not in self._ready_at:
-            early_failures = (
-                tally.early_failure_count(revision) if revision == self.candidate(stage) else 0
-            )
-            self._ready_at[key] = tally.passes_at(revision, early_failures)
-        return self._ready_at[key]
-
-    def _is_reachable(self, stage: str, revision: str) -> bool:
-        """Return whether the stage can still pass the revision."""
-        stage_rule = self.tallies[stage].stage_rule
+        stage_rule, actor = tally.stage_rule, self.actors.get(stage, "")
+        # When time alone makes the stage ready with the revision; None if it is ready, or never.
+        ready_at: datetime | None = None
+        is_ready = verdicts.is_in_force(revision)
         if stage_rule.control_flow:
-            return self.stage_gate(stage_rule, revision).possible
-        return self._can_be_ready(stage, revision)
-
-    def _can_be_ready(self, stage: str, revision: str) -> bool:
-        """Return whether the stage can still become ready with the revision, or ready again."""
-        tally, verdicts = self.tallies[stage], self.verdicts[stage]
-        if tally.stage_rule.control_flow:
-            return self.stage_gate(tally.stage_rule, revision).can_stay_ready
-        pin = self.pin(tally.stage_rule)
-        if pin is not None and pin.revision == revision:
-            return True
-        return can_reach(tally, verdicts, self.candidate(stage), revision, self.ages)
+            gate = self.stage_gate(stage_rule, revision)
+            if not is_ready:
+                ready_at = gate.ready_again_at if gate.verdict is Verdict.PASSED else gate.next
+            actor = gate.holds[0].who if gate.holds else actor
+            return UpstreamStage(verdicts, gate.possible, actor, ready_at, gate.can_stay_ready)
+        candidate = self.candidate(stage)
+        if candidate != revision and (holds := self.stage_gate(stage_rule, revision).holds):
+            actor = holds[0].who
+        if not is_ready:
+            key = (stage, revision)
+            if key not in self._ready_at:
+                early_failures = tally.early_failure_count(revision) if revision == candidate else 0
+                self._ready_at[key] = tally.passes_at(revision, early_failures)
+            ready_at = self._ready_at[key]
+        pin = self.pin(stage_rule)
+        can_be_ready = (pin is not None and pin.revision == revision) or can_reach(
+            tally, verdicts, candidate, revision, self.ages
+        )
+        return UpstreamStage(verdicts, can_be_ready, actor, ready_at, can_be_ready)
 
 
 def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
@@ -324,7 +288,7 @@ def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
     """
     now = policy_facts.now
     active_decisions = ActiveDecisions(policy_facts.records.decisions, now, policy_facts.variants)
-    suspended = active_decisions.policy_suspended()
+    suspended = active_decisions.find_suspension("policy")
     if suspended is None and policy_facts.suspended:
         suspended = spec_suspension_hold("the policy", gate_wording.AUTHOR)
     evidence = EvidenceIndex(policy_facts.records.evidence, now)
@@ -362,10 +326,7 @@ def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
 
 
 def find_current_draft(variant_facts: VariantFacts, candidate: str) -> DraftFacts | None:
-    """Return the variant's draft if it renders the candidate and is not published already.
-
-    None if there is none.
-    """
+    """Return the variant's draft if it renders the candidate and is not published, or None."""
     draft, publication = variant_facts.draft, variant_facts.published
     if draft is None or not draft.current or draft.revision != candidate:
         return None
@@ -427,10 +388,7 @@ def _history_by_stage(policy_facts: PolicyFacts) -> Mapping[str, dict[str, Revis
 
 
 def find_leads(policy_facts: PolicyFacts) -> dict[str, str]:
-    """Find the variants that take, or keep, a revision ahead of their stage: it by variant name.
-
-    Nothing rendered is needed.
-    """
+    """Find the revisions that variants take, or keep, ahead of their stage, by variant."""
     if not any(it.spec.action is Action.PUBLISH for it in policy_facts.records.decisions):
         return {}
     evaluation = start_evaluation(policy_facts)
@@ -443,10 +401,7 @@ def find_leads(policy_facts: PolicyFacts) -> dict[str, str]:
 
 
 def find_rollbacks(policy_facts: PolicyFacts) -> dict[str, Pin]:
-    """Find the variants that go back to an earlier publication: pins by variant name.
-
-    Nothing rendered is needed.
-    """
+    """Find the pins of the variants that go back to an earlier publication, by variant."""
     has_rollback = any(it.spec.action is Action.ROLLBACK for it in policy_facts.records.decisions)
     if not has_rollback and not any(stage_rule.pin for stage_rule in policy_facts.stages):
         return {}

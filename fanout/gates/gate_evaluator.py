@@ -1,14 +1,11 @@
 """The gate evaluator, shared by list, plan, sweep, manual promotion and explain.
 
-Pure and O(N) in variants: equal facts give an equal evaluation, and applying the
-returned history and evaluating again at the same instant changes nothing.
-
-(Design §6.)
+Pure and O(N) in variants: equal facts give an equal evaluation, and applying the returned history
+and evaluating again at the same instant changes nothing. (Design §6.)
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action, StageState, VariantState, Verdict
 from fanout.api.reasons import Reason
@@ -87,18 +84,24 @@ def find_ready(policy_facts: PolicyFacts) -> frozenset[str]:
 
 
 def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
-    """Evaluate every stage and variant: what may happen now and what blocks the rest.
-
-    Raises Bug for stages that validation refuses, and for nothing that was observed or
-    recorded.
-    """
+    """Evaluate every stage and variant. Raises Bug for stages that validation refuses."""
     evaluation = start_evaluation(policy_facts)
     evaluation.apply_candidates()
     unstaged = [_evaluate_unstaged(policy_facts, variant) for variant in evaluation.unstaged]
     # Others may have to wait for one that is in no stage.
     results = {it.name: it for it in unstaged}
     # Upstream stages first: the holds of a stage name who can unblock the stages before it.
-    evaluated = {it.name: _evaluate_stage(evaluation, it, results) for it in evaluation.stages}
+    evaluated: dict[str, _EvaluatedStage] = {}
+    for stage_rule in evaluation.stages:
+        release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
+        variants = release_evaluator.evaluate_variants()
+        results |= {it.name: it for it in variants}
+        hold_sets(policy_facts.sets, results, policy_facts.now)
+        variants = [results[it.name] for it in variants]
+        tally = evaluation.tallies[stage_rule.name]
+        holds = list_stage_holds(evaluation, tally, release_evaluator, variants)
+        evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
+        evaluated[stage_rule.name] = _EvaluatedStage(release_evaluator, variants, holds)
     stages = {
         it.name: _build_stage(evaluation, it, evaluated[it.name], results)
         for it in policy_facts.stages
@@ -117,6 +120,7 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
     next_change = find_next(
         [timer, evaluation.windows.edge, *evaluation.evidence.future_starts], policy_facts.now
     )
+    stuck = stuck_hold(evaluation, stages, staged, timer)
     return PolicyEvaluation(
         stages=stages,
         variants={item.name: item for item in (*staged, *unstaged)},
@@ -125,7 +129,18 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
             for stage_rule in policy_facts.stages
             for revision, history in sorted(evaluation.verdicts[stage_rule.name].histories.items())
         },
-        holds=_policy_holds(evaluation, stages, staged, unstaged, timer),
+        holds=(
+            *([evaluation.suspended] if evaluation.suspended is not None else []),
+            *evaluation.active_decisions.holds,
+            *([stuck] if stuck is not None else []),
+            *(
+                it
+                for stage in stages.values()
+                for it in stage.holds
+                if it.reason == Reason.STARVING
+            ),
+            *group_holds(unstaged),
+        ),
         next=next_change,
         unanswered=tuple(
             request
@@ -133,22 +148,6 @@ def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
             for request in item.release_evaluator.propagation.unanswered
         ),
     )
-
-
-def _evaluate_stage(
-    evaluation: GateEvaluation, stage_rule: StageRule, results: dict[str, VariantResult]
-) -> _EvaluatedStage:
-    """Evaluate the variants of one stage after those before it, and add them to `results`."""
-    release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
-    variants = release_evaluator.evaluate_variants()
-    results |= {it.name: it for it in variants}
-    hold_sets(evaluation.policy_facts.sets, results, evaluation.now)
-    variants = [results[it.name] for it in variants]
-    holds = list_stage_holds(
-        evaluation, evaluation.tallies[stage_rule.name], release_evaluator, variants
-    )
-    evaluation.record_actor(stage_rule.name, holds[0].who if holds else gate_wording.NEXT_SWEEP)
-    return _EvaluatedStage(release_evaluator, variants, holds)
 
 
 def _build_stage(
@@ -174,10 +173,16 @@ def _build_stage(
     choice = evaluation.choices[stage_rule.name]
     verdict, halted = verdicts.verdict(choice.revision), release_evaluator.halted is not None
     aggregates, counter = release_evaluator.initial_aggregates, Counter(it.state for it in variants)
+    applies = {
+        StageState.HALTED: halted,
+        StageState.FAILED: verdict is Verdict.FAILED,
+        StageState.SUSPENDED: tally.suspended is not None,
+        StageState.PASSED: verdict is Verdict.PASSED,
+    }
     return StageResult(
         name=stage_rule.name,
         candidate=choice.revision,
-        state=_find_state(verdict, halted=halted, suspended=tally.suspended is not None),
+        state=next((state for state, is_so in applies.items() if is_so), StageState.PENDING),
         verdict=verdict,
         verdicts=dict(sorted(verdicts.by_revision.items())),
         gate=release_evaluator.gate.verdict,
@@ -195,21 +200,9 @@ def _build_stage(
     )
 
 
-def _find_state(verdict: Verdict, *, halted: bool, suspended: bool) -> StageState:
-    """Return the state of a stage; `suspended`: itself or its policy."""
-    applies = {
-        StageState.HALTED: halted,
-        StageState.FAILED: verdict is Verdict.FAILED,
-        StageState.SUSPENDED: suspended,
-        StageState.PASSED: verdict is Verdict.PASSED,
-    }
-    return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
-
-
 def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantResult:
-    """Evaluate a variant in no stage, which is held and blocks no stage.
-
-    (Design §6, "What counts".)
+    """Evaluate a variant in no stage, which is held and blocks no stage. (Design §6, "What
+    counts".)
     """
     stage, stage_rules = variant_facts.stage, policy_facts.stages
     if not stage:
@@ -225,20 +218,3 @@ def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -
     return VariantResult(
         name=variant_facts.name, stage=stage, state=VariantState.HELD, holds=(hold,)
     )
-
-
-def _policy_holds(
-    evaluation: GateEvaluation,
-    stages: dict[str, StageResult],
-    variant_results: list[VariantResult],
-    unstaged: list[VariantResult],
-    timer: datetime | None,
-) -> tuple[Hold, ...]:
-    holds = [evaluation.suspended] if evaluation.suspended is not None else []
-    holds += evaluation.active_decisions.holds
-    stuck = stuck_hold(evaluation, stages, variant_results, timer)
-    if stuck is not None:
-        holds.append(stuck)
-    for stage in stages.values():
-        holds += (hold for hold in stage.holds if hold.reason == Reason.STARVING)
-    return (*holds, *group_holds(unstaged))

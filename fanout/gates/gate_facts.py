@@ -94,10 +94,7 @@ class VariantFacts(Value):
 
     @property
     def last_step_at(self) -> datetime | None:
-        """Return when the variant took its last step; earlier records are about another step.
-
-        That is its publication or, without one, its removal by a person.
-        """
+        """Return when the variant was last published or, without that, removed by a person."""
         return self.published.at if self.published is not None else self.removed
 
     def find_grant(self, draft: DraftFacts) -> Grant | None:

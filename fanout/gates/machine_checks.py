@@ -1,8 +1,7 @@
 """Machine checks: folds the readings of this pass into the answers on record.
 
-A reading without an answer (unreachable, missing, about something older) holds while an
-answer is awaited and changes nothing once one was given; only *failed* withdraws.
-(Design §6, "Checks".)
+A reading without an answer (unreachable, missing, about something older) holds while an answer is
+awaited and changes nothing once one was given; only *failed* withdraws. (Design §6, "Checks".)
 """
 
 from collections.abc import Iterable
@@ -26,10 +25,7 @@ def fold_readings(
     answers: Iterable[CheckAnswer],
     now: datetime,
 ) -> tuple[CheckResult, CheckAnswer | None]:
-    """Fold readings and recorded answers into the check of a publication or draft.
-
-    The answer is the one to keep on record.
-    """
+    """Fold readings and recorded answers into a check; return the answer to keep as well."""
     recorded_answer = next(
         (it for it in answers if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
@@ -47,17 +43,32 @@ def fold_readings(
         (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
     )
-    verdict, no_answer_reason = _accept_reading(check_rule, publication, reading)
-    if verdict is None or reading is None:
-        if recorded_answer is None:
-            return _pending_result(check_rule, no_answer_reason), None
-        return _answer_result(recorded_answer), recorded_answer
-    # An equal verdict keeps the recorded instant: minReady and soak start when it was first given.
-    if recorded_answer is None or recorded_answer.verdict is not verdict:
-        recorded_answer = CheckAnswer(
-            check_rule.name, publication.digest, verdict, now, reading.message
+    if reading is None:
+        problem = f"check {check_rule.name} has not been queried yet"
+    elif reading.verdict is Verdict.PENDING:
+        problem = f"check {check_rule.name}: {reading.message}"
+    elif (
+        check_rule.names_revision
+        and reading.observed_revision != publication.revision
+        and reading.observed_revision not in publication.commits
+    ):
+        problem = (
+            f"check {check_rule.name} reports on {reading.observed_revision or 'no revision'}, not"
+            f" on {publication.revision}"
         )
-    return _answer_result(recorded_answer), recorded_answer
+    # An equal verdict keeps the recorded instant: minReady and soak start when it was first given.
+    elif recorded_answer is None or recorded_answer.verdict is not reading.verdict:
+        recorded_answer = CheckAnswer(
+            check_rule.name, publication.digest, reading.verdict, now, reading.message
+        )
+    if recorded_answer is None:
+        return _pending_result(check_rule, problem), None
+    verdict, at = recorded_answer.verdict, recorded_answer.at
+    sentence = append_reason(f"check {check_rule.name} {verdict.value}", recorded_answer.message)
+    if verdict is Verdict.PASSED:
+        return CheckResult(check_rule.name, verdict, sentence, at), recorded_answer
+    reason, actor = Reason.VERIFICATION_FAILED, gate_wording.PUBLICATION_OPERATOR
+    return CheckResult(check_rule.name, verdict, sentence, at, reason, actor), recorded_answer
 
 
 def apply_freshness(
@@ -89,10 +100,7 @@ def apply_timeout(
     clock_start: datetime,
     now: datetime,
 ) -> CheckResult:
-    """Return the check as failed if it was pending beyond its `timeout`.
-
-    Later answers still count.
-    """
+    """Return the check as failed if pending beyond its `timeout`; later answers still count."""
     if timeout is None or check_result.verdict is not Verdict.PENDING:
         return check_result
     until = clock_start + timeout
@@ -107,34 +115,6 @@ def apply_timeout(
         reason=Reason.CHECK_TIMED_OUT,
         until=None,
     )
-
-
-def _accept_reading(
-    check_rule: CheckRule, publication: Publication, reading: CheckReading | None
-) -> tuple[Verdict | None, str]:
-    """Return the verdict that counts, or None and the reason why none does."""
-    if reading is None:
-        return None, f"check {check_rule.name} has not been queried yet"
-    if reading.verdict is Verdict.PENDING:
-        return None, f"check {check_rule.name}: {reading.message}"
-    if (
-        check_rule.names_revision
-        and reading.observed_revision != publication.revision
-        and reading.observed_revision not in publication.commits
-    ):
-        return None, (
-            f"check {check_rule.name} reports on {reading.observed_revision or 'no revision'}, not"
-            f" on {publication.revision}"
-        )
-    return reading.verdict, ""
-
-
-def _answer_result(answer: CheckAnswer) -> CheckResult:
-    sentence = append_reason(f"check {answer.check} {answer.verdict.value}", answer.message)
-    if answer.verdict is Verdict.PASSED:
-        return CheckResult(answer.check, answer.verdict, sentence, answer.at)
-    reason, actor = Reason.VERIFICATION_FAILED, gate_wording.PUBLICATION_OPERATOR
-    return CheckResult(answer.check, answer.verdict, sentence, answer.at, reason, actor)
 
 
 def _pending_result(

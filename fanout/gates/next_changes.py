@@ -32,9 +32,14 @@ class InFlightVariants:
 
     def __init__(self, variants: Iterable[TalliedVariant]) -> None:
         # Names break ties: variants in flight cannot be compared.
-        timed = sorted(
-            (at, it.facts.name, it) for it in variants if (at := _completes_at(it)) is not None
-        )
+        timed: list[tuple[datetime, str, TalliedVariant]] = []
+        for variant in variants:
+            # A grant for something else may be pending: then no time completes the variant.
+            if variant.state is VariantState.VERIFYING and not variant.has_pending_grant:
+                ends = [at for at in (variant.fails_at, variant.ready_at) if at is not None]
+                if ends:
+                    timed.append((min(ends), variant.facts.name, variant))
+        timed.sort()
         self._ends = [at for at, _, _ in timed]
         # With checks to answer a variant fails by time, or nothing is known of it.
         asked = (
@@ -61,18 +66,6 @@ class InFlightVariants:
 def expected_completion(variants: Collection[TalliedVariant], actor: str) -> ExpectedCompletion:
     """Return when all of these variants will be ready or failed, if time alone does it."""
     return InFlightVariants(variants).completion(len(variants), actor)
-
-
-def _completes_at(variant: TalliedVariant) -> datetime | None:
-    """Return when the variant is ready or failed by time.
-
-    None if a grant for something else is pending.
-    """
-    if variant.state is not VariantState.VERIFYING or variant.has_pending_grant:
-        return None
-    if variant.fails_at is None or variant.ready_at is None:
-        return variant.fails_at or variant.ready_at
-    return min(variant.fails_at, variant.ready_at)
 
 
 def next_change_of_published(

@@ -11,8 +11,7 @@ from fanout.package.revision import Version, parse_tag
 def sort_stages(stage_rules: Sequence[StageRule]) -> tuple[StageRule, ...]:
     """Sort stages so that each comes after those it waits for.
 
-    Raises Bug for cycles, missing stages and duplicate names, all of which validation
-    refuses.
+    Raises Bug for cycles, missing stages and duplicate names, all of which validation refuses.
     """
     by_name = {stage_rule.name: stage_rule for stage_rule in stage_rules}
     if len(by_name) != len(stage_rules):
@@ -62,10 +61,7 @@ class RevisionAges:
         return max(allowed, key=self._rank.__getitem__, default="")
 
     def newer_than(self, revision: str) -> tuple[str, ...]:
-        """List the allowed revisions that are newer.
-
-        Empty if the given one is not allowed itself.
-        """
+        """List the newer allowed revisions, none if the given one is not allowed itself."""
         if revision not in self._rank:
             return ()
         return self.allowed[self._rank[revision] + 1 :]

@@ -1,8 +1,7 @@
 """Publication windows of a policy, by all PromotionPolicies that name it.
 
-Releases and publications wait for the window to open, those of people too. Where every
-closed calendar says `atClose: Finish`, a rollout that has begun goes on to its end.
-(Design §7.)
+Releases and publications wait for the window to open, those of people too. Where every closed
+calendar says `atClose: Finish`, a rollout that has begun goes on to its end. (Design §7.)
 """
 
 from datetime import datetime
@@ -51,10 +50,7 @@ class PublicationWindows:
         self._closed_for_begun = self._closed
 
     def closed_hold(self, *, rollout_begun: bool) -> Hold | None:
-        """Return why nothing may be published now, or None.
-
-        `rollout_begun`: the rollout is under way.
-        """
+        """Return why nothing may be published now, or None. A begun rollout may be let finish."""
         return self._closed_for_begun if rollout_begun else self._closed
 
 

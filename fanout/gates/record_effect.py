@@ -5,16 +5,15 @@ the reverse. A record counts if it does so for any variant.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.api.reasons import Reason
-from fanout.api.record_objects import ApprovalSpec, EvidenceSpec
+from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.gates.active_decisions import ActiveDecisions, DecisionStatus
 from fanout.gates.approval_index import ApprovalEffect, ApprovalIndex, find_revoked
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
-from fanout.gates.gate_facts import PolicyFacts, Publication, VariantFacts
+from fanout.gates.gate_facts import PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.promotion_order import RevisionAges
@@ -43,7 +42,8 @@ _AHEAD = RecordEffect(
     Reason.FROM_THE_FUTURE,
     "it is dated more than five minutes in the future, and does not count yet",
 )
-_BY_STATUS: Mapping[DecisionStatus, RecordEffect] = {
+# As far as the status of a decision tells.
+EFFECT_BY_STATUS: Mapping[DecisionStatus, RecordEffect] = {
     DecisionStatus.AHEAD: _AHEAD,
     DecisionStatus.ACTIVE: RecordEffect(Reason.EFFECTIVE, "the record is active"),
     DecisionStatus.APPLIED: RecordEffect(
@@ -92,10 +92,7 @@ class RecordEvaluator:
         evaluation: PolicyEvaluation,
         removals: Sequence[VariantFacts] = (),
     ) -> None:
-        """Evaluate by the facts and the result of an evaluation.
-
-        `removals`: the packages on branches that remove them, each with its branch as its draft.
-        """
+        """Evaluate by facts and result; `removals` have the branch that removes them as draft."""
         self._facts = facts
         self._removals = removals
         self._evaluation = evaluation
@@ -119,21 +116,25 @@ class RecordEvaluator:
             problem = self._find_unknown(decision.spec.stage, decision.spec.variants)
             if problem is not None:
                 return problem
-            if decision.spec.action is Action.PUBLISH and not self._is_candidate(decision):
-                return self._describe_candidate(decision.spec.stage, decision.revision)
-        return effect_of_status(status)
+            if decision.spec.action is Action.PUBLISH:
+                subjects = self._list_subjects(decision.spec)
+                evaluations = self._evaluation.variants
+                # What the variants are to have, and what they have.
+                revisions = {
+                    evaluations[it.name].candidate for it in subjects if it.name in evaluations
+                }
+                revisions |= {it.published.revision for it in subjects if it.published is not None}
+                if subjects and decision.revision not in revisions:
+                    return self._describe_candidate(decision.spec.stage, decision.revision)
+        return EFFECT_BY_STATUS[status]
 
-    def _is_candidate(self, decision: DecisionFacts) -> bool:
-        """Return whether the decision is about what a variant is to have, or has."""
-        subjects = [
+    def _list_subjects(self, spec: ApprovalSpec | DecisionSpec) -> list[VariantFacts]:
+        """List the variants that a record about a stage, or some of its variants, is about."""
+        return [
             it
-            for it in self._variants.get(decision.spec.stage, ())
-            if not decision.spec.variants or it.name in decision.spec.variants
+            for it in self._variants.get(spec.stage, ())
+            if not spec.variants or it.name in spec.variants
         ]
-        evaluations = self._evaluation.variants
-        revisions = {evaluations[it.name].candidate for it in subjects if it.name in evaluations}
-        revisions |= {it.published.revision for it in subjects if it.published is not None}
-        return not subjects or decision.revision in revisions
 
     def _describe_candidate(self, stage: str, revision: str) -> RecordEffect:
         evaluation = self._evaluation.stages.get(stage)
@@ -157,15 +158,34 @@ class RecordEvaluator:
 
     def evaluate_approvals(self) -> Mapping[str, RecordEffect]:
         """Return the effect of each approval on record, by its name."""
-        approvals = self._facts.records.approvals
-        revoked = find_revoked(approvals, self._facts.stages)
-        effects = self._find_approval_effects()
+        facts = self._facts
+        approvals = facts.records.approvals
+        revoked = find_revoked(approvals, facts.stages)
+        # The best effect of each approval on any draft or removal.
+        effects: dict[str, ApprovalEffect] = {}
+        index = ApprovalIndex(approvals, facts.stages, facts.now, self._decisions)
+        for stage_rule in facts.stages:
+            for approval_rule in stage_rule.approvals:
+                removals = (it for it in self._removals if it.stage == stage_rule.name)
+                for variant in (*self._variants.get(stage_rule.name, ()), *removals):
+                    if variant.draft is None:
+                        continue
+                    for _, it, effect in index.find_effects(approval_rule, variant, variant.draft):
+                        effects[it.name] = max(effect, effects.get(it.name, effect))
         result: dict[str, RecordEffect] = {}
-        earlier: dict[str, ApprovalFacts] = {}
+        earlier: set[str] = set()
         for approval in approvals:
-            earlier[approval.name] = approval
-            if approval.spec.revokes:
-                result[approval.name] = _evaluate_revocation(approval, earlier, revoked)
+            earlier.add(approval.name)
+            revokes = approval.spec.revokes
+            if revokes and revokes not in earlier:
+                result[approval.name] = effect_of_unknown_record(revokes)
+            elif revokes in revoked:
+                result[approval.name] = RecordEffect(Reason.APPLIED, "it revoked an approval")
+            elif revokes:
+                sentence = (
+                    f"{approval.by} is neither the author of {revokes} nor an approver of its check"
+                )
+                result[approval.name] = RecordEffect(Reason.NOT_ENTITLED, sentence)
             elif approval.name in revoked:
                 result[approval.name] = WITHDRAWN
             elif approval.name in effects:
@@ -175,21 +195,6 @@ class RecordEvaluator:
             else:
                 result[approval.name] = self._explain_approval(approval)
         return result
-
-    def _find_approval_effects(self) -> Mapping[str, ApprovalEffect]:
-        """Return the best effect of each approval on any draft or removal, by its name."""
-        facts, best = self._facts, dict[str, ApprovalEffect]()
-        index = ApprovalIndex(facts.records.approvals, facts.stages, facts.now, self._decisions)
-        for stage_rule in facts.stages:
-            for approval_rule in stage_rule.approvals:
-                removals = (it for it in self._removals if it.stage == stage_rule.name)
-                for variant in (*self._variants.get(stage_rule.name, ()), *removals):
-                    if variant.draft is None:
-                        continue
-                    effects = index.find_effects(approval_rule, variant, variant.draft)
-                    for _, approval, effect in effects:
-                        best[approval.name] = max(effect, best.get(approval.name, effect))
-        return best
 
     def _explain_approval(self, approval: ApprovalFacts) -> RecordEffect:
         """Return why an approval is about no draft, or its author must not approve it."""
@@ -207,94 +212,88 @@ class RecordEvaluator:
             return RecordEffect(Reason.NOT_ENTITLED, sentence)
         if is_from_the_future(approval.at, self._facts.now):
             return _OF_APPROVALS[ApprovalEffect.AHEAD]
-        if not spec.revision:
-            return self._explain_removals(spec.stage)
-        return self._explain_drafts(approval, spec.revision)
-
-    def _explain_removals(self, stage: str) -> RecordEffect:
-        """Return what became of the branches that an approval of removals names."""
-        if any(it.stage == stage for it in self._removals):
+        if spec.revision:
+            return self._explain_drafts(approval, spec.revision)
+        if any(it.stage == spec.stage for it in self._removals):
             sentence = (
-                f"the branch that removes packages of {label_stage(stage)} has another tree than"
-                " the approval names; approve it again"
+                f"the branch that removes packages of {label_stage(spec.stage)} has another tree"
+                " than the approval names; approve it again"
             )
             return RecordEffect(Reason.STALE, sentence)
-        sentence = f"no branch removes packages of {label_stage(stage)} any more"
+        sentence = f"no branch removes packages of {label_stage(spec.stage)} any more"
         return RecordEffect(Reason.APPLIED, sentence)
 
     def _explain_drafts(self, approval: ApprovalFacts, revision: str) -> RecordEffect:
         """Return what became of the drafts of a revision that an approval names."""
-        spec = approval.spec
-        subjects = [
-            it
-            for it in self._variants.get(spec.stage, ())
-            if not spec.variants or it.name in spec.variants
-        ]
-        if any(
-            it.published is not None
-            and it.published.revision == revision
-            and it.published.at >= approval.at
+        stage, subjects = approval.spec.stage, self._list_subjects(approval.spec)
+        published_since = {
+            it.published.revision
             for it in subjects
-        ):
+            if it.published is not None and it.published.at >= approval.at
+        }
+        if revision in published_since:
             return RecordEffect(Reason.APPLIED, "the drafts that it approved are published")
         if any(it.draft is not None and it.draft.revision == revision for it in subjects):
             sentence = (
-                f"{label_stage(spec.stage)} has other drafts of {revision} than those that it"
+                f"{label_stage(stage)} has other drafts of {revision} than those that it"
                 " approves; approve them again"
             )
             return RecordEffect(Reason.STALE, sentence)
-        if any(
-            it.published is not None
-            and it.published.at >= approval.at
-            and self._ages.is_older(revision, it.published.revision)
-            for it in subjects
-        ):
+        if any(self._ages.is_older(revision, it) for it in published_since):
             sentence = "the drafts that it approved were published, or a later revision was instead"
             return RecordEffect(Reason.APPLIED, sentence)
-        return self._describe_candidate(spec.stage, revision)
+        return self._describe_candidate(stage, revision)
 
     # ---- evidence ------------------------------------------------------------------------------
 
     def evaluate_evidence(self) -> Mapping[str, RecordEffect]:
         """Return the effect of each piece of evidence on record, by its name."""
-        effects = self._find_evidence_effects()
-        return {
-            it.name: WITHDRAWN
-            if it.withdrawn
-            else effects.get(it.name) or self._explain_evidence(it)
-            for it in self._facts.records.evidence
-        }
-
-    def _find_evidence_effects(self) -> Mapping[str, RecordEffect]:
-        """Return the best effect of evidence on any publication or draft, by its name."""
-        facts, best = self._facts, dict[str, EvidenceEffect]()
+        facts = self._facts
+        # The best effect of evidence on any publication or draft.
+        best: dict[str, EvidenceEffect] = {}
         index = EvidenceIndex(facts.records.evidence, facts.now)
         outdated: dict[str, bool] = {}
         shared: set[tuple[object, ...]] = set()
         for check in _list_report_checks(facts.stages):
-            for variant in self._variants.get(check.stage, ()):
-                subject = check.find_subject(variant, facts.now)
+            stage, rule, fresh_for = check.stage, check.rule, check.rule.spec.fresh_for
+            for variant in self._variants.get(stage, ()):
+                subject, draft = variant.published, variant.draft
+                if check.is_of_draft:
+                    subject = build_reported_draft(variant, draft, facts.now) if draft else None
                 if subject is None:
                     continue
-                retried = self._decisions.retried_at(check.stage, variant.name, subject.revision)
+                retried = self._decisions.retried_at(stage, variant.name, subject.revision)
                 key = (check, subject.revision, subject.at, subject.last_evidence, retried)
-                if index.is_shared(check.stage, check.rule.name, variant.name):
+                if index.is_shared(stage, rule.name, variant.name):
                     if key in shared:
                         continue
                     shared.add(key)
-                effects = index.find_effects(
-                    check.stage, check.rule.name, variant.name, subject, retried,
-                    drafted=check.is_of_draft,
-                )  # fmt: skip
-                for evidence, effect in effects:
+                for evidence, effect in index.find_effects(
+                    stage, rule.name, variant.name, subject, retried, drafted=check.is_of_draft
+                ):
                     best[evidence.name] = max(effect, best.get(evidence.name, effect))
-                    is_outdated = check.is_outdated(variant, subject, evidence, facts.now)
+                    # Too old (`freshFor`), and has not counted before.
+                    is_outdated = (
+                        fresh_for is not None
+                        and evidence.at + fresh_for <= facts.now
+                        and (
+                            check.is_of_draft
+                            or (rule.name, subject.digest)
+                            not in {(it.check, it.digest) for it in variant.answers}
+                        )
+                    )
                     outdated[evidence.name] = is_outdated and outdated.get(evidence.name, True)
-        return {
+        effects = {
             name: _EXPIRED
             if effect is EvidenceEffect.COUNTS and outdated[name]
             else _OF_EVIDENCE[effect]
             for name, effect in best.items()
+        }
+        return {
+            it.name: WITHDRAWN
+            if it.withdrawn
+            else effects.get(it.name) or self._explain_evidence(it)
+            for it in facts.records.evidence
         }
 
     def _explain_evidence(self, evidence: EvidenceFacts) -> RecordEffect:
@@ -324,11 +323,6 @@ class RecordEvaluator:
         return RecordEffect(Reason.WRONG_REVISION, sentence)
 
 
-def effect_of_status(status: DecisionStatus) -> RecordEffect:
-    """Return the effect of a decision with this status, as far as the status tells."""
-    return _BY_STATUS[status]
-
-
 def effect_of_unknown_record(name: str) -> RecordEffect:
     """Return the effect of a withdrawal or revocation of what is not on record before it."""
     sentence = f"no record {name} that it could withdraw or revoke is on record before it"
@@ -347,22 +341,6 @@ class _ReportCheck(Value):
     rule: CheckRule
     is_of_draft: bool  # required before publication
 
-    def find_subject(self, variant: VariantFacts, now: datetime) -> Publication | None:
-        """Return what the check is about for a variant, or None if there is nothing yet."""
-        if not self.is_of_draft:
-            return variant.published
-        draft = variant.draft
-        return build_reported_draft(variant, draft, now) if draft is not None else None
-
-    def is_outdated(
-        self, variant: VariantFacts, subject: Publication, evidence: EvidenceFacts, now: datetime
-    ) -> bool:
-        """Return whether evidence is too old (`freshFor`) and has not counted before."""
-        if self.rule.spec.fresh_for is None or evidence.at + self.rule.spec.fresh_for > now:
-            return False
-        answered = {(it.check, it.digest) for it in variant.answers}
-        return self.is_of_draft or (self.rule.name, subject.digest) not in answered
-
 
 def _list_report_checks(stage_rules: Iterable[StageRule]) -> Iterator[_ReportCheck]:
     for stage_rule in stage_rules:
@@ -370,18 +348,3 @@ def _list_report_checks(stage_rules: Iterable[StageRule]) -> Iterator[_ReportChe
             for rule in rules:
                 if not isinstance(rule, ApprovalRule) and rule.method is CheckMethod.REPORT:
                     yield _ReportCheck(stage_rule.name, rule, is_of_draft)
-
-
-def _evaluate_revocation(
-    approval: ApprovalFacts, earlier: Mapping[str, ApprovalFacts], revoked: frozenset[str]
-) -> RecordEffect:
-    """Return the effect of an approval that revokes one of the `earlier` ones."""
-    if approval.spec.revokes not in earlier:
-        return effect_of_unknown_record(approval.spec.revokes)
-    if approval.spec.revokes not in revoked:
-        sentence = (
-            f"{approval.by} is neither the author of {approval.spec.revokes} nor an approver of its"
-            " check"
-        )
-        return RecordEffect(Reason.NOT_ENTITLED, sentence)
-    return RecordEffect(Reason.APPLIED, "it revoked an approval")

@@ -85,10 +85,7 @@ class RecordFacts(Value):
     requested_changes: tuple[ReviewFacts, ...] = ()  # of reviews, which are not recorded
 
     def position(self, now: datetime) -> "RecordPosition":
-        """Return the position of a pass in the records.
-
-        The last evidence is named only where instants do not order it.
-        """
+        """Return the position in the records, with the last evidence where instants are equal."""
         has_late_evidence = any(item.at >= now for item in self.evidence)
         return RecordPosition(now, self.evidence[-1].name if has_late_evidence else "")
 

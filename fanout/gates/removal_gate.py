@@ -94,7 +94,18 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
     if not removal_facts.orphaned:
         return RemovalEvaluation()
     ordered = group_by_level(removal_facts.stages, removal_facts.orphaned)
-    confirmations = _latest_confirmations(removal_facts)
+    # The last confirmation about each variant.
+    confirmations: dict[str, RemovalConfirmation] = {}
+    published_at = {orphan.name: orphan.published_at for orphan in removal_facts.orphaned}
+    for confirmation in removal_facts.confirmations:
+        if is_from_the_future(confirmation.at, removal_facts.now):
+            continue
+        for name in confirmation.variants & published_at.keys():
+            publication_time = published_at[name]
+            # A confirmation is about the package that existed; a variant published again needs a
+            # new one.
+            if publication_time is None or publication_time <= confirmation.at:
+                confirmations[name] = confirmation
     limit_hold = _limit_hold(removal_facts, confirmations)
     active_decisions = ActiveDecisions(removal_facts.decisions, removal_facts.now)
     window_hold = closed_window_hold(
@@ -102,14 +113,25 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
         removal_facts.now,
         has_unreadable_calendar=removal_facts.has_unreadable_calendar,
     )
-    inputs = _RemovalInputs(removal_facts, active_decisions, confirmations, limit_hold, window_hold)
     holds: dict[str, tuple[Hold, ...]] = {}
-    orphaned_before: tuple[OrphanedVariant, ...] = ()
     for level in ordered:
-        level_hold = _earlier_level_hold(orphaned_before, holds)
+        level_hold: tuple[Hold, ...] = ()
+        if holds:
+            sentence = f"variants of later stages are removed first: {format_names(holds)}"
+            # Who can act is who can end the first hold of these; without any they go in this pass.
+            actors = (hold.who for earlier_holds in holds.values() for hold in earlier_holds)
+            actor = next(filter(None, actors), gate_wording.NEXT_SWEEP)
+            level_hold = (Hold(Reason.REMOVAL_AWAITS, sentence, actor),)
         for orphan in level:
-            holds[orphan.name] = (*inputs.list_holds(orphan), *level_hold)
-        orphaned_before = (*orphaned_before, *level)
+            own_holds = _list_holds(
+                removal_facts,
+                orphan,
+                confirmations.get(orphan.name),
+                active_decisions,
+                limit_hold,
+                window_hold,
+            )
+            holds[orphan.name] = (*own_holds, *level_hold)
     untils = [hold.until for variant_holds in holds.values() for hold in variant_holds]
     future_times = (
         it.at for it in removal_facts.confirmations if is_from_the_future(it.at, removal_facts.now)
@@ -138,8 +160,7 @@ def group_by_level(
 def compute_levels(stage_rules: Sequence[StageRule]) -> dict[str, int]:
     """Compute the level of each stage: the longest chain of stages after it.
 
-    0 if nothing waits for it. An upstream stage has a higher level. Stages in a cycle have
-    none.
+    0 if nothing waits for it. An upstream stage has a higher level. Stages in a cycle have none.
     """
     upstream_names = {
         stage_rule.name: tuple(stage_rule.after.stages) if stage_rule.after else ()
@@ -154,37 +175,14 @@ def compute_levels(stage_rules: Sequence[StageRule]) -> dict[str, int]:
     rank = 0
     while level:
         ranks |= dict.fromkeys(level, rank)
-        level, rank = _next_level(level, upstream_names, waiter_counts), rank + 1
+        next_level: list[str] = []  # what nothing waits for once those of `level` are left out
+        for name in level:
+            for upstream in set(upstream_names[name]) & waiter_counts.keys():
+                waiter_counts[upstream] -= 1
+                if not waiter_counts[upstream]:
+                    next_level.append(upstream)
+        level, rank = next_level, rank + 1
     return ranks
-
-
-def _next_level(
-    level: Sequence[str], upstream_names: Mapping[str, Sequence[str]], waiter_counts: dict[str, int]
-) -> list[str]:
-    """List the stages that nothing waits for once those of `level` are left out."""
-    next_level = []
-    for name in level:
-        for upstream in set(upstream_names[name]) & waiter_counts.keys():
-            waiter_counts[upstream] -= 1
-            if not waiter_counts[upstream]:
-                next_level.append(upstream)
-    return next_level
-
-
-def _latest_confirmations(removal_facts: RemovalFacts) -> dict[str, RemovalConfirmation]:
-    """Return the last confirmation about each variant that is later than its publication."""
-    published_at = {orphan.name: orphan.published_at for orphan in removal_facts.orphaned}
-    latest: dict[str, RemovalConfirmation] = {}
-    for confirmation in removal_facts.confirmations:
-        if is_from_the_future(confirmation.at, removal_facts.now):
-            continue
-        for name in confirmation.variants & published_at.keys():
-            publication_time = published_at[name]
-            # A confirmation is about the package that existed; a variant published again needs a
-            # new one.
-            if publication_time is None or publication_time <= confirmation.at:
-                latest[name] = confirmation
-    return latest
 
 
 def _limit_hold(
@@ -223,9 +221,8 @@ def closed_window_hold(
 ) -> Hold | None:
     """Return why nothing may be removed at this time, or None.
 
-    `has_unreadable_calendar`: there may be a window that could not be read.
-
-    (Design §6: windows bind removal.)
+    `has_unreadable_calendar`: there may be a window that could not be read. (Design §6: windows
+    bind removal.)
     """
     window_hold = PublicationWindows(
         tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
@@ -234,102 +231,59 @@ def closed_window_hold(
 
 
 def compute_removal_limit(limit: Amount, total: int) -> int:
-    """Compute how many of all variants may go at once.
-
-    A number counts as it is, a percentage as at least 3. A percentage of zero allows none.
-    """
+    """Compute how many may go at once: a percentage above zero lets at least 3."""
     share = compute_tolerance(limit, total)
     return share if isinstance(limit, int) or not limit else max(share, MIN_SHARE)
 
 
-class _RemovalInputs(Value):
-    """Inputs common to all orphaned variants, whatever their level."""
-
-    removal_facts: RemovalFacts
-    active_decisions: ActiveDecisions
-    confirmations: Mapping[str, RemovalConfirmation]
-    limit_hold: Hold | None
-    window_hold: Hold | None
-
-    def list_holds(self, orphan: OrphanedVariant) -> tuple[Hold, ...]:
-        """List what holds a variant; a confirmed one needs neither automation nor the limit."""
-        removal_facts, confirmation = self.removal_facts, self.confirmations.get(orphan.name)
-        doubt = removal_facts.safety_hold
-        # A person who names the variant knows more than a doubt that only waits for time.
-        is_overridden = confirmation is not None and doubt is not None and doubt.until is not None
-        candidates = [
-            None if is_overridden else doubt,
-            self._suspension_hold(orphan),
-            orphan.held,
-            self._edited_hold(orphan, confirmation),
-        ]
-        is_agreed = confirmation is not None or not removal_facts.needs_consent
-        if not is_agreed:
-            candidates += [self.limit_hold, self._automation_hold(orphan)]
-        # A confirmation overrides the limit and the automation switch, but not closed windows.
-        candidates.append(self.window_hold)
-        if not is_agreed and not removal_facts.sweep:
-            sentence, actor = gate_wording.REMOVAL_SWEEP_AWAITED, gate_wording.NEXT_SWEEP
-            candidates.append(Hold(Reason.SWEEP_AWAITED, sentence, actor))
-        return tuple(hold for hold in candidates if hold is not None)
-
-    def _suspension_hold(self, orphan: OrphanedVariant) -> Hold | None:
-        rules_by_stage = {stage_rule.name: stage_rule for stage_rule in self.removal_facts.stages}
-        stage_rule, owner = rules_by_stage.get(orphan.stage), gate_wording.AUTHOR
-        if self.removal_facts.suspended:
-            return spec_suspension_hold("the policy", owner)
-        if stage_rule is not None and stage_rule.suspended:
-            return spec_suspension_hold(gate_wording.label_stage(stage_rule.name), owner)
-        return (
-            self.active_decisions.policy_suspended()
-            or (self.active_decisions.stage_suspended(orphan.stage) if orphan.stage else None)
-            or self.active_decisions.variant_suspended(orphan.name)
-        )
-
-    def _edited_hold(
-        self, orphan: OrphanedVariant, confirmation: RemovalConfirmation | None
-    ) -> Hold | None:
-        if not orphan.local_edits or (
-            confirmation is not None and orphan.trees <= confirmation.trees
-        ):
-            return None
-        sentence = f"removal would delete edits of {' and '.join(orphan.local_edits)}"
-        actor = gate_wording.format_removal_actor(
-            self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
-        )
-        return Hold(Reason.EDITED_DOWNSTREAM, sentence, actor)
-
-    def _automation_hold(self, orphan: OrphanedVariant) -> Hold | None:
-        """Return the hold of switched off automation.
-
-        A variant in no stage needs it on for all of them.
-        """
-        automatic = {
-            stage_rule.name: stage_rule.automatic for stage_rule in self.removal_facts.stages
-        }
-        if automatic.get(orphan.stage, all(automatic.values())):
-            return None
-        has_stage = orphan.stage in automatic
-        scope = gate_wording.label_stage(orphan.stage) if has_stage else "some stages"
-        promoter = gate_wording.format_removal_actor(
-            self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
-        )
-        sentence = gate_wording.describe_automation_off(scope)
-        actor = gate_wording.format_automation_actor(promoter)
-        return Hold(Reason.AUTOMATION_OFF, sentence, actor)
-
-
-def _earlier_level_hold(
-    orphaned: Sequence[OrphanedVariant], holds: Mapping[str, tuple[Hold, ...]]
+def _list_holds(
+    removal_facts: RemovalFacts,
+    orphan: OrphanedVariant,
+    confirmation: RemovalConfirmation | None,
+    active_decisions: ActiveDecisions,
+    limit_hold: Hold | None,
+    window_hold: Hold | None,
 ) -> tuple[Hold, ...]:
-    """Return the hold for orphaned variants of later stages, which go first.
-
-    Who can act is who can end the first hold of these; without any they go in this pass.
-    """
-    if not orphaned:
-        return ()
-    names = format_names(orphan.name for orphan in orphaned)
-    sentence = f"variants of later stages are removed first: {names}"
-    actors = (hold.who for orphan in orphaned for hold in holds[orphan.name])
-    actor = next(filter(None, actors), gate_wording.NEXT_SWEEP)
-    return (Hold(Reason.REMOVAL_AWAITS, sentence, actor),)
+    """List what holds a variant; a confirmed one needs neither automation nor the limit."""
+    doubt, stage = removal_facts.safety_hold, orphan.stage
+    # A person who names the variant knows more than a doubt that only waits for time.
+    is_overridden = confirmation is not None and doubt is not None and doubt.until is not None
+    actor = gate_wording.format_removal_actor(
+        removal_facts.policy, _format_arguments(orphan.name, [orphan])
+    )
+    is_stage_suspended = any(it.name == stage and it.suspended for it in removal_facts.stages)
+    if removal_facts.suspended:
+        suspension = spec_suspension_hold("the policy", gate_wording.AUTHOR)
+    elif is_stage_suspended:
+        suspension = spec_suspension_hold(gate_wording.label_stage(stage), gate_wording.AUTHOR)
+    else:
+        suspension = (
+            active_decisions.find_suspension("policy")
+            or (active_decisions.find_suspension("stage", stage) if stage else None)
+            or active_decisions.find_suspension("variant", orphan.name)
+        )
+    candidates = [
+        None if is_overridden else doubt,
+        suspension,
+        orphan.held,
+    ]
+    if orphan.local_edits and (confirmation is None or not orphan.trees <= confirmation.trees):
+        sentence = f"removal would delete edits of {' and '.join(orphan.local_edits)}"
+        candidates.append(Hold(Reason.EDITED_DOWNSTREAM, sentence, actor))
+    is_agreed = confirmation is not None or not removal_facts.needs_consent
+    if not is_agreed:
+        candidates.append(limit_hold)
+        automatic = {it.name: it.automatic for it in removal_facts.stages}
+        # A variant in no stage needs automation on for all of them.
+        if not automatic.get(orphan.stage, all(automatic.values())):
+            has_stage = orphan.stage in automatic
+            scope = gate_wording.label_stage(orphan.stage) if has_stage else "some stages"
+            sentence = gate_wording.describe_automation_off(scope)
+            promoter = gate_wording.format_automation_actor(actor)
+            candidates.append(Hold(Reason.AUTOMATION_OFF, sentence, promoter))
+    # A confirmation overrides the limit and the automation switch, but not closed windows.
+    candidates.append(window_hold)
+    if not is_agreed and not removal_facts.sweep:
+        sentence, actor = gate_wording.REMOVAL_SWEEP_AWAITED, gate_wording.NEXT_SWEEP
+        candidates.append(Hold(Reason.SWEEP_AWAITED, sentence, actor))
+    return tuple(hold for hold in candidates if hold is not None)

@@ -1,8 +1,7 @@
 """Checks that a stage requires of a draft before publication (`requires`).
 
-Approvals and reports count for the draft's tree, answers of machines for its digest. A
-check that fails makes the variant failed; one that is pending holds. (Design §6,
-"Checks".)
+Approvals and reports count for the draft's tree, answers of machines for its digest. A check that
+fails makes the variant failed; one that is pending holds. (Design §6, "Checks".)
 """
 
 from collections.abc import Sequence

@@ -12,9 +12,8 @@ from fanout.values import Instant, Value
 class RevisionHistory(Value, forbid_unknown_fields=True):
     """History of one revision in one stage, kept in the status.
 
-    The first stretch in which the revision is ready begins when the verdict passes. It ends
-    when the stage moves on; when the stage is ready with the revision again, another
-    stretch begins.
+    The first stretch in which the revision is ready begins when the verdict passes. It ends when
+    the stage moves on; when the stage is ready with the revision again, another stretch begins.
     """
 
     passed: Instant | None = None  # when the stage passed; None: it has not

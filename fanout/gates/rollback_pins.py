@@ -1,17 +1,16 @@
 """Rollback pins: the revision to go back to, by `pin` or by a Rollback decision.
 
-A Rollback is in force until it is withdrawn, it expires, or a later promotion about all
-that it covers was carried out: a stage goes back as a whole, and stays there until the
-revision that mends it may go. Of two about the same variant the later one counts. A
-Rollback precedes the pin of the spec, which its author has seen. (Design §6, "Order and
-change".)
+A Rollback is in force until it is withdrawn, it expires, or a later promotion about all that it
+covers was carried out: a stage goes back as a whole, and stays there until the revision that mends
+it may go. Of two about the same variant the later one counts. A Rollback precedes the pin of the
+spec, which its author has seen. (Design §6, "Order and change".)
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fanout.api.gate_vocabulary import Action
-from fanout.gates.gate_facts import Publication, VariantFacts
+from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.values import Value, replace
@@ -34,8 +33,7 @@ class Pin(Value):
 class Rollbacks:
     """Rollbacks in force. Publish and Rollback decisions are added in record order.
 
-    `variants` are the existing variants: their publications show which promotions were
-    carried out.
+    `variants` are the existing variants: their publications show which promotions were carried out.
     """
 
     variants: Iterable[VariantFacts] = ()
@@ -53,10 +51,7 @@ class Rollbacks:
             self._stage_pins.clear()
 
     def find_pin(self, stage: str, variant_name: str = "") -> Pin | None:
-        """Return the rollback in force for the stage as a whole, or for a variant in it.
-
-        None if there is none.
-        """
+        """Return the rollback in force for the stage, or for a variant in it, or None."""
         if not self._decisions:
             return None
         if variant_name in self._named_variants:
@@ -96,8 +91,21 @@ class Rollbacks:
         if decision.revision == pin.revision or (decision.spec.variants and not pin.is_by_variant):
             return (pin,)
         variant_names = pin.decision.spec.variants if pin.decision is not None else ()
+        # While the pin holds, variants publish its revision alone, and leave the promotion waiting.
+        # So it stays over when the stage has gone on and nothing has the promoted revision any
+        # more.
         is_carried_out = any(
-            _shows_carried_out(it.published, decision, pin)
+            it.published is not None
+            and it.published.at >= decision.at
+            and (
+                it.published.revision == decision.revision
+                # Within the second that they share, a publication of another revision came first.
+                or (
+                    it.published.at > decision.at
+                    and decision.name not in it.published.waiting
+                    and it.published.revision != pin.revision
+                )
+            )
             for it in self.variants
             if (it.name in variant_names if pin.is_by_variant else it.stage == stage)
         )
@@ -113,18 +121,3 @@ def find_pin(stage_rule: StageRule, rollbacks: Rollbacks, variant_name: str = ""
     if rollback_pin is None and stage_rule.pin:
         return Pin(stage_rule.pin)
     return rollback_pin
-
-
-def _shows_carried_out(publication: Publication | None, decision: DecisionFacts, pin: Pin) -> bool:
-    """Return whether a publication is the step that a promotion decided, or one after it.
-
-    While the pin holds, variants publish its revision alone, and leave the promotion waiting.
-    So it stays over when the stage has gone on and nothing has the promoted revision any more.
-    """
-    if publication is None or publication.at < decision.at:
-        return False
-    if publication.revision == decision.revision:
-        return True
-    # Within the second that they share, a publication of another revision came first.
-    is_later = publication.at > decision.at and decision.name not in publication.waiting
-    return is_later and publication.revision != pin.revision

@@ -51,84 +51,7 @@ class RolloutBudget:
         # By group; filled on demand, since every waiting variant of a group asks the same.
         self._group_completions: dict[int, ExpectedCompletion] = {}
         self._waiting_names: set[str] = set()  # variants refused a slot, in the order of release
-        self.aggregates = self._compute_aggregates()
-        self.limit = compute_in_flight_limit(
-            self._rollout, self.aggregates.total, self.aggregates.ready
-        )
-
-    @property
-    def halted(self) -> Hold | None:
-        """Return the hold of a stage with more failures than `maxFailures`, or None."""
-        tolerated = compute_tolerance(self._rollout.tolerance, self.aggregates.total)
-        if len(self._failed_names) <= tolerated:
-            return None
-        stage, failed = self._tally.stage_rule.name, self._failed_names
-        sentence = (
-            f"{label_stage(stage)} is halted: {pluralize(len(failed), 'variant')} failed"
-            f" {self._candidate} ({format_names(failed)}), maxFailures: {tolerated}"
-        )
-        return Hold(Reason.HALTED, sentence, gate_wording.format_halt_actor(stage))
-
-    def find_refusal(self, variant: TalliedVariant) -> Hold | None:
-        """Return why the variant gets no slot now.
-
-        None if it has one, needs none, or one is free.
-        """
-        # Groups before the budget: a free slot is of no use to a group whose turn has not come.
-        open_group = self._open_group
-        if open_group is not None and variant.facts.group > open_group:
-            sentence = (
-                f"group {open_group + 1} goes first: {self._first_unready} is not ready at"
-                f" {self._candidate}"
-            )
-            actor, until = self._earlier_groups_completion(variant)
-            return Hold(Reason.GROUP_AWAITS, sentence, actor, until=until)
-        limit = self.limit
-        # A limit of 0 releases nothing, superseding included, so even a variant with a slot waits.
-        if limit is None or (limit > 0 and self.needs_no_slot(variant)):
-            return None
-        if self.aggregates.in_flight < limit:
-            return None
-        if limit == 0:
-            actor = gate_wording.format_budget_actor(gate_wording.AUTHOR_OF_LIMIT)
-            return Hold(Reason.BUDGET_EXHAUSTED, gate_wording.LIMIT_IS_ZERO, actor)
-        self._waiting_names.add(variant.facts.name)
-        # Slots go in the order of release: the third variant that waits needs three completions,
-        # not one.
-        needed_completions = self.aggregates.in_flight - limit + len(self._waiting_names)
-        actor, until = self._in_flight_order.completion(needed_completions, gate_wording.REPORTER)
-        sentence = f"in-flight limit reached ({self.aggregates.in_flight} of {limit})"
-        actor = gate_wording.format_budget_actor(actor)
-        return Hold(Reason.BUDGET_EXHAUSTED, sentence, actor, until=until)
-
-    def needs_no_slot(self, variant: TalliedVariant) -> bool:
-        """Return whether the variant has a slot, or failed and needs none."""
-        return variant.in_flight or variant.state is VariantState.FAILED
-
-    def take(self, variant: TalliedVariant) -> None:
-        """Count the variant as released."""
-        self._waiting_names.discard(variant.facts.name)
-        # A variant in flight moves on in the slot that it has, so it is not counted again.
-        aggregates = self.aggregates
-        self.aggregates = replace(
-            aggregates,
-            in_flight=aggregates.in_flight + (not variant.in_flight),
-            updated=aggregates.updated + (not variant.released(self._candidate)),
-            failed=aggregates.failed - _has_failed(variant, self._candidate),
-        )
-
-    def variables_for(self, variant: TalliedVariant) -> Mapping[str, int]:
-        """Return the counts for `propagateWhen` of a variant, without its own slot."""
-        aggregates = self.aggregates
-        # Otherwise `stage.inFlight < 3` would block the third variant by its own slot when its
-        # revision is superseded.
-        if variant.in_flight:
-            aggregates = replace(aggregates, in_flight=aggregates.in_flight - 1)
-        return as_data(aggregates)
-
-    def _compute_aggregates(self) -> StageAggregates:
         total = updated = ready = in_flight = failed = 0
-        candidate, tally = self._candidate, self._tally
         for variant in tally.variants:
             # A slot is held at whatever revision, and also by a variant suspended after its
             # release: what is on the way to a cluster can break there.
@@ -152,22 +75,82 @@ class RolloutBudget:
                 if self._open_group is None or variant.facts.group < self._open_group:
                     self._open_group = variant.facts.group
                     self._first_unready = variant.facts.name
-        return StageAggregates(total, updated, ready, in_flight, failed)
+        self.aggregates = StageAggregates(total, updated, ready, in_flight, failed)
+        self.limit = compute_in_flight_limit(self._rollout, total, ready)
+
+    @property
+    def halted(self) -> Hold | None:
+        """Return the hold of a stage with more failures than `maxFailures`, or None."""
+        tolerated = compute_tolerance(self._rollout.tolerance, self.aggregates.total)
+        if len(self._failed_names) <= tolerated:
+            return None
+        stage, failed = self._tally.stage_rule.name, self._failed_names
+        sentence = (
+            f"{label_stage(stage)} is halted: {pluralize(len(failed), 'variant')} failed"
+            f" {self._candidate} ({format_names(failed)}), maxFailures: {tolerated}"
+        )
+        return Hold(Reason.HALTED, sentence, gate_wording.format_halt_actor(stage))
+
+    def find_refusal(self, variant: TalliedVariant) -> Hold | None:
+        """Return why the variant gets no slot; None if it has, needs or gets one."""
+        # Groups before the budget: a free slot is of no use to a group whose turn has not come.
+        open_group, group = self._open_group, variant.facts.group
+        if open_group is not None and group > open_group:
+            sentence = (
+                f"group {open_group + 1} goes first: {self._first_unready} is not ready at"
+                f" {self._candidate}"
+            )
+            if group not in self._group_completions:
+                unready = [it for it in self._unready if it.facts.group < group]
+                in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
+                self._group_completions[group] = in_flight.completion(
+                    len(unready), "a reporter of the pending checks in that group"
+                )
+            actor, until = self._group_completions[group]
+            return Hold(Reason.GROUP_AWAITS, sentence, actor, until=until)
+        limit = self.limit
+        # A limit of 0 releases nothing, superseding included, so even a variant with a slot waits.
+        has_slot = variant.in_flight or variant.state is VariantState.FAILED
+        if limit is None or (limit > 0 and has_slot):
+            return None
+        if self.aggregates.in_flight < limit:
+            return None
+        if limit == 0:
+            actor = gate_wording.format_budget_actor(gate_wording.AUTHOR_OF_LIMIT)
+            return Hold(Reason.BUDGET_EXHAUSTED, gate_wording.LIMIT_IS_ZERO, actor)
+        self._waiting_names.add(variant.facts.name)
+        # Slots go in the order of release: the third variant that waits needs three completions,
+        # not one.
+        needed_completions = self.aggregates.in_flight - limit + len(self._waiting_names)
+        actor, until = self._in_flight_order.completion(needed_completions, gate_wording.REPORTER)
+        sentence = f"in-flight limit reached ({self.aggregates.in_flight} of {limit})"
+        actor = gate_wording.format_budget_actor(actor)
+        return Hold(Reason.BUDGET_EXHAUSTED, sentence, actor, until=until)
+
+    def take(self, variant: TalliedVariant) -> None:
+        """Count the variant as released."""
+        self._waiting_names.discard(variant.facts.name)
+        # A variant in flight moves on in the slot that it has, so it is not counted again.
+        aggregates = self.aggregates
+        self.aggregates = replace(
+            aggregates,
+            in_flight=aggregates.in_flight + (not variant.in_flight),
+            updated=aggregates.updated + (not variant.released(self._candidate)),
+            failed=aggregates.failed - _has_failed(variant, self._candidate),
+        )
+
+    def variables_for(self, variant: TalliedVariant) -> Mapping[str, int]:
+        """Return the counts for `propagateWhen` of a variant, without its own slot."""
+        aggregates = self.aggregates
+        # Otherwise `stage.inFlight < 3` would block the third variant by its own slot when its
+        # revision is superseded.
+        if variant.in_flight:
+            aggregates = replace(aggregates, in_flight=aggregates.in_flight - 1)
+        return as_data(aggregates)
 
     @cached_property
     def _in_flight_order(self) -> InFlightVariants:
         return InFlightVariants(self._in_flight)
-
-    def _earlier_groups_completion(self, variant: TalliedVariant) -> ExpectedCompletion:
-        """Return when all released variants of earlier groups will have completed."""
-        group = variant.facts.group
-        if group not in self._group_completions:
-            unready = [it for it in self._unready if it.facts.group < group]
-            in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
-            self._group_completions[group] = in_flight.completion(
-                len(unready), "a reporter of the pending checks in that group"
-            )
-        return self._group_completions[group]
 
 
 def _has_failed(variant: TalliedVariant, candidate: str) -> bool:

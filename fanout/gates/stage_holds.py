@@ -1,15 +1,13 @@
 """Holds of stages and policies, starvation, and policies that are stuck.
 
-The holds of a stage's variants are grouped to one of each kind. A policy is Stuck if
-nothing is in flight, nothing may go, nobody suspended it, no timer runs and not
-everything is ready; what waits for a person's `promote` or for the next sweep may go. A
-stage is Starving if two or more of the revisions that it does not have were cut short
-in their soak, and nothing newer can pass at present. (Design §6, "Order and change",
-"Which revision".)
+The holds of a stage's variants are grouped to one of each kind. A policy is Stuck if nothing is in
+flight, nothing may go, nobody suspended it, no timer runs and not everything is ready; what waits
+for a person's `promote` or for the next sweep may go. A stage is Starving if two or more of the
+revisions that it does not have were cut short in their soak, and nothing newer can pass at present.
+(Design §6, "Order and change", "Which revision".)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.durations import format_duration
@@ -22,36 +20,12 @@ from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally
 from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
 from fanout.values import replace
 
 _AT_CANDIDATE = (VariantState.VERIFYING, VariantState.READY)
-
-
-@dataclass(slots=True)
-class _HoldGroup:
-    first_name: str
-    hold: Hold
-    names: set[str] = field(default_factory=set)
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def add(self, variant_result: VariantResult, hold: Hold) -> None:
-        self.names.add(variant_result.name)  # a variant may wait for several things of one kind
-        if hold.since is not None and (self.since is None or hold.since < self.since):
-            self.since = hold.since
-        if hold.until is not None and (self.until is None or hold.until < self.until):
-            self.until = hold.until
-
-    def to_hold(self) -> Hold:
-        hold, number = self.hold, len(self.names)
-        if number == 1:
-            return replace(hold, message=f"{self.first_name}: {hold.message}")
-        sentence = f"{pluralize(number, 'variant')}, {self.first_name} first: {hold.message}"
-        return replace(hold, message=sentence, since=self.since, until=self.until)
 
 
 def list_stage_holds(
@@ -66,7 +40,22 @@ def list_stage_holds(
     """
     candidate = evaluation.candidate(tally.stage_rule.name)
     holds: list[Hold] = [tally.suspended] if tally.suspended else []
-    holds += _emptiness_holds(tally, candidate)
+    stage = tally.stage_rule.name
+    if tally.stage_rule.control_flow:
+        pass
+    elif not tally.variants:
+        sentence = f"no target is in {label_stage(stage)}; the stage cannot pass"
+        actor = "the policy's author (spec.targets, spec.stages)"
+        holds.append(Hold(Reason.NO_TARGETS, sentence, actor))
+    elif not candidate:
+        sentence, actor = gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION
+        holds.append(Hold(Reason.NO_REVISION, sentence, actor))
+    elif tally.count_for(candidate) == 0:
+        sentence = (
+            f"no variant of {label_stage(stage)} counts for {candidate}: all are suspended, offline"
+            " or skipped"
+        )
+        holds.append(Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME))
     is_everywhere = variant_results and all(item.state in _AT_CANDIDATE for item in variant_results)
     # Without a candidate there is no revision that upstream stages have to pass.
     if candidate and not is_everywhere:
@@ -74,7 +63,23 @@ def list_stage_holds(
     holds += [release_evaluator.halted] if release_evaluator.halted is not None else []
     last = (VariantState.FAILED, VariantState.SKIPPED)
     holds += group_holds(sorted(variant_results, key=lambda it: it.state in last), holds)
-    holds += _waiting_decision_holds(evaluation, tally, candidate)
+    publications = (it.facts.published for it in tally.variants)
+    latest = max((it.at for it in publications if it is not None), default=None)
+    decisions = evaluation.active_decisions.published_by_decision(stage)
+    # Decisions to publish another revision than the candidate.
+    for revision, decision in decisions.items():
+        if revision == candidate or revision in tally.published:
+            continue
+        # The stage has moved since, so the decision was carried out or overtaken.
+        if latest is not None and latest >= decision.at:
+            continue
+        cause = (
+            f"the candidate is {candidate}"
+            if evaluation.ages.is_allowed(revision)
+            else f"spec.upstream does not allow {revision}"
+        )
+        sentence = f"decision {decision.name} to publish {revision} waits: {cause}"
+        holds.append(Hold(Reason.DECISION_WAITS, sentence, decision.by, decision.at))
     starvation = _starving_hold(evaluation, tally.stage_rule)
     return (*holds, starvation) if starvation is not None else tuple(holds)
 
@@ -106,63 +111,24 @@ def group_holds(variant_results: Iterable[VariantResult], holds: Iterable[Hold] 
     """
     # By identity: variants share the hold objects of their stage, and comparing values is costly.
     listed_ids = {id(hold) for hold in holds}
-    groups: dict[tuple[str, str], _HoldGroup] = {}
+    groups: dict[tuple[str, str], list[tuple[str, Hold]]] = {}
     for variant_result in variant_results:
         for hold in variant_result.holds:
-            if id(hold) in listed_ids:
-                continue
-            key = (hold.reason, hold.who)
-            group = groups.get(key)
-            if group is None:
-                group = groups[key] = _HoldGroup(variant_result.name, hold)
-            group.add(variant_result, hold)
-    return [group.to_hold() for group in groups.values()]
-
-
-def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
-    stage = tally.stage_rule.name
-    if tally.stage_rule.control_flow:
-        return []
-    if not tally.variants:
-        sentence = f"no target is in {label_stage(stage)}; the stage cannot pass"
-        actor = "the policy's author (spec.targets, spec.stages)"
-        return [Hold(Reason.NO_TARGETS, sentence, actor)]
-    if not candidate:
-        return [Hold(Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION)]
-    if tally.count_for(candidate) == 0:
-        sentence = (
-            f"no variant of {label_stage(stage)} counts for {candidate}: all are suspended, offline"
-            " or skipped"
-        )
-        return [Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME)]
-    return []
-
-
-def _waiting_decision_holds(
-    evaluation: GateEvaluation, tally: StageTally, candidate: str
-) -> list[Hold]:
-    """Build a hold for each decision to publish another revision than the candidate."""
-    holds: list[Hold] = []
-    latest = max(
-        (variant.facts.published.at for variant in tally.variants if variant.facts.published),
-        default=None,
-    )
-    for revision, decision in evaluation.active_decisions.published_by_decision(
-        tally.stage_rule.name
-    ).items():
-        if revision == candidate or revision in tally.published:
+            if id(hold) not in listed_ids:
+                groups.setdefault((hold.reason, hold.who), []).append((variant_result.name, hold))
+    grouped: list[Hold] = []
+    for members in groups.values():
+        name, hold = members[0]
+        # A variant may wait for several things of one kind.
+        number = len({it for it, _ in members})
+        if number == 1:
+            grouped.append(replace(hold, message=f"{name}: {hold.message}"))
             continue
-        # The stage has moved since, so the decision was carried out or overtaken.
-        if latest is not None and latest >= decision.at:
-            continue
-        cause = (
-            f"the candidate is {candidate}"
-            if evaluation.ages.is_allowed(revision)
-            else f"spec.upstream does not allow {revision}"
-        )
-        sentence = f"decision {decision.name} to publish {revision} waits: {cause}"
-        holds.append(Hold(Reason.DECISION_WAITS, sentence, decision.by, decision.at))
-    return holds
+        sentence = f"{pluralize(number, 'variant')}, {name} first: {hold.message}"
+        since = min((it.since for _, it in members if it.since is not None), default=None)
+        until = min((it.until for _, it in members if it.until is not None), default=None)
+        grouped.append(replace(hold, message=sentence, since=since, until=until))
+    return grouped
 
 
 _IN_FLIGHT = (VariantState.RELEASED, VariantState.PROPOSED, VariantState.VERIFYING)
@@ -184,10 +150,7 @@ def stuck_hold(
     variant_results: Iterable[VariantResult],
     timer: datetime | None,
 ) -> Hold | None:
-    """Return the hold of a policy that only a person can set going again, or None.
-
-    Names the first gate.
-    """
+    """Return the hold of a policy that only a person can set going again, or None."""
     if timer is not None:
         return None
     tallies = evaluation.tallies.values()
@@ -205,8 +168,24 @@ def stuck_hold(
         for upstream in stage_rule.after.stages
     ):
         return None
-    unready = [item for item in variant_results if not _is_settled(item)]
-    if not unready or any(_can_move(item) for item in unready):
+    # Nothing is expected of what is ready, skipped or offline.
+    unready = [
+        it
+        for it in variant_results
+        if it.state not in (VariantState.READY, VariantState.SKIPPED)
+        and not (
+            it.state is VariantState.HELD
+            and any(hold.reason == Reason.OFFLINE for hold in it.holds)
+        )
+    ]
+    for it in unready:
+        reasons = {hold.reason for hold in it.holds}
+        # It goes now, in the next pass, or when a person promotes.
+        if (it.release or it.publish or it.state in _IN_FLIGHT) or (
+            it.state is VariantState.DRAFTED and (Reason.NO_DRAFT in reasons or reasons <= _MAY_GO)
+        ):
+            return None
+    if not unready:
         return None
     if any(it.state is VariantState.VERIFYING for tally in tallies for it in tally.variants):
         return None
@@ -264,65 +243,30 @@ def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[st
     return cut_holds
 
 
-def _is_settled(variant_result: VariantResult) -> bool:
-    """Return whether nothing is expected of the variant: it is ready, skipped, or offline."""
-    if variant_result.state in (VariantState.READY, VariantState.SKIPPED):
-        return True
-    return variant_result.state is VariantState.HELD and any(
-        hold.reason == Reason.OFFLINE for hold in variant_result.holds
-    )
-
-
-def _can_move(variant_result: VariantResult) -> bool:
-    """Return whether the variant is in flight or may go.
-
-    It may go now, in the next pass, or when a person promotes.
-    """
-    if variant_result.release or variant_result.publish or variant_result.state in _IN_FLIGHT:
-        return True
-    if variant_result.state is not VariantState.DRAFTED:
-        return False
-    reasons = {hold.reason for hold in variant_result.holds}
-    return Reason.NO_DRAFT in reasons or reasons <= _MAY_GO
-
-
 def find_others(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRevision, ...]:
     """Find the newest revision queued behind the candidate, and the last dropped."""
-    return (*_queued(evaluation, stage_rule), *_dropped(evaluation, stage_rule))
-
-
-def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRevision, ...]:
-    choice = evaluation.choices[stage_rule.name]
-    if not choice.queued or stage_rule.control_flow:
-        return ()
-    newest, pin = choice.queued[-1], evaluation.pin(stage_rule)
-    if pin is not None:
-        return (OtherRevision(newest, newer=True, holds=(_pinned_hold(stage_rule, newest, pin),)),)
-    gate = evaluation.stage_gate(stage_rule, newest)
-    holds = gate.holds if gate.verdict is not Verdict.PASSED else ()
-    if choice.kept_hold is not None:
-        holds = (*holds, choice.kept_hold)
-    return (OtherRevision(newest, newer=True, holds=holds),) if holds else ()
-
-
-def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
-    decision, waits = pin.decision, f"{revision} waits: {label_stage(stage_rule.name)}"
-    if decision is None:
-        sentence = f"{waits} is pinned to {pin.revision} by the policy"
-        return Hold(Reason.PINNED, sentence, gate_wording.AUTHOR)
-    by = f"{decision.by} ({decision.name})"
-    sentence = f"{waits} is rolled back to {pin.revision} by {by}"
-    return Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at)
-
-
-def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[OtherRevision, ...]:
-    candidate, ages = evaluation.candidate(stage_rule.name), evaluation.ages
-    if candidate in evaluation.tallies[stage_rule.name].published:
-        return ()
-    cut_holds = find_cut_short(evaluation, stage_rule)
-    newest_dropped = ages.newest(name for name in cut_holds if ages.is_older(name, candidate))
-    return (
-        (OtherRevision(newest_dropped, newer=False, holds=(cut_holds[newest_dropped],)),)
-        if newest_dropped
-        else ()
-    )
+    choice, ages = evaluation.choices[stage_rule.name], evaluation.ages
+    others: list[OtherRevision] = []
+    if choice.queued and not stage_rule.control_flow:
+        newest, pin = choice.queued[-1], evaluation.pin(stage_rule)
+        waits, holds = f"{newest} waits: {label_stage(stage_rule.name)}", list[Hold]()
+        if pin is None:
+            gate = evaluation.stage_gate(stage_rule, newest)
+            holds += gate.holds if gate.verdict is not Verdict.PASSED else ()
+            holds += [choice.kept_hold] if choice.kept_hold is not None else []
+        elif pin.decision is None:
+            sentence = f"{waits} is pinned to {pin.revision} by the policy"
+            holds.append(Hold(Reason.PINNED, sentence, gate_wording.AUTHOR))
+        else:
+            decision = pin.decision
+            by = f"{decision.by} ({decision.name})"
+            sentence = f"{waits} is rolled back to {pin.revision} by {by}"
+            holds.append(Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at))
+        if holds:
+            others.append(OtherRevision(newest, newer=True, holds=tuple(holds)))
+    if choice.revision not in evaluation.tallies[stage_rule.name].published:
+        cut_holds = find_cut_short(evaluation, stage_rule)
+        dropped = ages.newest(it for it in cut_holds if ages.is_older(it, choice.revision))
+        if dropped:
+            others.append(OtherRevision(dropped, newer=False, holds=(cut_holds[dropped],)))
+    return tuple(others)

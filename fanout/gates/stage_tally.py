@@ -55,10 +55,7 @@ class TalliedVariant:
 
     @property
     def away(self) -> bool:
-        """Return whether the variant is suspended or offline.
-
-        It is then excluded from the count, unless it was released before.
-        """
+        """Return whether the variant is suspended or offline: it counts if released before."""
         return self.suspended is not None or self.facts.offline
 
     def released(self, revision: str) -> bool:
@@ -74,10 +71,7 @@ class TalliedVariant:
 
     @property
     def in_flight(self) -> bool:
-        """Return whether the variant is released and neither ready nor failed.
-
-        The revision does not matter.
-        """
+        """Return whether the variant is released at any revision, and neither ready nor failed."""
         return self.state is VariantState.VERIFYING or (
             self.has_pending_grant and self.early_failure is None
         )
@@ -168,10 +162,9 @@ class StageTally:
         """Return when the present stretch of a revision ended; None if it goes on.
 
         That is when the first variant took another revision, at the beginning of the stretch or
-        later. At the very instant: a pass that sees a verdict passed can publish the next
-        revision. A stretch that is not the first ends too when a variant counts again that had
-        moved on before it, such as a resumed one; that instant is unknown before it is
-        observed.
+        later. At the very instant: a pass that sees a verdict passed can publish the next revision.
+        A stretch that is not the first ends too when a variant counts again that had moved on
+        before it, such as a resumed one; that instant is unknown before it is observed.
         """
         stretch_start, passed_at = history.stretch_start, history.passed
         if stretch_start is None or passed_at is None:
@@ -285,7 +278,6 @@ class StageTally:
 
     def clear_failure(self, variant: TalliedVariant, draft: DraftFacts) -> None:
         """Clear a failure of the variant that was about other inputs than those of its draft.
-
         (Design §6.)
         """
         publication = variant.facts.published
@@ -354,10 +346,7 @@ class StageTally:
 def group_by_stage(
     variants: Iterable[VariantFacts], stage_rules: Mapping[str, StageRule]
 ) -> tuple[dict[str, list[VariantFacts]], list[VariantFacts]]:
-    """Group variants by stage, in the order of their names.
-
-    The second list has those in no stage. A control-flow stage has no variants.
-    """
+    """Group variants by stage, in the order of names; the second list is of no stage."""
     groups: dict[str, list[VariantFacts]] = {
         name: [] for name, stage_rule in stage_rules.items() if not stage_rule.control_flow
     }

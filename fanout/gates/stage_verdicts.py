@@ -64,40 +64,31 @@ class StageVerdicts(Value):
 def compute_stage_verdicts(
     tally: StageTally, histories: Mapping[str, RevisionHistory], now: datetime, candidate: str = ""
 ) -> StageVerdicts:
-    """Compute the verdicts of one stage.
-
-    Failures before publication fail the candidate, if given.
-    """
+    """Compute the verdicts of one stage; failures before publication fail the candidate."""
     by_revision: dict[str, Verdict] = {}
     new_histories: dict[str, RevisionHistory] = {}
     for revision in {*tally.published, *histories, *([candidate] if candidate else [])}:
         history = histories.get(revision, NO_HISTORY)
         early_failures = tally.early_failure_count(revision) if revision == candidate else 0
-        verdict = _compute_verdict(tally, revision, history, early_failures)
+        revision_tally = tally.published.get(revision, _EMPTY_TALLY)
+        failed, tolerated = revision_tally.failed, tally.tolerated_failures(revision)
+        if history.passed is not None:
+            # The cheap count first: the exact one goes through all variants of the stage.
+            is_withdrawn = (
+                failed > tolerated and tally.count_withdrawn(revision, history) > tolerated
+            )
+            verdict = Verdict.FAILED if is_withdrawn else Verdict.PASSED
+        elif failed + early_failures > tolerated:
+            verdict = Verdict.FAILED
+        else:
+            counted = tally.count_for(revision)
+            finished = counted and revision_tally.ready + failed + early_failures == counted
+            verdict = Verdict.PASSED if finished else Verdict.PENDING
         by_revision[revision] = verdict
         new_histories[revision] = _advance_history(
             tally, revision, history, verdict, now, early_failures
         )
     return StageVerdicts.of_pass(by_revision, histories, new_histories, now)
-
-
-def _compute_verdict(
-    tally: StageTally, revision: str, history: RevisionHistory, early_failures: int
-) -> Verdict:
-    revision_tally = tally.published.get(revision, _EMPTY_TALLY)
-    counted = tally.count_for(revision)
-    tolerated = tally.tolerated_failures(revision)
-    if history.passed is not None:
-        # The cheap count first: the exact one goes through all variants of the stage.
-        is_withdrawn = (
-            revision_tally.failed > tolerated
-            and tally.count_withdrawn(revision, history) > tolerated
-        )
-        return Verdict.FAILED if is_withdrawn else Verdict.PASSED
-    if revision_tally.failed + early_failures > tolerated:
-        return Verdict.FAILED
-    finished = counted and revision_tally.ready + revision_tally.failed + early_failures == counted
-    return Verdict.PASSED if finished else Verdict.PENDING
 
 
 def _advance_history(
@@ -133,13 +124,3 @@ def _advance_history(
         if tally.moved_on_at(revision, again, now) is None:
             return again
     return new_history
-
-
-class UpstreamStage(Value):
-    """State of one upstream stage for a revision, as the gate of a later stage needs it."""
-
-    verdicts: StageVerdicts
-    reachable: bool  # it has the revision or can still get it
-    who: str = ""  # who can unblock it
-    ready_at: datetime | None = None  # when it is ready with the revision without another event
-    returning: bool = False  # it left the revision and is returning to it

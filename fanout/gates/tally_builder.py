@@ -1,14 +1,16 @@
 """Builder of stage tallies: the state of publications by their checks and the clock.
 
 draft → … → published → (verification passes, and stays passed for minReady) ready, or
-failed. A failure by the clock alone can be reversed: a later answer for the same
-publication counts. (Design §6.)
+failed: at progressDeadline, or at the timeout of a pending check. A failure by the clock
+alone can be reversed: a later answer for the same publication counts. (Design §6.)
 """
 
 from collections.abc import Iterable
 from datetime import datetime
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, VariantState, Verdict
+from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
@@ -17,8 +19,8 @@ from fanout.gates.gate_facts import Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.record_facts import DecisionFacts
-from fanout.gates.rollout_deadlines import apply_rollout_deadlines
 from fanout.gates.stage_tally import StageTally, TalliedVariant
+from fanout.gates.timestamps import find_next
 from fanout.values import replace
 
 
@@ -39,7 +41,9 @@ class TallyBuilder:
 
     def build(self, stage_rule: StageRule, variants: Iterable[VariantFacts]) -> StageTally:
         """Build the tally of a stage from its variants, sorted by name."""
-        suspended = self._suspended or self._active_decisions.stage_suspended(stage_rule.name)
+        suspended = self._suspended or self._active_decisions.find_suspension(
+            "stage", stage_rule.name
+        )
         if suspended is None and stage_rule.suspended:
             suspended = spec_suspension_hold(f"stage {stage_rule.name}", gate_wording.AUTHOR)
         tally = StageTally(
@@ -55,7 +59,9 @@ class TallyBuilder:
     def _tally_variant(
         self, stage_rule: StageRule, variant_facts: VariantFacts, suspended: Hold | None
     ) -> TalliedVariant:
-        suspended = suspended or self._active_decisions.variant_suspended(variant_facts.name)
+        suspended = suspended or self._active_decisions.find_suspension(
+            "variant", variant_facts.name
+        )
         if suspended is None and variant_facts.suspended:
             label, owner = f"variant {variant_facts.name}", "the owner of the variant"
             suspended = spec_suspension_hold(label, owner)
@@ -80,19 +86,31 @@ class TallyBuilder:
         # Most publications have passed everything; overrides and timeouts can only matter to the
         # others.
         if any(check_result.verdict is not Verdict.PASSED for check_result in checks):
-            overridden_checks = self._apply_overrides(
-                stage_rule.name, variant_facts.name, publication, checks
+            # Applied decisions included: an override holds as long as the variant has the revision.
+            decisions = self._active_decisions.publish_decisions(
+                stage_rule.name, variant_facts.name, publication.revision
             )
-            checks = tuple(
-                apply_timeout(check_rule.spec.timeout, check_result, clock_start, self._now)
-                for check_rule, check_result in zip(
-                    stage_rule.verification, overridden_checks, strict=True
+            overriding = [
+                it for it in decisions if OverridableGate.VERIFICATION in it.spec.overrides
+            ]
+            for decision in overriding[-1:]:
+                # A check that failed later than the decision stays failed.
+                checks = tuple(
+                    it
+                    if it.verdict is Verdict.PASSED
+                    or (it.verdict is Verdict.FAILED and it.at is not None and it.at > decision.at)
+                    else override_check(it, decision)
+                    for it in checks
                 )
+            checks = tuple(
+                apply_timeout(rule.spec.timeout, check_result, clock_start, self._now)
+                for rule, check_result in zip(stage_rule.verification, checks, strict=True)
             )
         variant = TalliedVariant(
             variant_facts, derive_state(checks), checks, suspended, answers=tuple(answers)
         )
-        return apply_rollout_deadlines(stage_rule, variant, publication, clock_start, self._now)
+        _apply_rollout_deadlines(stage_rule, variant, publication, clock_start, self._now)
+        return variant
 
     def _evaluate_check(
         self,
@@ -139,36 +157,6 @@ class TallyBuilder:
         answers.append(recorded_answer)
         return replace(check_result, until=until)
 
-    def _apply_overrides(
-        self,
-        stage: str,
-        variant_name: str,
-        publication: Publication,
-        checks: tuple[CheckResult, ...],
-    ) -> tuple[CheckResult, ...]:
-        """Pass the checks that a decision overrides.
-
-        A failure later than the decision stays one.
-        """
-        # Applied decisions included: the override holds as long as the variant has the revision.
-        decisions = self._active_decisions.publish_decisions(
-            stage, variant_name, publication.revision
-        )
-        for decision in reversed(decisions):
-            if OverridableGate.VERIFICATION in decision.spec.overrides:
-                return tuple(
-                    check
-                    if check.verdict is Verdict.PASSED
-                    or (
-                        check.verdict is Verdict.FAILED
-                        and check.at is not None
-                        and check.at > decision.at
-                    )
-                    else override_check(check, decision)
-                    for check in checks
-                )
-        return checks
-
 
 def override_check(check_result: CheckResult, decision: DecisionFacts) -> CheckResult:
     """Return the check as passed by the override of a decision, at the instant of the decision."""
@@ -187,3 +175,58 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
     if Verdict.FAILED in verdicts:
         return VariantState.FAILED
     return VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
+
+
+def _apply_rollout_deadlines(
+    stage_rule: StageRule,
+    variant: TalliedVariant,
+    publication: Publication,
+    clock_start: datetime,
+    now: datetime,
+) -> None:
+    """Apply minReady, progressDeadline and timeouts since a publication or a later Retry."""
+    rollout = stage_rule.rollout
+    if variant.state is VariantState.READY and (ready_time := rollout.ready_time):
+        since = max([publication.at, *(check.at for check in variant.checks if check.at)])
+        until = since + ready_time
+        if until > now:
+            variant.state = VariantState.VERIFYING
+            variant.next_change_at = variant.ready_at = until
+            duration = format_duration(ready_time)
+            sentence = f"checks passed; they must stay so for {duration} (minReady)"
+            actor = gate_wording.TIME_ALONE
+            variant.holds = (Hold(Reason.MIN_READY_RUNNING, sentence, actor, since, until),)
+        return
+    if variant.state not in (VariantState.VERIFYING, VariantState.FAILED):
+        return
+    # When all checks will have passed if nobody reports anything more, or None. Of a failed variant
+    # too: a failure by the clock is reversed by an answer that is still to count.
+    checks, passes_at = variant.checks, None
+    if all(it.verdict is Verdict.PASSED or it.passes_at is not None for it in checks):
+        instants = [it.at if it.verdict is Verdict.PASSED else it.passes_at for it in checks]
+        passes_at = max((at for at in instants if at is not None), default=None)
+    if passes_at is not None:
+        variant.ready_at = max(publication.at, passes_at) + rollout.ready_time
+    deadline = rollout.progress_deadline
+    if variant.state is VariantState.FAILED:
+        pass
+    elif deadline is not None and clock_start + deadline <= now:
+        variant.state = VariantState.FAILED
+        sentence = (
+            f"not ready within {format_duration(deadline)} (progressDeadline); a later pass"
+            " still counts"
+        )
+        since, actor = clock_start + deadline, gate_wording.PUBLICATION_OPERATOR
+        variant.holds = (Hold(Reason.DEADLINE_EXCEEDED, sentence, actor, since),)
+    else:
+        # Verification takes too long as a whole, or one of its checks does. The variant does not
+        # fail if all of them pass earlier.
+        limits = [deadline] + [
+            check_rule.spec.timeout
+            for check_rule, check_result in zip(stage_rule.verification, checks, strict=True)
+            if check_result.verdict is Verdict.PENDING
+        ]
+        fails_at = find_next((clock_start + it for it in limits if it is not None), now)
+        if fails_at is not None and (passes_at is None or fails_at < passes_at):
+            variant.fails_at = fails_at
+    variant.next_change_at = find_next([variant.fails_at, passes_at], now)

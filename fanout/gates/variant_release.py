@@ -8,7 +8,6 @@ allowed it: until the variant is published, the gate must still be open. (Design
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import OverridableGate, VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS, Reason
@@ -22,7 +21,7 @@ from fanout.gates.automatic_promotion import (
     not_covered_hold,
     unreviewed_hold,
 )
-from fanout.gates.candidate_promotion import list_needed_overrides
+from fanout.gates.candidate_choice import list_needed_overrides
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, SetFacts
 from fanout.gates.gate_rules import StageRule
@@ -44,18 +43,6 @@ _NO_OVERRIDES: frozenset[OverridableGate] = frozenset()
 
 _Wait = tuple[tuple[Hold, ...], tuple[CheckResult, ...], datetime | None]
 """Holds and checks of a variant that waits, and the next change by time."""
-
-
-class _ReleaseInputs(NamedTuple):
-    """Inputs of the release of one variant: draft, decisions about it, and pin."""
-
-    variant: TalliedVariant
-    draft: DraftFacts
-    decisions: Sequence[DecisionFacts]  # that cover the draft
-    # Superset of `decisions`: also those about other drafts, to name them in a hold.
-    pending_publishes: Sequence[DecisionFacts]
-    overrides: frozenset[OverridableGate]
-    pin: Pin | None
 
 
 class StageReleaseEvaluator:
@@ -148,11 +135,17 @@ class StageReleaseEvaluator:
         publication = variant_facts.published
         # Beside the published candidate a draft has changed inputs; a stop keeps it from going on.
         if (variant.has(candidate) and (draft is None or stop)) or (publication and not candidate):
-            suspended = _hold_change(variant, stop)
-            if candidate and suspended:
-                return self._waiting_result(
-                    variant, VariantState.SUSPENDED, suspended, variant.checks
-                )
+            # Changed inputs: the draft of a publication may still be there.
+            is_drafted = publication and draft and draft.digest != publication.digest
+            if (
+                candidate
+                and stop is not None
+                and (stop[0], variant.state) == (VariantState.SUSPENDED, VariantState.READY)
+                and (is_drafted or variant_facts.outdated)
+            ):
+                sentence = "its inputs have changed; the change is rolled out after the suspension"
+                holds = (stop[1], replace(stop[1], message=sentence))
+                return self._waiting_result(variant, stop[0], holds, variant.checks)
             return self._evaluate_published(variant, stop)
         # A publication is evaluated even while the variant is stopped, so its state stays visible.
         if stop is not None:
@@ -252,30 +245,45 @@ class StageReleaseEvaluator:
         Released, it keeps the slot of the budget that it takes; proposed, its required checks have
         passed as well.
         """
-        inputs = self._collect_inputs(variant, draft)
-        grant = variant.facts.find_grant(draft)
-        pin = inputs.pin
+        variant_facts = variant.facts
+        # Those about other drafts too, to name them in a hold.
+        active_decisions, ages = self._evaluation.active_decisions, self._evaluation.ages
+        pending_publishes = active_decisions.pending_publishes(variant_facts, draft.revision)
+        decisions = [it for it in pending_publishes if covers(it, variant_facts, draft)]
+        overrides = combine_overrides(decisions) if decisions else _NO_OVERRIDES
+        pin = self._evaluation.pin(self._stage_rule, variant_facts.name)
+        rollback = pin.decision if pin is not None else None
+        grant = variant_facts.find_grant(draft)
         checks = variant.required
         if pin is not None:
-            checks = tuple(_waive_check(it.name, pin.revision) for it in checks)
+            waived = "is not required again for a rollback to"
+            checks = tuple(
+                CheckResult(it.name, Verdict.PASSED, f"check {it.name} {waived} {pin.revision}")
+                for it in checks
+            )
         requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
         # A rollback publishes what the stage had before: nothing is merged, so nobody is asked.
-        conflict = conflict_hold(draft, inputs.decisions) if pin is None else None
-        blockers = self._closed_gates(inputs)
-        if conflict is not None:
-            blockers = (conflict, *blockers)
+        conflict = conflict_hold(draft, decisions) if pin is None else None
+        blockers = (conflict,) if conflict is not None else ()
+        blockers += self._closed_gates(variant, draft, overrides, pin)
         is_gate_open = not blockers
-        automation_hold = self._automation_hold(inputs)
+        # Neither automation nor a decision may take the step.
+        automation_hold: Hold | None = None
+        if rollback is None and decisions:
+            automation_hold = unreviewed_hold(variant, draft, decisions)
+        elif rollback is None:
+            blocked = self._automation.blocked(variant, draft, pin)
+            automation_hold = not_covered_hold(blocked, pending_publishes)
         blockers += (automation_hold,) if automation_hold is not None else ()
         release = False
         if not blockers and grant is not None:
             # Approvals mostly come after the release. Those that count are recorded with it before
             # anything is published: later nothing tells who was entitled then.
             release = requirements_pass and _is_outdated_grant(
-                grant, inputs.decisions, checks, self._evaluation.now
+                grant, decisions, checks, self._evaluation.now
             )
         elif not blockers:
-            blockers = self._release_refusals(inputs)
+            blockers = self._release_refusals(variant, draft, overrides, pin)
             release = not blockers
         # Counted at once: the next variant in the order sees the budget without this slot.
         if release and grant is None:
@@ -294,9 +302,7 @@ class StageReleaseEvaluator:
             # A person has declined the draft: what else it waits for is nobody's task.
             is_first = draft.publish_hold.reason == Reason.REQUEST_CLOSED
             holds = (draft.publish_hold, *holds) if is_first else (*holds, draft.publish_hold)
-        gate = (
-            self._evaluate_gate(inputs.overrides, variant.candidate) if inputs.pin is None else None
-        )
+        gate = self._evaluate_gate(overrides, variant.candidate) if pin is None else None
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
         let_through = state is VariantState.PROPOSED and not blockers
         return VariantResult(
@@ -305,8 +311,20 @@ class StageReleaseEvaluator:
             candidate=variant.candidate,
             state=state,
             release=release,
-            released_by=self._find_releasers(inputs, checks) if release else (),
-            waiting=self._find_waiting(variant) if let_through else (),
+            released_by=self._find_releasers(decisions, pin, checks) if release else (),
+            # Active decisions about newer revisions, which the step leaves active.
+            waiting=tuple(
+                sorted(
+                    {
+                        it.name
+                        for revision in active_decisions.waiting_revisions()
+                        if ages.is_older(variant.candidate, revision)
+                        for it in active_decisions.pending_publishes(variant_facts, revision)
+                    }
+                )
+            )
+            if let_through
+            else (),
             publish=let_through and draft.publish_hold is None,
             let_through=let_through,
             checks=checks,
@@ -315,54 +333,32 @@ class StageReleaseEvaluator:
             next=next_change,
         )
 
-    def _find_waiting(self, variant: TalliedVariant) -> tuple[str, ...]:
-        """Return the active decisions about newer revisions, which the next step leaves active."""
-        active_decisions, ages = self._evaluation.active_decisions, self._evaluation.ages
-        return tuple(
-            sorted(
-                {
-                    it.name
-                    for revision in active_decisions.waiting_revisions()
-                    if ages.is_older(variant.candidate, revision)
-                    for it in active_decisions.pending_publishes(variant.facts, revision)
-                }
-            )
-        )
-
     def _find_releasers(
-        self, inputs: _ReleaseInputs, checks: Iterable[CheckResult]
+        self, decisions: Sequence[DecisionFacts], pin: Pin | None, checks: Iterable[CheckResult]
     ) -> tuple[str, ...]:
         """Return `Kind/name` of the objects that let the variant be released.
 
         These are decisions of people, else a pin of the spec, else the PromotionPolicies; and the
         approvals by which required checks have passed.
         """
-        decisions = inputs.decisions
-        if inputs.pin is not None and inputs.pin.decision is not None:
-            decisions = [inputs.pin.decision]
+        if pin is not None and pin.decision is not None:
+            decisions = [pin.decision]
         if decisions:
             promoters = [f"Decision/{it.name}" for it in decisions]
-        elif inputs.pin is not None:
+        elif pin is not None:
             promoters = [f"UpstreamPolicy/{self._evaluation.policy_facts.name}"]
         else:
             promoters = [f"PromotionPolicy/{it}" for it in self._stage_rule.automating_policies]
         return (*promoters, *_list_approvals(checks))
 
-    def _collect_inputs(self, variant: TalliedVariant, draft: DraftFacts) -> _ReleaseInputs:
-        variant_facts = variant.facts
-        pending_publishes = self._evaluation.active_decisions.pending_publishes(
-            variant_facts, draft.revision
-        )
-        covering_decisions = [
-            decision for decision in pending_publishes if covers(decision, variant_facts, draft)
-        ]
-        overrides = combine_overrides(covering_decisions) if covering_decisions else _NO_OVERRIDES
-        pin = self._evaluation.pin(self._stage_rule, variant_facts.name)
-        return _ReleaseInputs(variant, draft, covering_decisions, pending_publishes, overrides, pin)
-
-    def _closed_gates(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
+    def _closed_gates(
+        self,
+        variant: TalliedVariant,
+        draft: DraftFacts,
+        overrides: frozenset[OverridableGate],
+        pin: Pin | None,
+    ) -> tuple[Hold, ...]:
         """List the closed gates that keep the variant from release and publication."""
-        variant, draft, _, _, overrides, pin = inputs
         holds: list[Hold] = []
         # A rollback waits for the window alone: its revision passed the other gates before.
         if pin is None:
@@ -379,37 +375,39 @@ class StageReleaseEvaluator:
             holds += self._window_holds
         return tuple(holds)
 
-    def _automation_hold(self, inputs: _ReleaseInputs) -> Hold | None:
-        """Return why neither automation nor a decision takes the step, or None."""
-        variant, draft, decisions, pending_publishes, _, pin = inputs
-        if pin is not None and pin.decision is not None:
-            return None
-        if decisions:
-            return unreviewed_hold(variant, draft, decisions)
-        return not_covered_hold(self._automation.blocked(variant, draft, pin), pending_publishes)
-
-    def _release_refusals(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
+    def _release_refusals(
+        self,
+        variant: TalliedVariant,
+        draft: DraftFacts,
+        overrides: frozenset[OverridableGate],
+        pin: Pin | None,
+    ) -> tuple[Hold, ...]:
         """List what keeps a variant without other holds from being released.
 
         That is a draft that it cannot join, the budget, the order of revisions, or `propagateWhen`.
         """
-        if inputs.draft.release_hold is not None:
-            return (inputs.draft.release_hold,)
+        if draft.release_hold is not None:
+            return (draft.release_hold,)
         # A rollback goes at once: a budget would leave the bad revision in place.
-        if inputs.pin is not None:
+        if pin is not None:
             return ()
-        variant = inputs.variant
         if self._evaluation.policy_facts.serialize:
             # A decision may take it past what is in flight: a fix must not wait behind what it
             # fixes (decision 0101).
             needed_overrides = list_needed_overrides(self._stage_rule)
-            is_chosen = bool(needed_overrides) and needed_overrides <= inputs.overrides
-            serialize_hold = (
-                _serialized_hold(variant)
-                if variant.state is VariantState.VERIFYING
-                else self._older_in_flight_hold
-            )
-            overtakes = is_chosen or OverridableGate.BUDGET in inputs.overrides
+            is_chosen = bool(needed_overrides) and needed_overrides <= overrides
+            overtakes = is_chosen or OverridableGate.BUDGET in overrides
+            serialize_hold = self._older_in_flight_hold
+            if variant.state is VariantState.VERIFYING:
+                sentence = "changed inputs wait until the published ones are ready or failed"
+                publication = variant.facts.published
+                if publication is not None and publication.revision != variant.candidate:
+                    sentence = (
+                        f"{variant.candidate} waits until the variant is ready or has failed at"
+                        f" {publication.revision} (inFlight: Serialize)"
+                    )
+                actor, until = expected_completion([variant], gate_wording.REPORTER)
+                serialize_hold = Hold(Reason.SERIALIZED, sentence, actor, until=until)
             if serialize_hold is not None and not overtakes:
                 return (serialize_hold,)
         # Those that exchange places go in one step, or each would wait for the other for ever.
@@ -419,8 +417,7 @@ class StageReleaseEvaluator:
         if variant.leads and refusal is not None and refusal.reason == Reason.GROUP_AWAITS:
             refusal = None  # it goes first
         if refusal is not None and (
-            OverridableGate.BUDGET not in inputs.overrides
-            or refusal.reason != Reason.BUDGET_EXHAUSTED
+            OverridableGate.BUDGET not in overrides or refusal.reason != Reason.BUDGET_EXHAUSTED
         ):
             return (refusal,)
         # Expressions last: they are the only step that may leave the process, and only variants for
@@ -465,10 +462,7 @@ class StageReleaseEvaluator:
                 self.check_times.add(check.until)
 
     def next_change(self) -> datetime | None:
-        """Return the next instant at which time alone opens a gate or changes a variant.
-
-        None if there is none.
-        """
+        """Return the next instant at which time alone changes a gate or a variant, or None."""
         gates = (gate.next for gate in self._gates.values())
         return find_next([*self.change_times, *gates], self._evaluation.now)
 
@@ -541,18 +535,6 @@ class StageReleaseEvaluator:
         return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
-def _serialized_hold(variant: TalliedVariant) -> Hold:
-    actor, until = expected_completion([variant], gate_wording.REPORTER)
-    publication = variant.facts.published
-    sentence = "changed inputs wait until the published ones are ready or failed"
-    if publication is not None and publication.revision != variant.candidate:
-        sentence = (
-            f"{variant.candidate} waits until the variant is ready or has failed at"
-            f" {publication.revision} (inFlight: Serialize)"
-        )
-    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
-
-
 def _is_outdated_grant(
     grant: Grant,
     decisions: Iterable[DecisionFacts],
@@ -599,21 +581,6 @@ def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, H
     return None
 
 
-def _hold_change(
-    variant: TalliedVariant, stop: tuple[VariantState, Hold] | None
-) -> tuple[Hold, ...]:
-    """Return the holds of a ready variant with changed inputs if it is suspended, else none."""
-    if stop is None or (stop[0], variant.state) != (VariantState.SUSPENDED, VariantState.READY):
-        return ()
-    published, draft = variant.facts.published, variant.draft
-    # The draft of a publication may still be there.
-    is_drafted = published and draft and draft.digest != published.digest
-    if not is_drafted and not variant.facts.outdated:
-        return ()
-    sentence = "its inputs have changed; the change is rolled out after the suspension"
-    return stop[1], replace(stop[1], message=sentence)
-
-
 def _skip_hold(decision: DecisionFacts) -> Hold:
     return Hold(
         Reason.SKIPPED,
@@ -621,12 +588,6 @@ def _skip_hold(decision: DecisionFacts) -> Hold:
         gate_wording.ANY_PROMOTER_RETRY,
         decision.at,
     )
-
-
-def _waive_check(name: str, revision: str) -> CheckResult:
-    """Return a required check as passed, for the revision of a rollback."""
-    sentence = f"check {name} is not required again for a rollback to {revision}"
-    return CheckResult(name, Verdict.PASSED, sentence)
 
 
 def _unpassed_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:

@@ -15,7 +15,7 @@ from fanout.cli.recording.record_session import current_trees
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalEffect
-from fanout.gates.candidate_promotion import list_needed_overrides
+from fanout.gates.candidate_choice import list_needed_overrides
 from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
