@@ -149,10 +149,7 @@ def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
 def _find_unreadable(
     variants: Iterable[RenderedVariant],
 ) -> list[tuple[RenderedVariant, FanoutError]]:
-    """Return the variants whose repository cannot be read, with the error.
-
-    First those whose repository a person must correct.
-    """
+    """Return variants with unreadable repositories and the error, those of a person first."""
     unreadable = [
         (variant, failure)
         for variant in variants
@@ -176,10 +173,7 @@ def build_policy_conditions(entry: PolicyEntry) -> tuple[Condition, ...]:
 
 
 def build_status_conditions(entry: PolicyEntry, problem: FanoutError | None) -> list[Condition]:
-    """Build all conditions of a policy, those about its progress first.
-
-    `problem`: one that all policies have.
-    """
+    """Build the conditions of a policy, also the `problem` of all; those of progress first."""
     item, decision = entry.result, entry.result.decision
     conditions = add_progress(
         build_policy_conditions(entry),
@@ -370,31 +364,12 @@ def _ready_since(entry: VariantEntry, decision: VariantResult) -> datetime | Non
 
 def _list_true_conditions(entry: VariantEntry) -> Iterator[Condition]:
     """Yield the conditions that are true beside Ready, with what is on record of their instants."""
-    variant, observed = entry.variant, entry.variant.observed
-    if observed.published is not None and observed.published.out_of_band:
+    observed, published = entry.variant.observed, entry.variant.observed.published
+    if published is not None and published.out_of_band:
         yield Condition("OutOfBand", _TRUE, "OutOfBand", MERGED_EARLY, entry.published_since)
-    yield from _list_conflict_conditions(entry)
-    if observed.has_edits_in_force:
-        yield Condition("Edited", _TRUE, "EditedDownstream", describe_edits(observed))
-    if observed.revert_hold is not None:
-        yield Condition(
-            "Reverted", _TRUE, observed.revert_hold.reason, observed.revert_hold.message
-        )
-    for tag_reason, sentence in _find_tag_problems(variant).items():
-        yield build_true(tag_reason, sentence)
-    if leftover_draft := describe_leftover_draft(variant):
-        yield Condition("DraftLeft", _TRUE, Reason.DELETION_REFUSED, leftover_draft)
-    if observed.published_faults:
-        yield Condition("Broken", _TRUE, Reason.PACKAGE_BROKEN, describe_faults(observed))
-
-
-def _list_conflict_conditions(entry: VariantEntry) -> Iterator[Condition]:
-    """Yield the conditions about merge conflicts.
-
-    Rejected values are reported of the draft and of the published package.
-    """
+    # Rejected values are reported of the draft and of the published package.
     decided_parts: list[str] = []
-    draft, observed = find_release_draft(entry.variant), entry.variant.observed
+    draft = find_release_draft(entry.variant)
     lines = rejected_lines_of_draft(draft) if draft is not None else ()
     if draft is not None and lines:
         revision = draft.trailers.revision
@@ -406,7 +381,6 @@ def _list_conflict_conditions(entry: VariantEntry) -> Iterator[Condition]:
         else:
             title = f"decided merge conflicts in the draft of {revision}"
             decided_parts.append(_format_list(title, lines))
-    published = observed.published
     if published is not None and published.rejected:
         title = f"merge conflicts decided in {published.revision}, which is published"
         decided_parts.append(_format_list(title, published.rejected))
@@ -414,20 +388,23 @@ def _list_conflict_conditions(entry: VariantEntry) -> Iterator[Condition]:
         since = entry.published_since if observed.draft is None else None
         message = "\n".join(decided_parts)
         yield Condition("ConflictsDecided", _TRUE, Reason.CONFLICT_DECIDED, message, since)
+    if observed.has_edits_in_force:
+        yield Condition("Edited", _TRUE, "EditedDownstream", describe_edits(observed))
+    if (hold := observed.revert_hold) is not None:
+        yield Condition("Reverted", _TRUE, hold.reason, hold.message)
+    # Several tags may be missing, and a condition type may occur only once in a status.
+    problems: dict[str, list[str]] = {}
+    if observed.missing_tag:
+        problems[Reason.TAG_MISSING] = [describe_lost_tag(observed)]
+    for reason, sentence in find_tag_problems(observed):
+        problems.setdefault(reason, []).append(sentence)
+    for reason, sentences in problems.items():
+        yield build_true(reason, "; ".join(filter(None, sentences)))
+    if leftover_draft := describe_leftover_draft(entry.variant):
+        yield Condition("DraftLeft", _TRUE, Reason.DELETION_REFUSED, leftover_draft)
+    if observed.published_faults:
+        yield Condition("Broken", _TRUE, Reason.PACKAGE_BROKEN, describe_faults(observed))
 
 
 def _format_list(title: str, lines: Sequence[str]) -> str:
     return "\n".join((f"{title}:", *limit_lines(lines)))
-
-
-def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
-    """Return problems of upstream tag and publication tag, one sentence per reason."""
-    sentence_by_reason: dict[str, str] = {}
-    if variant.observed.missing_tag:
-        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(variant.observed)
-    for reason, sentence in find_tag_problems(variant.observed):
-        # Several tags may be missing, and a condition type may occur only once in a status.
-        sentence_by_reason[reason] = "; ".join(
-            filter(None, (sentence_by_reason.get(reason), sentence))
-        )
-    return sentence_by_reason

@@ -1,6 +1,6 @@
 """Merge conflicts of drafts and publications: views, and the keys of undecided ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -31,7 +31,22 @@ def list_conflicts(pass_plan: PassPlan) -> list[ConflictView]:
 
     Of a conflict that both have at the same revision, the draft's is listed: it comes later.
     """
-    return [view for entry in walk_variants(pass_plan) for view in _build_views(entry)]
+    views: list[ConflictView] = []
+    for entry in walk_variants(pass_plan):
+        observed = entry.variant.observed
+        draft, published = find_release_draft(entry.variant), observed.published
+        drafted: set[tuple[str, str]] = set()
+        if draft is not None:
+            for outcome in read_draft_outcomes(draft, observed.choices, entry.undecided):
+                drafted.add((draft.trailers.revision, outcome.key))
+                views.append(_build_view(entry, outcome, draft))
+        if published is not None:
+            views += [
+                _build_view(entry, outcome, published)
+                for outcome in read_published_outcomes(published.rejected)
+                if (published.revision, outcome.key) not in drafted
+            ]
+    return views
 
 
 def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, ...]:
@@ -50,20 +65,6 @@ def draft_time(draft: OpenDraft) -> datetime | None:
     is written again is the same commit.
     """
     return datetime.fromtimestamp(draft.timestamp, UTC) if draft.timestamp else None
-
-
-def _build_views(entry: VariantEntry) -> Iterator[ConflictView]:
-    variant, observed = entry.variant, entry.variant.observed
-    draft, published = find_release_draft(variant), observed.published
-    drafted: set[tuple[str, str]] = set()
-    if draft is not None:
-        for outcome in read_draft_outcomes(draft, observed.choices, entry.undecided):
-            drafted.add((draft.trailers.revision, outcome.key))
-            yield _build_view(entry, outcome, draft)
-    if published is not None:
-        for outcome in read_published_outcomes(published.rejected):
-            if (published.revision, outcome.key) not in drafted:
-                yield _build_view(entry, outcome, published)
 
 
 def _build_view(

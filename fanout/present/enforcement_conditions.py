@@ -56,7 +56,20 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
         states.setdefault(variant.spec.repository, variant.observed.repository_state)
     names_by_enforcement: dict[Enforcement, set[str]] = {}
     for name, state in states.items():
-        if (enforcement := _find_enforcement(state)) is not None:
+        forge = state.forge
+        if forge is None or forge.branch is None:
+            continue
+        installs = {
+            install_of(ref)
+            for ref, facts in forge.requests.items()
+            if facts.request.state is RequestState.OPEN
+        }
+        if installs:
+            branch, context = (
+                state.branch.removeprefix("refs/heads/"),
+                status_context(min(installs)),
+            )
+            enforcement = check_enforcement(branch, context, forge.branch)
             names_by_enforcement.setdefault(enforcement, set()).add(name)
     order = list(_REASONS)
     return tuple(
@@ -75,22 +88,3 @@ def list_unenforced(variants: Iterable[RenderedVariant]) -> list[EnforcementRepo
         for it in report_enforcement(variants)
         if it.enforcement.not_enforced is not ConditionStatus.FALSE
     ]
-
-
-def _find_enforcement(state: RepositoryState) -> Enforcement | None:
-    """Return the enforcement at a repository's branch.
-
-    None if the repository has no forge, or its rules were not asked in this pass.
-    """
-    forge = state.forge
-    if forge is None or forge.branch is None:
-        return None
-    installs = {
-        install_of(ref)
-        for ref, facts in forge.requests.items()
-        if facts.request.state is RequestState.OPEN
-    }
-    if not installs:
-        return None
-    name = state.branch.removeprefix("refs/heads/")
-    return check_enforcement(name, status_context(min(installs)), forge.branch)

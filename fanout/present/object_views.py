@@ -26,7 +26,6 @@ from fanout.api.output_views import (
 from fanout.api.results import Hold, VariantResult, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.plan.observation.repository_state import OpenDraft
 from fanout.present.conditions import (
     RepositoryReport,
     build_policy_conditions,
@@ -40,7 +39,6 @@ from fanout.present.conditions import (
 from fanout.present.conflict_views import draft_time, find_undecided_keys
 from fanout.present.policy_entry import (
     PolicyEntry,
-    StageEntry,
     VariantEntry,
     list_requests,
     walk_policy,
@@ -70,25 +68,26 @@ def list_stages(pass_plan: PassPlan) -> list[StageView]:
 
 def build_stages(entry: PolicyEntry) -> list[StageView]:
     """Return a StageView for every stage of a policy; none if it was not evaluated."""
-    return [_build_stage(it) for it in entry.stages]
-
-
-def _build_stage(stage: StageEntry) -> StageView:
-    item, policy = stage.policy, stage.policy.resolved_policy.name
-    labels = {**policy_labels(item), **fanout_labels(item, stage.name)}
-    return StageView(
-        metadata=build_meta(item, f"{policy}/{stage.name}" if stage.name else policy, labels),
-        spec=StageViewSpec(policy_name(item), stage.name),
-        status=replace(
-            stage.result,
-            state=stage.state,
-            published=stage.published,
-            published_since=stage.published_since,
-            conflicts=stage.conflicts,
-            requests=list_requests(stage.variants),
-            conditions=build_stage_conditions(stage),
-        ),
-    )
+    item, policy = entry.result, entry.result.resolved_policy.name
+    views: list[StageView] = []
+    for stage in entry.stages:
+        labels = {**policy_labels(item), **fanout_labels(item, stage.name)}
+        name = f"{policy}/{stage.name}" if stage.name else policy
+        view = StageView(
+            metadata=build_meta(item, name, labels),
+            spec=StageViewSpec(policy_name(item), stage.name),
+            status=replace(
+                stage.result,
+                state=stage.state,
+                published=stage.published,
+                published_since=stage.published_since,
+                conflicts=stage.conflicts,
+                requests=list_requests(stage.variants),
+                conditions=build_stage_conditions(stage),
+            ),
+        )
+        views.append(view)
+    return views
 
 
 def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetView]:
@@ -105,7 +104,17 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
             repository_place(repository_by_name[name]): name
             for name in sorted(repository_by_name, reverse=True)  # of several the first
         }
-        views = [_build_target(it) for it in entry.rows]
+        views: list[TargetView] = []
+        for row in entry.rows:
+            spec, shown = row.variant.spec, row.shown
+            view = TargetView(
+                metadata=_build_target_meta(row.policy, spec.target, spec.stage, spec.repository),
+                spec=TargetViewSpec(**variant_names(row)),
+                status=replace(
+                    shown, request=row.request, conditions=build_variant_conditions(row)
+                ),
+            )
+            views.append(view)
         views += [
             _build_target_without_variant(entry, it, VariantState.FAILED) for it in policy.failures
         ]
@@ -127,11 +136,31 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[TargetV
 
 def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
     """Return a DraftView for every open draft of a declared variant."""
-    return [
-        _build_draft_view(entry, draft)
-        for entry in walk_variants(pass_plan)
-        if (draft := entry.variant.observed.draft) is not None
-    ]
+    views: list[DraftView] = []
+    for entry in walk_variants(pass_plan):
+        variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
+        draft = variant.observed.draft
+        if draft is None:
+            continue
+        view = DraftView(
+            metadata=DraftMeta(spec.name, spec.namespace, variant_labels(entry), draft_time(draft)),
+            spec=DraftViewSpec(**variant_names(entry), branch=entry.draft_branch),
+            status=DraftViewStatus(
+                commit=draft.commit,
+                tree=draft.tree or "",
+                revision=draft.trailers.revision,
+                digest=draft.trailers.digest,
+                conflicts=entry.undecided,
+                edited=draft.is_edited,
+                current=variant.selected.has_current_draft,
+                state=decision.state,
+                request=entry.request,
+                conditions=build_variant_conditions(entry),
+                holds=decision.holds,
+            ),
+        )
+        views.append(view)
+    return views
 
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
@@ -141,40 +170,49 @@ def list_variants(pass_plan: PassPlan) -> list[Plain]:
 
 def list_policies(pass_plan: PassPlan) -> list[Plain]:
     """Return every UpstreamPolicy object with its status."""
-    return [
-        _build_policy(walk_policy(policy_result))
-        for policy_result in pass_plan.policies
-        if policy_result.resolved_policy.upstream_policy is not None
-    ]
-
-
-def _build_policy(entry: PolicyEntry) -> Plain:
-    policy, decision = entry.result.resolved_policy.upstream_policy, entry.result.decision
-    assert policy is not None, "asked of policies only"
-    body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    observed = [it.observed for it in entry.result.variants]
-    status = ListedPolicyStatus(
-        observed_generation=policy.metadata.generation or 0,
-        conditions=build_policy_conditions(entry),
-        variants=len(observed),
-        failed_targets=len(entry.result.resolved_policy.failures),
-        failed_variants=len(find_failed_variants(entry.result)),
-        gone_variants=len(entry.orphans),
-        edited_variants=sum(it.has_edits_in_force for it in observed),
-        conflicts=sum(it.undecided for it in entry.variants),
-        broken_variants=sum(bool(it.published_faults) for it in observed),
-        stages=tuple(
-            ListedStage(it.name, it.result.candidate, it.result.verdict) for it in entry.stages
-        ),
-        next=decision.next if decision else None,
-    )
-    return {**body, "status": dump_view(status)}
+    bodies: list[Plain] = []
+    for item in pass_plan.policies:
+        policy, decision = item.resolved_policy.upstream_policy, item.decision
+        if policy is None:
+            continue
+        entry, observed = walk_policy(item), [it.observed for it in item.variants]
+        status = ListedPolicyStatus(
+            observed_generation=policy.metadata.generation or 0,
+            conditions=build_policy_conditions(entry),
+            variants=len(observed),
+            failed_targets=len(item.resolved_policy.failures),
+            failed_variants=len(find_failed_variants(item)),
+            gone_variants=len(entry.orphans),
+            edited_variants=sum(it.has_edits_in_force for it in observed),
+            conflicts=sum(it.undecided for it in entry.variants),
+            broken_variants=sum(bool(it.published_faults) for it in observed),
+            stages=tuple(
+                ListedStage(it.name, it.result.candidate, it.result.verdict) for it in entry.stages
+            ),
+            next=decision.next if decision else None,
+        )
+        body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        bodies.append({**body, "status": dump_view(status)})
+    return bodies
 
 
 def _build_variant(entry: VariantEntry) -> Plain:
     variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    locations = [it.location for it in variant.observed.abandoned if not it.is_vacant]
-    draft = variant.observed.draft
+    observed, draft, published = variant.observed, variant.observed.draft, None
+    locations = [it.location for it in observed.abandoned if not it.is_vacant]
+    if (line := observed.published) is not None:
+        home = observed.package_location if observed.is_moving else None
+        published = ListedPublication(
+            revision=line.revision,
+            digest=line.digest,
+            tree=line.tree,
+            at=entry.published_since,
+            commit=line.merge,
+            tag=line.tag,
+            out_of_band=line.out_of_band,
+            repository=home.repository if home is not None else None,
+            package=home.path if home is not None else None,
+        )
     status = ListedVariantStatus(
         target=spec.target,
         target_name=entry.target_name,
@@ -183,7 +221,7 @@ def _build_variant(entry: VariantEntry) -> Plain:
         conditions=build_variant_conditions(entry),
         conflicts=find_undecided_keys(variant, entry.undecided),
         checks=decision.checks,
-        published=_build_publication(entry),
+        published=published,
         left=tuple(PackageLocation(it.repository, it.path) for it in locations) or None,
         draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
         if draft is not None
@@ -208,35 +246,6 @@ def _build_variant(entry: VariantEntry) -> Plain:
     if entry.policy.resolved_policy.upstream_policy is not None:
         body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
     return body
-
-
-def _build_publication(entry: VariantEntry) -> ListedPublication | None:
-    observed, published = entry.variant.observed, entry.variant.observed.published
-    if published is None:
-        return None
-    home = observed.package_location if observed.is_moving else None
-    return ListedPublication(
-        revision=published.revision,
-        digest=published.digest,
-        tree=published.tree,
-        at=entry.published_since,
-        commit=published.merge,
-        tag=published.tag,
-        out_of_band=published.out_of_band,
-        repository=home.repository if home is not None else None,
-        package=home.path if home is not None else None,
-    )
-
-
-def _build_target(entry: VariantEntry) -> TargetView:
-    spec = entry.variant.spec
-    return TargetView(
-        metadata=_build_target_meta(entry.policy, spec.target, spec.stage, spec.repository),
-        spec=TargetViewSpec(**variant_names(entry)),
-        status=replace(
-            entry.shown, request=entry.request, conditions=build_variant_conditions(entry)
-        ),
-    )
 
 
 def _build_target_without_variant(
@@ -278,27 +287,6 @@ def _build_target_meta(
     labels = policy_result.resolved_policy.labels_by_target.get(target, {})
     return build_meta(
         policy_result, target, {**labels, **fanout_labels(policy_result, stage, repository)}
-    )
-
-
-def _build_draft_view(entry: VariantEntry, draft: OpenDraft) -> DraftView:
-    variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    return DraftView(
-        metadata=DraftMeta(spec.name, spec.namespace, variant_labels(entry), draft_time(draft)),
-        spec=DraftViewSpec(**variant_names(entry), branch=entry.draft_branch),
-        status=DraftViewStatus(
-            commit=draft.commit,
-            tree=draft.tree or "",
-            revision=draft.trailers.revision,
-            digest=draft.trailers.digest,
-            conflicts=entry.undecided,
-            edited=draft.is_edited,
-            current=variant.selected.has_current_draft,
-            state=decision.state,
-            request=entry.request,
-            conditions=build_variant_conditions(entry),
-            holds=decision.holds,
-        ),
     )
 
 

@@ -150,13 +150,22 @@ def walk_policy(policy_result: PolicyResult) -> PolicyEntry:
     by_stage: dict[str, list[VariantEntry]] = {name: [] for name in decision.stages}
     in_no_stage: list[VariantEntry] = []
     for variant in policy_result.variants:
-        spec = variant.spec
-        variant_decision = decision.variants[spec.name]
+        spec, observed = variant.spec, variant.observed
+        variant_decision = shown = decision.variants[spec.name]
+        failure = (
+            observed.package_location.repository_state.failure or observed.repository_state.failure
+        )
+        # Gates use what is on record; without the repository it cannot be confirmed.
+        if failure is not None:
+            hold = unreadable_repository_hold(failure, format_maintainers(spec.repository))
+            holds = (hold, *(it for it in shown.holds if it != hold))
+            state = VariantState.HELD if shown.state is VariantState.READY else shown.state
+            shown = replace(shown, state=state, holds=holds)
         entry = VariantEntry(
             policy_result,
             variant,
             variant_decision,
-            _with_read_failure(variant, variant_decision),
+            shown,
             conflict_counts.get(spec.name, 0),
             target_names[spec.target],
         )
@@ -180,20 +189,3 @@ def walk_variants(pass_plan: PassPlan) -> Iterator[VariantEntry]:
 def list_requests(entries: Iterable[VariantEntry]) -> tuple[RequestView, ...]:
     """Return the pull requests of these variants, each once, in the order of the variants."""
     return tuple(dict.fromkeys(it for it in (entry.request for entry in entries) if it is not None))
-
-
-def _with_read_failure(variant: RenderedVariant, decision: VariantResult) -> VariantResult:
-    """Return the decision as shown, with a hold if the repository cannot be read.
-
-    Gates use what is on record; without the repository it cannot be confirmed.
-    """
-    failure = (
-        variant.observed.package_location.repository_state.failure
-        or variant.observed.repository_state.failure
-    )
-    if failure is None:
-        return decision
-    hold = unreadable_repository_hold(failure, format_maintainers(variant.spec.repository))
-    holds = (hold, *(it for it in decision.holds if it != hold))
-    state = VariantState.HELD if decision.state is VariantState.READY else decision.state
-    return replace(decision, state=state, holds=holds)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fanout.api.event_reasons import EventReason
 from fanout.api.text_fields import pluralize
 from fanout.message_commands import cluster_commands
-from fanout.plan.actions import ActionKind, ActionResult
+from fanout.plan.actions import ActionKind
 from fanout.plan.written_objects import ObjectName, PolicyEvent
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
@@ -46,10 +46,21 @@ def list_action_events(report: PassReport) -> list[PolicyEvent]:
     problems: dict[_Subject, str] = {}
     failed = {id(it) for it in report.failed_outcomes}
     for outcome in report.outcomes:
-        subject = _find_subject(outcome, has_failed=id(outcome) in failed)
-        if subject is not None:
-            counts[subject] += 1
-            problems.setdefault(subject, outcome.problem)
+        action, has_failed = outcome.action, id(outcome) in failed
+        reason = _REASONS.get(action.kind)
+        if reason is None or not (outcome.is_done or has_failed):
+            continue
+        reason = EventReason.PUSH_FAILED if has_failed else reason
+        with_revision = reason in (EventReason.DRAFTS_WRITTEN, EventReason.PUBLISHED)
+        subject = _Subject(
+            action.namespace,
+            action.policy or action.variant,
+            action.stage,
+            action.revision if with_revision else "",
+            reason,
+        )
+        counts[subject] += 1
+        problems.setdefault(subject, outcome.problem)
     names = {
         (it.resolved_policy.namespace, it.resolved_policy.name): _name_of(it)
         for it in report.pass_plan.policies
@@ -67,20 +78,6 @@ def list_action_events(report: PassReport) -> list[PolicyEvent]:
         for subject in sorted(counts)
         if (key := (subject.namespace, subject.name)) in names
     ]
-
-
-def _find_subject(outcome: ActionResult, *, has_failed: bool) -> _Subject | None:
-    """Return what the event of an action is grouped by; None if it has none."""
-    action = outcome.action
-    reason = _REASONS.get(action.kind)
-    if reason is None or not (outcome.is_done or has_failed):
-        return None
-    if has_failed:
-        reason = EventReason.PUSH_FAILED
-    name = action.policy or action.variant
-    with_revision = reason in (EventReason.DRAFTS_WRITTEN, EventReason.PUBLISHED)
-    revision = action.revision if with_revision else ""
-    return _Subject(action.namespace, name, action.stage, revision, reason)
 
 
 def describe_actions(

@@ -9,10 +9,10 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
 from fanout.gates.record_effect import (
+    EFFECT_BY_STATUS,
     WITHDRAWS,
     RecordEffect,
     RecordEvaluator,
-    effect_of_status,
     effect_of_unknown_record,
 )
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
@@ -65,13 +65,22 @@ def find_effects(
         effects |= evaluator.evaluate_approvals()
     if "Decision" in kinds:
         statuses = policy_result.decision_statuses(facts.now)
-        effects |= {name: effect_of_status(it) for name, it in statuses.items() if it in _PLAIN}
+        effects |= {name: EFFECT_BY_STATUS[it] for name, it in statuses.items() if it in _PLAIN}
         effects |= {
             it.name: evaluator.evaluate_decision(it, statuses[it.name])
             for it in facts.records.decisions
             if it.name in statuses
         }
-        effects |= _evaluate_withdrawals(policy_result.records)
+        # Withdrawals withdraw what is on record before them.
+        earlier: set[str] = set()
+        for record in policy_result.records:
+            if isinstance(record.spec, DecisionSpec) and record.action is Action.WITHDRAW:
+                target = record.spec.withdraws
+                effects[record.name] = (
+                    WITHDRAWS if target in earlier else effect_of_unknown_record(target)
+                )
+            elif record.kind != "Approval":
+                earlier.add(record.name)
     return effects
 
 
@@ -86,7 +95,21 @@ def find_record_statuses(
 
     Of a policy that an error stops the records alone tell, without a reason.
     """
-    states = _find_states(policy_result, now)
+    on_record, facts = policy_result.records, policy_result.facts
+    # The status of each decision, and of other records as far as they tell themselves.
+    states = {
+        it.name: DecisionStatus.AHEAD
+        for it in records_ahead(on_record, now)
+        if not counts_at_once(it)
+    }
+    states |= {
+        it.name: DecisionStatus.WITHDRAWN for it in active_records(on_record) if it.withdrawn
+    }
+    if facts is not None:
+        revoked = find_revoked(facts.records.approvals, facts.stages)
+        states |= dict.fromkeys(revoked, DecisionStatus.WITHDRAWN)
+    # That of decisions comes last: it tells more than that the record does not count.
+    states |= policy_result.decision_statuses(now)
     decisions = {it.name for it in records if it.kind == "Decision"}
     statuses: dict[str, Mapping[str, str]] = {
         name: {"state": it.value} for name, it in states.items()
@@ -108,42 +131,7 @@ _STATES: Mapping[Reason, str] = {
 }
 
 
-def _find_states(policy_result: PolicyResult, now: datetime) -> Mapping[str, DecisionStatus]:
-    """Return the status of each decision, and of other records as far as they tell themselves."""
-    records = policy_result.records
-    states = {
-        it.name: DecisionStatus.AHEAD
-        for it in records_ahead(records, now)
-        if not counts_at_once(it)
-    }
-    states |= {it.name: DecisionStatus.WITHDRAWN for it in active_records(records) if it.withdrawn}
-    if policy_result.facts is not None:
-        facts = policy_result.facts
-        revoked = find_revoked(facts.records.approvals, facts.stages)
-        states |= dict.fromkeys(revoked, DecisionStatus.WITHDRAWN)
-    # The status of decisions comes last: it tells more than that the record does not count.
-    return {**states, **policy_result.decision_statuses(now)}
-
-
-def _evaluate_withdrawals(records: Sequence[RecordEntry]) -> Mapping[str, RecordEffect]:
-    """Return the effects of withdrawals, by name: they withdraw what is on record before them."""
-    effects: dict[str, RecordEffect] = {}
-    earlier: set[str] = set()
-    for record in records:
-        if isinstance(record.spec, DecisionSpec) and record.action is Action.WITHDRAW:
-            target = record.spec.withdraws
-            effects[record.name] = (
-                WITHDRAWS if target in earlier else effect_of_unknown_record(target)
-            )
-        elif record.kind != "Approval":
-            earlier.add(record.name)
-    return effects
-
-
 def is_owner(policy_result: PolicyResult, record: RecordEntry) -> bool:
-    """Return whether the status of a record is that of this result.
-
-    Several hand-written variants may share a record, and one of them tells its status.
-    """
+    """Return whether a record that hand-written variants may share has its status from here."""
     policy = policy_result.resolved_policy
     return policy.upstream_policy is not None or record.spec.variants[0] == policy.name

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 from threading import Lock
+from typing import Any
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import KRMObject, Label
@@ -15,7 +16,6 @@ from fanout.api.reasons import NEEDS_REPAIR
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.object_key import ObjectPosition
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
@@ -123,26 +123,20 @@ class StatusBatch(Value, kw_only=True):
             if records
         ]
         for item in chain(self._list_all(has_result), *of_records):
-            position = positions.get(item.name) if item.content is None else None
+            name = item.name
+            position = positions.get(name) if item.content is None else None
             if position is None:
                 yield item
-            else:
-                shown = with_errors(item, self.errors.get(_locate(item.name), ()))
-                request = self._find_request(item.name, position)
-                metadata = position.value["metadata"]
-                yield with_declaration(shown, metadata, self.observed_at, request)
-
-    def _find_request(self, name: ObjectName, position: ObjectPosition) -> str:
-        """Return the request for a pass over an object that was handled, or "".
-
-        Policies and variants are asked for a pass; of all others the annotation was read.
-        """
-        is_policy = name.kind == UpstreamPolicy.__name__
-        key = (name.namespace, name.name, is_policy)
-        if key in self.declared_keys and (is_policy or name.kind == VARIANT_KIND):
-            return self.requests.get(key, "")
-        annotations = position.value["metadata"].get("annotations") or {}
-        return str(annotations.get(Label.REQUESTED_AT, ""))
+                continue
+            is_policy = name.kind == UpstreamPolicy.__name__
+            key, metadata = (name.namespace, name.name, is_policy), position.value["metadata"]
+            # The request that was handled: policies and variants are asked for a pass; of all
+            # others the annotation was read.
+            request = str((metadata.get("annotations") or {}).get(Label.REQUESTED_AT, ""))
+            if key in self.declared_keys and (is_policy or name.kind == VARIANT_KIND):
+                request = self.requests.get(key, "")
+            shown = with_errors(item, self.errors.get(_locate(name), ()))
+            yield with_declaration(shown, metadata, self.observed_at, request)
 
     def _list_all(self, has_result: Callable[[PolicyKey], bool]) -> Iterator[WrittenObject]:
         if self.failure is not None:
@@ -151,7 +145,19 @@ class StatusBatch(Value, kw_only=True):
         for item, policy in policies:
             if item.result.resolved_policy.upstream_policy is not None:
                 yield self._add_failure(build_policy_status(policy, self.problem))
-        yield from self._list_others()
+        for repository in self.declared.repositories:
+            reports = self.repository_reports.get(repository_key(repository), ())
+            if reports or self.is_complete:
+                yield build_repository_status(repository, reports)
+        yield from map(build_promotion_status, self.declared.promotions)
+        for key, position in self.declared.broken:
+            name = ObjectName(key.kind, key.namespace, key.name)
+            problems = [
+                str(it)
+                for it in self.declared.faults
+                if it.where.object == _locate(name) and it.severity == "error"
+            ]
+            yield build_broken_status(name, position.value["metadata"], problems)
         urgent: list[VariantEntry] = []
         plain: list[VariantEntry] = []
         for item, policy in policies:
@@ -181,24 +187,6 @@ class StatusBatch(Value, kw_only=True):
         """Policies and hand-written variants of which there is no result yet."""
         declarations = (*self.declared.policies, *self.declared.variants)
         return (it for it in declarations if _key_of(it) not in self.evaluated)
-
-    def _list_others(self) -> Iterator[WrittenObject]:
-        """Yield Repositories, PromotionPolicies, and what is declared with errors."""
-        for repository in self.declared.repositories:
-            reports = self.repository_reports.get(repository_key(repository), ())
-            if reports or self.is_complete:
-                yield build_repository_status(repository, reports)
-        for promotion in self.declared.promotions:
-            yield build_promotion_status(promotion)
-        for key, position in self.declared.broken:
-            location = f"{key.kind}/{key.namespace}/{key.name}"
-            problems = [
-                str(it)
-                for it in self.declared.faults
-                if it.where.object == location and it.severity == "error"
-            ]
-            name = ObjectName(key.kind, key.namespace, key.name)
-            yield build_broken_status(name, position.value["metadata"], problems)
 
 
 class StatusQueue:
@@ -254,6 +242,7 @@ class StatusQueue:
         default: none.
         """
         keys = _list_keys(declared)
+        errors = errors or {}
         failure = self._failure if isinstance(failure, Conflict) else failure
         with self._lock:
             is_new = str(problem or "") != str(self._problem or "")
@@ -262,14 +251,31 @@ class StatusQueue:
             self._problem, self._failure = problem, failure
             self._is_new_problem |= is_new
             self._declared = declared
-            self._add_errors(errors or {})
+            if errors != self._errors:
+                # Policies whose errors changed are to be written.
+                for key in self._results:
+                    namespace, name, is_policy = key
+                    kind = UpstreamPolicy.__name__ if is_policy else VARIANT_KIND
+                    location = _locate(ObjectName(kind, namespace, name))
+                    if errors.get(location) != self._errors.get(location):
+                        self._handled[key] = None
+                self._errors = errors
+                self._version += 1
             if report is not None:
                 self._at = report.pass_plan.now
                 changed = find_changed_variants(report)
                 requests = list_requests(declared)
                 for item in report.pass_plan.policies:
-                    self._add_result(item, changed)
                     key = namespace, name, _ = item.resolved_policy.key
+                    earlier, change = self._changes.get(key, PassChange()), PassChange()
+                    if key in changed:
+                        number = earlier.number + 1
+                        change = PassChange(is_changed=True, variants=changed[key], number=number)
+                    # The same result again is that of a policy for which nothing has changed.
+                    if self._results.get(key) is not item or change != earlier:
+                        self._results[key], self._changes[key] = item, change
+                        self._waiting[key] = None
+                        self._version += 1
                     # Whether the pass changed anything or not, it handled the request.
                     request = requests.get(PassSubject(namespace, name), "")
                     if request != self._requests.get(key, ""):
@@ -277,60 +283,54 @@ class StatusQueue:
                         self._handled[key] = None
                         self._version += 1
                 self._events += list_action_events(report)
+            tables: tuple[dict[PolicyKey, Any], ...] = (
+                self._results,
+                self._changes,
+                self._reports,
+                self._conditions,
+                self._waiting,
+                self._requests,
+                self._handled,
+            )
             for key in self._results.keys() - keys:
-                self._drop(key)
-
-    def _add_result(self, item: PolicyResult, changed: Mapping[PolicyKey, frozenset[str]]) -> None:
-        key = item.resolved_policy.key
-        earlier, change = self._changes.get(key, PassChange()), PassChange()
-        if key in changed:
-            number = earlier.number + 1
-            change = PassChange(is_changed=True, variants=changed[key], number=number)
-        # The same result again is that of a policy for which nothing has changed.
-        if self._results.get(key) is not item or change != earlier:
-            self._results[key], self._changes[key] = item, change
-            self._waiting[key] = None
-            self._version += 1
-
-    def _add_errors(self, errors: ErrorsByObject) -> None:
-        """Take note of the errors of objects; policies whose errors changed are to be written."""
-        if errors == self._errors:
-            return
-        for key in self._results:
-            namespace, name, is_policy = key
-            kind = UpstreamPolicy.__name__ if is_policy else VARIANT_KIND
-            location = _locate(ObjectName(kind, namespace, name))
-            if errors.get(location) != self._errors.get(location):
-                self._handled[key] = None
-        self._errors = errors
-        self._version += 1
-
-    def _drop(self, key: PolicyKey) -> None:
-        for table in (self._results, self._changes, self._reports, self._conditions, self._waiting):
-            table.pop(key, None)
-        self._requests.pop(key, None)
-        self._handled.pop(key, None)
+                for table in tables:
+                    table.pop(key, None)
 
     def take(self, foreign: Collection[ObjectName]) -> StatusBatch:
-        """Return what is to be written; `foreign`: objects that somebody else has changed.
-
-        The results stay in the queue until `finish`.
-        """
+        """Return what is to be written until `finish`; `foreign` is what others have changed."""
         with self._lock:
             results = {key: self._results[key] for key in self._waiting}
             events, self._events = self._events, []
         for key, result in results.items():
             self._reports[key] = summarize_repositories(result)
-            events += self._list_began(key, result)
+            conditions = find_conditions(result)
+            earlier = self._conditions.get(key)
+            self._conditions[key] = frozenset(conditions)
+            # The first result has no events: all of its conditions may be old.
+            if earlier is not None and self._at is not None:
+                began = {it: text for it, text in conditions.items() if it not in earlier}
+                events += list_condition_events(result, began, self._at)
+        kinds = (VARIANT_KIND, *RECORD_KINDS)
+        foreign_names = frozenset(it.name for it in foreign if it.kind in kinds)
+        namespaces = frozenset(it.namespace for it in foreign)
         with self._lock:
             reports: dict[str, list[RepositoryReport]] = {}
-            for key in self._results:
+            policies: list[_PolicyBatch] = []
+            for key, result in self._results.items():
                 for repository, report in self._reports.get(key, {}).items():
                     reports.setdefault(repository, []).append(report)
+                if key in self._waiting:
+                    policies.append(_PolicyBatch(result, None, self._changes[key]))
+                elif result.resolved_policy.namespace in namespaces:
+                    policies.append(_PolicyBatch(result, foreign_names, self._changes[key]))
+                elif self._is_new_problem or key in self._handled:
+                    is_policy = result.resolved_policy.upstream_policy is not None
+                    names: frozenset[str] | None = frozenset() if is_policy else None
+                    policies.append(_PolicyBatch(result, names, self._changes[key]))
             declared_keys = _list_keys(self._declared)
             return StatusBatch(
                 version=self._version,
-                policies=tuple(self._select(foreign)),
+                policies=tuple(policies),
                 repository_reports={name: tuple(it) for name, it in reports.items()},
                 evaluated=frozenset(self._results),
                 declared_keys=declared_keys,
@@ -343,31 +343,6 @@ class StatusQueue:
                 requests=dict(self._requests),
                 events=tuple(events),
             )
-
-    def _list_began(self, key: PolicyKey, result: PolicyResult) -> Iterator[PolicyEvent]:
-        """Yield the events of conditions that began since the previous result.
-
-        The first one has none: all of its conditions may be old.
-        """
-        conditions = find_conditions(result)
-        earlier = self._conditions.get(key)
-        self._conditions[key] = frozenset(conditions)
-        if earlier is not None and self._at is not None:
-            began = {it: text for it, text in conditions.items() if it not in earlier}
-            yield from list_condition_events(result, began, self._at)
-
-    def _select(self, foreign: Collection[ObjectName]) -> Iterator[_PolicyBatch]:
-        kinds = (VARIANT_KIND, *RECORD_KINDS)
-        names = frozenset(it.name for it in foreign if it.kind in kinds)
-        namespaces = frozenset(it.namespace for it in foreign)
-        for key, result in self._results.items():
-            if key in self._waiting:
-                yield _PolicyBatch(result, None, self._changes[key])
-            elif result.resolved_policy.namespace in namespaces:
-                yield _PolicyBatch(result, names, self._changes[key])
-            elif self._is_new_problem or key in self._handled:
-                is_policy = result.resolved_policy.upstream_policy is not None
-                yield _PolicyBatch(result, frozenset() if is_policy else None, self._changes[key])
 
     def finish(self, batch: StatusBatch) -> None:
         """Take note that all of a batch was tried; what came since then waits on."""
@@ -389,12 +364,24 @@ class StatusQueue:
         `made`: name of the policy by namespace and name of each PackageVariant that has one.
         """
         keeps = {subject: _build_keeper(result) for subject, result in dict(self._results).items()}
+        declared = batch.declared
         for (namespace, name), policy in made.items():
             keep = keeps.get((namespace, policy, True))
-            if keep is None:
-                if not _may_be_declared(batch.declared, namespace, policy):
-                    yield ObjectName(VARIANT_KIND, namespace, name)
-            elif not keep(name):
+            if keep is not None:
+                is_obsolete = not keep(name)
+            else:
+                # Something that could be the policy may be declared that cannot be used.
+                objects = (it.metadata for it in declared.policies)
+                is_obsolete = (
+                    all((it.namespace, it.name) != (namespace, policy) for it in objects)
+                    and all(
+                        (it.namespace, it.name) != (namespace, policy) for it in declared.left_out
+                    )
+                    and not any(
+                        it.concerns(own_kind(UpstreamPolicy), namespace) for it in declared.unread
+                    )
+                )
+            if is_obsolete:
                 yield ObjectName(VARIANT_KIND, namespace, name)
 
 
@@ -422,14 +409,3 @@ def _build_keeper(result: PolicyResult) -> Callable[[str], bool]:
     # A target that fails keeps its variant, whose name ends with a digest of the target.
     failed = {variant_digest(policy.namespace, policy.name, it.target) for it in policy.failures}
     return lambda name: name in names or name.rpartition("-")[2] in failed
-
-
-def _may_be_declared(declared: DeclaredObjects, namespace: str, name: str) -> bool:
-    """Return whether a policy is declared, or something that could be it cannot be used."""
-    if any(
-        (it.metadata.namespace, it.metadata.name) == (namespace, name) for it in declared.policies
-    ):
-        return True
-    return any((it.namespace, it.name) == (namespace, name) for it in declared.left_out) or any(
-        it.concerns(own_kind(UpstreamPolicy), namespace) for it in declared.unread
-    )

@@ -17,7 +17,6 @@ from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
 from fanout.api.results import Condition, Hold, build_ready
-from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.view_base import dump_view, dump_views
 from fanout.errors import FanoutError
 from fanout.message_commands import MessageCommands, cluster_commands
@@ -39,7 +38,7 @@ from fanout.present.object_views import build_stages
 from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
 from fanout.present.view_meta import Plain, format_time, variant_labels, without_none
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.selection.variant_spec import FunctionSpec, VariantSpec
+from fanout.selection.variant_spec import FunctionSpec
 from fanout.values import replace
 
 VARIANT_KIND = "PackageVariant"
@@ -162,8 +161,21 @@ def build_policy_status(entry: PolicyEntry, problem: FanoutError | None = None) 
 
 def build_variant_status(entry: VariantEntry) -> WrittenObject:
     """Return a PackageVariant with its status, and with its content if a policy makes it."""
-    entry = _without_progress_of_others(entry)
     variant, decision, observed = entry.variant, entry.shown, entry.variant.observed
+    policy = entry.policy.resolved_policy
+    # Thousands of variants wait for the same slot or group. Each that gets one would change the
+    # sentence of all the others, so theirs stays the same; the status of the stage has it.
+    is_waiting = any(it.reason in _OF_OTHERS for it in decision.holds)
+    if is_waiting and policy.upstream_policy is not None:
+        place = f"stage {decision.stage} of UpstreamPolicy {policy.name}"
+        holds = tuple(
+            Hold(it.reason, f"{_MEANINGS[it.reason]}; see the status of {place}")
+            if it.reason in _OF_OTHERS
+            else it
+            for it in decision.holds
+        )
+        decision = replace(decision, holds=holds, next=None)
+        entry = replace(entry, shown=decision)
     draft, published = observed.draft, observed.published
     trailers = draft.trailers if draft is not None else None
     # Without an instant on record, the state is as old as the commit that it is about.
@@ -189,7 +201,7 @@ def build_variant_status(entry: VariantEntry) -> WrittenObject:
         ),
     }
     since = since or _policy_time(entry.policy)
-    package_variant = entry.policy.resolved_policy.package_variant
+    package_variant = policy.package_variant
     if package_variant is not None:
         return _build_declared(package_variant, conditions, fields, since)
     name = ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name)
@@ -221,26 +233,6 @@ def _describe_variant(
         "holds": dump_views(holds[:MAX_HOLDS]),
         "moreHolds": max(len(holds) - MAX_HOLDS, 0),
     }
-
-
-def _without_progress_of_others(entry: VariantEntry) -> VariantEntry:
-    """Return the entry with holds that stay the same while other variants make progress.
-
-    Thousands of variants wait for the same slot or group. Each that gets one would change the
-    sentence of all the others; the status of the stage has it.
-    """
-    decision, policy = entry.shown, entry.policy.resolved_policy
-    is_waiting = any(it.reason in _OF_OTHERS for it in decision.holds)
-    if not is_waiting or policy.upstream_policy is None:
-        return entry
-    place = f"stage {decision.stage} of UpstreamPolicy {policy.name}"
-    holds = tuple(
-        Hold(it.reason, f"{_MEANINGS[it.reason]}; see the status of {place}")
-        if it.reason in _OF_OTHERS
-        else it
-        for it in decision.holds
-    )
-    return replace(entry, shown=replace(decision, holds=holds, next=None))
 
 
 def build_stopped_status(entry: PolicyEntry) -> WrittenObject:
@@ -322,13 +314,32 @@ def _build_content(entry: VariantEntry) -> Plain:
     resolved_policy, spec = entry.policy.resolved_policy, entry.variant.spec
     policy = resolved_policy.upstream_policy
     assert policy is not None, "asked of variants of policies"
-    downstream = resolved_policy.repositories[spec.name]
+    downstream, meta = resolved_policy.repositories[spec.name], policy.metadata
     revision = policy.spec.upstream.revision
+    # The policy owns its variants, for tools that show what belongs to what. It holds up no
+    # deletion (`blockOwnerDeletion`). A policy that is being deleted has no variants with content,
+    # so that those that wait for their removal are left alone.
+    owner = {
+        "apiVersion": policy.api_version,
+        "kind": policy.kind,
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+    }
+    context = {"data": dict(spec.context), "removeKeys": list(spec.remove_keys)}
+    pipeline = {
+        "mutators": _build_functions(spec.mutators),
+        "validators": _build_functions(spec.validators),
+    }
+    injectors = [
+        without_none({"name": it.name, "group": it.group, "version": it.version, "kind": it.kind})
+        for it in spec.injectors
+    ]
     return _without_empty(
         {
             "labels": variant_labels(entry),
             "annotations": dict(spec.annotations),
-            "ownerReferences": _build_owners(policy),
+            "ownerReferences": [owner] if meta.uid is not None else [],  # not of a file
             "spec": _without_empty(
                 {
                     "upstream": {
@@ -340,7 +351,11 @@ def _build_content(entry: VariantEntry) -> Plain:
                         "repository": spec.repository,
                         "package": _inside(downstream, spec.path),
                     },
-                    **_build_changes(spec),
+                    "packageContext": _without_empty(context),
+                    "pipeline": _without_empty(pipeline),
+                    "injectors": injectors,
+                    "labels": dict(spec.labels),
+                    "annotations": dict(spec.annotations),
                     "adoptionPolicy": policy.spec.adoption_policy.value,
                     "deletionPolicy": policy.spec.deletion_policy.value,
                     "updateStrategy": policy.spec.update_strategy.value,
@@ -352,38 +367,6 @@ def _build_content(entry: VariantEntry) -> Plain:
             ),
         }
     )
-
-
-def _build_owners(policy: UpstreamPolicy) -> list[Plain]:
-    """Return the policy as the owner of its variants, for tools that show what belongs to what.
-
-    It holds up no deletion (`blockOwnerDeletion`). A policy that is being deleted has no variants
-    with content, so that those that wait for their removal are left alone.
-    """
-    meta = policy.metadata
-    if meta.uid is None:  # declared in a file
-        return []
-    owner = {"apiVersion": policy.api_version, "kind": policy.kind, "name": meta.name}
-    return [{**owner, "uid": meta.uid, "controller": True}]
-
-
-def _build_changes(spec: VariantSpec) -> Plain:
-    context = {"data": dict(spec.context), "removeKeys": list(spec.remove_keys)}
-    pipeline = {
-        "mutators": _build_functions(spec.mutators),
-        "validators": _build_functions(spec.validators),
-    }
-    injectors = [
-        without_none({"name": it.name, "group": it.group, "version": it.version, "kind": it.kind})
-        for it in spec.injectors
-    ]
-    return {
-        "packageContext": _without_empty(context),
-        "pipeline": _without_empty(pipeline),
-        "injectors": injectors,
-        "labels": dict(spec.labels),
-        "annotations": dict(spec.annotations),
-    }
 
 
 def _build_functions(functions: Iterable[FunctionSpec]) -> list[Plain]:

@@ -11,7 +11,7 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import Blocker
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
-from fanout.api.results import Hold, StageResult, VariantResult
+from fanout.api.results import Hold, StageResult
 from fanout.api.text_fields import pluralize
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
@@ -93,9 +93,13 @@ class _BlockerGroups:
         """Return the group of a hold, by its sentence without names of its variant and instants."""
         shape = hold.message
         instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
-        variant = self._variants.get(name)
-        names = _names_of(variant) if variant is not None else (name,) if name else ()
-        for text in (*names, *instants):
+        names = {name}
+        if (variant := self._variants.get(name)) is not None:
+            spec = variant.spec
+            place = f"{spec.repository}:{spec.path}"
+            names = {spec.name, spec.target, place, spec.path, variant.observed.draft_ref}
+        # Longest first: one name may be part of another.
+        for text in (*sorted(names - {""}, key=len, reverse=True), *instants):
             shape = shape.replace(text, "\0")
         return self._groups.setdefault((stage, revision, str(hold.reason), shape), [])
 
@@ -119,24 +123,8 @@ class _BlockerGroups:
             )
 
 
-def _names_of(variant: RenderedVariant) -> tuple[str, ...]:
-    """Return the names of a variant in sentences, longest first: one may be part of another."""
-    spec = variant.spec
-    names = {
-        spec.name,
-        spec.target,
-        f"{spec.repository}:{spec.path}",
-        spec.path,
-        variant.observed.draft_ref,
-    }
-    return tuple(sorted(names - {""}, key=len, reverse=True))
-
-
 def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[Blocker, ...]:
-    """Find all blockers of the policy, those of the policy itself first, then by stage.
-
-    `problems`: those of the policy in the pass.
-    """
+    """Find all blockers of the policy and its problems: its own first, then by stage."""
     groups = _BlockerGroups(item.variants)
     decision = item.decision
     if item.error is not None or decision is None:
@@ -158,8 +146,10 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     for hold in decision.holds:
         if hold.reason not in omitted:
             groups.add(hold, needs_person=_needs_person(hold.reason))
-    for name, stage_evaluation in () if is_deleted else decision.stages.items():
-        _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
+    for stage_evaluation in () if is_deleted else decision.stages.values():
+        _add_stage_holds(
+            groups, stage_evaluation, reasons_by_stage.get(stage_evaluation.name, set())
+        )
     shared = {(str(it.reason), it.message) for it in decision.holds}
     conflicts = item.undecided_conflicts
     # An explanation has the remedy of a merge conflict as commands.
@@ -172,8 +162,21 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     # An obstacle is a hold of the gates and a failure of the pass.
     failures = frozenset((it.subject, it.reason) for it in problems if it.failed)
     for evaluation in decision.variants.values():
-        reasons = reasons_by_variant[evaluation.name]
-        _add_variant_holds(groups, evaluation, reasons, shared, failures)
+        reasons, name = reasons_by_variant[evaluation.name], evaluation.name
+        # But for those that the policy as a whole has.
+        for hold in evaluation.holds:
+            if hold.reason in NOT_BLOCKING or (str(hold.reason), hold.message) in shared:
+                continue
+            is_last = hold.reason in _PROMOTION_NEEDED and reasons <= _PROMOTION_NEEDED
+            failed = (name, str(hold.reason)) in failures
+            groups.add(
+                hold,
+                evaluation.stage,
+                name,
+                evaluation.candidate,
+                needs_person=is_last or failed or _needs_person(hold.reason, reasons),
+                failed=failed,
+            )
     stages = {it.spec.name: it.spec.stage for it in item.variants}
     _add_problems(groups, problems, stages, reasons_by_variant)
     failed_stages = {
@@ -200,32 +203,6 @@ def _add_stage_holds(
         for hold in other.holds if other.newer else ():
             if hold.reason not in NOT_BLOCKING:
                 groups.add(hold, evaluation.name, revision=other.revision)
-
-
-def _add_variant_holds(
-    groups: _BlockerGroups,
-    evaluation: VariantResult,
-    reasons: set[str],
-    shared: set[tuple[str, str]],
-    failures: frozenset[tuple[str, str]],
-) -> None:
-    """Add the holds of the variant, but for those that the policy as a whole has.
-
-    `failures`: names and reasons of what failed in the pass.
-    """
-    for hold in evaluation.holds:
-        if hold.reason in NOT_BLOCKING or (str(hold.reason), hold.message) in shared:
-            continue
-        is_last = hold.reason in _PROMOTION_NEEDED and reasons <= _PROMOTION_NEEDED
-        failed = (evaluation.name, str(hold.reason)) in failures
-        groups.add(
-            hold,
-            evaluation.stage,
-            evaluation.name,
-            evaluation.candidate,
-            needs_person=is_last or failed or _needs_person(hold.reason, reasons),
-            failed=failed,
-        )
 
 
 def _add_problems(

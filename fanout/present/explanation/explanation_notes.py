@@ -5,7 +5,7 @@ for which the rollout does not wait, and the conflicts of drafts one by one.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from fanout.api.durations import format_instant
@@ -110,28 +110,22 @@ def _excluded_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNot
                 excluded_by_hold.setdefault(hold, []).append(variant)
     for hold, excluded in excluded_by_hold.items():
         sentence = f"{format_names(it.decision.name for it in excluded)}: {hold.message}"
-        command = _retry_command(excluded) if hold.reason == Reason.SKIPPED else ""
+        command = ""
+        if hold.reason == Reason.SKIPPED:
+            # The first skipped variants, all of one stage, count again by it.
+            policy, options = excluded[0].policy.resolved_policy, list[str]()
+            if policy.upstream_policy is not None:
+                options += ["--stage", excluded[0].variant.spec.stage]
+                names = [it.variant.spec.name for it in excluded[:_MAX_NAMED]]
+                options += [word for name in names for word in ("--variant", name)]
+            command = shlex.join(["fanout", "retry", policy.name, *options, "--reason", "WHY"])
         yield ExplanationNote(
             str(hold.reason), sentence, hold.who, hold.since, hold.until, command=command
         )
 
 
-def _retry_command(skipped: Sequence[VariantEntry]) -> str:
-    """Return the command by which the first skipped variants, all of one stage, count again."""
-    policy = skipped[0].policy.resolved_policy
-    options: list[str] = []
-    if policy.upstream_policy is not None:
-        options += ["--stage", skipped[0].variant.spec.stage]
-        names = [it.variant.spec.name for it in skipped[:_MAX_NAMED]]
-        options += [word for name in names for word in ("--variant", name)]
-    return shlex.join(["fanout", "retry", policy.name, *options, "--reason", "WHY"])
-
-
 def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
-    """Yield the records that are dated ahead and do not count yet.
-
-    Records that the gates report themselves are left out.
-    """
+    """Yield the records dated ahead that do not count yet, without those in the gates."""
     now = item.facts.now if item.facts is not None else None
     for record in records_ahead(active_records(item.records), now) if now is not None else ():
         # The gates report decisions of these actions themselves; a second line would repeat them.

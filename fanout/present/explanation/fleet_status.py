@@ -41,10 +41,7 @@ class FleetStatus(Value):
 
 
 def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = None) -> FleetStatus:
-    """Build the status from a pass, in one walk over its variants.
-
-    `commands`: how commands are completed for their reader.
-    """
+    """Build the status from a pass; `commands` complete those in it for their reader."""
     explainers = open_explainers(pass_plan, commands)
     explanations = tuple(it.explain_policy() for it in explainers)
     urgent = [it for it in list_blockers(explanations) if it[1].needs_person]

@@ -200,10 +200,7 @@ def list_commands(status: ExplanationStatus) -> Sequence[str]:
 def open_explainers(
     pass_plan: PassPlan, commands: MessageCommands | None = None
 ) -> list[PolicyExplainer]:
-    """Return an explainer of each policy of the pass.
-
-    `commands`: how commands are completed for their reader.
-    """
+    """Return an explainer of each policy; `commands` complete those in it for their reader."""
     problems: dict[str, list[PassProblem]] = {}
     for problem in pass_plan.problems:
         problems.setdefault(problem.policy, []).append(problem)

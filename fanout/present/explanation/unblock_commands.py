@@ -103,17 +103,12 @@ class CommandBuilder:
     def _build(self, blocker: Blocker) -> Iterator[str]:
         build_by_reason: dict[str, Callable[[Blocker], Iterator[str]]] = {
             **dict.fromkeys(_AFTER_STAGES, self._build_upstream),
-            **dict.fromkeys(_AFTER_OTHERS | _AFTER_REVISION, self._build_others),
+            **dict.fromkeys(_BORROWING - _AFTER_STAGES, self._build_others),
             **dict.fromkeys(_UNANSWERED, self._build_reports),
             **dict.fromkeys(_FAILED, self._build_ways_on),
             Reason.APPROVAL_MISSING: self._build_approvals,
             Reason.DECISION_WAITS: self._build_withdrawals,
-            Reason.HALTED: self._build_ends_of_halt,
             Reason.MERGE_CONFLICT: self._build_resolutions,
-            Reason.NOTHING_COUNTS: self._build_counting,
-            Reason.REMOVAL_AWAITS: self._build_later_removals,
-            Reason.SERIALIZED: self._build_overtaking,
-            Reason.SOAK_CUT_SHORT: self._build_soak_override,
             Reason.SUSPENDED: self._build_resumptions,
         }
         reason = blocker.reason
@@ -122,11 +117,25 @@ class CommandBuilder:
             yield from build_by_reason[reason](blocker)
         elif reason in _SWEPT:
             yield "fanout sweep"
+        elif reason == Reason.SOAK_CUT_SHORT:
+            # The revision may be newer than the candidate.
+            override = ("--revision", blocker.revision, "--override", OverridableGate.SOAK.value)
+            yield self._command("promote", *self._scope(blocker), *override, *_WHY)
+        elif reason == Reason.REMOVAL_AWAITS:
+            # What holds removals, which later stages have first.
+            for other in self.blockers:
+                if other.reason != reason and self._find_orphans(other):
+                    yield from self.build(other)
         elif orphans := self._find_orphans(blocker):
             if reason == Reason.REQUEST_CLOSED:
                 yield from find_decisions(blocker.message)
             elif reason in _ENDED_BY_REMOVAL:
-                yield from self._build_removals(blocker, orphans)
+                is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
+                edited = find_edited(self.item.removals)
+                for name in ("--all-gone",) if is_all else orphans:
+                    # One command for all holds of a variant: without the option it is refused.
+                    option = ("--edited",) if name in edited or (is_all and edited) else ()
+                    yield self._command("remove", name, *option, *_WHY)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
@@ -174,53 +183,35 @@ class CommandBuilder:
                 yield from self.build(other)
 
     def _build_others(self, blocker: Blocker) -> Iterator[str]:
-        """Yield the commands of other variants of the stage."""
-        for other in self.blockers:
-            if other.stage == blocker.stage and other.reason not in _NOT_LENT:
-                yield from self.build(other)
-
-    def _build_ends_of_halt(self, blocker: Blocker) -> Iterator[str]:
-        """Yield what mends the failures, or leaves out those that have another revision since.
-
-        A variant that went back or ahead alone has not failed at its own revision.
-        """
+        """Yield the commands of other variants of the stage, and what else ends the blocker."""
+        reason = blocker.reason
         own = [it for it in self._evaluations.values() if it.stage == blocker.stage]
         failed = {it.name for it in own if it.state is VariantState.FAILED}
-        if failed:
-            yield from self._build_others(blocker)
+        others = [
+            command
+            for other in self.blockers
+            if other.stage == blocker.stage and other.reason not in _NOT_LENT
+            for command in self.build(other)
+        ]
+        if reason != Reason.HALTED or failed:
+            yield from others
+        # The promotion past the revision in flight, if that waits for nothing.
+        if reason == Reason.SERIALIZED and not others:
+            override = ("--override", OverridableGate.BUDGET.value)
+            yield self._command("promote", *self._scope(blocker), *override, *_WHY)
+        # A variant of the stage counts again.
+        for it in own if reason == Reason.NOTHING_COUNTS else ():
+            if Reason.SKIPPED in {hold.reason for hold in it.holds}:
+                skipped = replace(blocker, variants=(it.name,))
+                yield self._command("retry", *self._scope(skipped, by_name=True), *_WHY)
+        # A halt also ends without those that have another revision since: a variant that went back
+        # or ahead alone has not failed at its own revision.
         elsewhere = tuple(
             it.name for it in own if it.name not in failed and it.name in blocker.message
         )
-        if elsewhere:
+        if reason == Reason.HALTED and elsewhere:
             scope = self._scope(replace(blocker, variants=elsewhere), by_name=True)
             yield self._command("skip", *scope, "--revision", blocker.revision, *_WHY)
-
-    def _build_overtaking(self, blocker: Blocker) -> Iterator[str]:
-        """Yield what the revision in flight waits for, or else the promotion past it."""
-        others = tuple(self._build_others(blocker))
-        yield from others
-        if not others:
-            override = ("--override", OverridableGate.BUDGET.value)
-            yield self._command("promote", *self._scope(blocker), *override, *_WHY)
-
-    def _build_counting(self, blocker: Blocker) -> Iterator[str]:
-        """Yield the commands by which a variant of the stage counts again."""
-        yield from self._build_others(blocker)
-        for it in self._evaluations.values():
-            if it.stage == blocker.stage and Reason.SKIPPED in {hold.reason for hold in it.holds}:
-                skipped = replace(blocker, variants=(it.name,))
-                yield self._command("retry", *self._scope(skipped, by_name=True), *_WHY)
-
-    def _build_later_removals(self, _: Blocker) -> Iterator[str]:
-        """Yield the commands that end what holds removals, which later stages have first."""
-        for other in self.blockers:
-            if other.reason != Reason.REMOVAL_AWAITS and self._find_orphans(other):
-                yield from self.build(other)
-
-    def _build_soak_override(self, blocker: Blocker) -> Iterator[str]:
-        """Yield the promotion of the revision, which may be newer than the candidate."""
-        override = ("--revision", blocker.revision, "--override", OverridableGate.SOAK.value)
-        yield self._command("promote", *self._scope(blocker), *override, *_WHY)
 
     def _build_withdrawals(self, blocker: Blocker) -> Iterator[str]:
         """Yield the withdrawal of each decision that the sentence names."""
@@ -276,26 +267,24 @@ class CommandBuilder:
                 yield from self._build_corrections(self._find_statements(blocker, check))
         else:  # a late result still counts
             yield from self._build_reports(blocker)
-        if self._has_earlier(blocker):
-            # Of the stage: if one variant went back, the others would stay halted by its failure.
-            stage = ("--stage", blocker.stage) if blocker.stage else ()
-            yield self._command("rollback", *stage, *_WHY)
-        yield self._command("retry", *self._scope(blocker), *_WHY)
-        revision = ("--revision", blocker.revision)
-        yield self._command("skip", *self._scope(blocker, by_name=True), *revision, *_WHY)
-
-    def _has_earlier(self, blocker: Blocker) -> bool:
-        """Return whether the variants have the revision, and their stage passed another before."""
+        # They have the revision, and their stage passed another before.
         facts = self.item.facts
-        if facts is None:
-            return False
-        named = [it.published for it in facts.variants if it.name in blocker.variants]
-        if {it.revision for it in named if it is not None} != {blocker.revision}:
-            return False
-        return any(
-            stage == blocker.stage and revision != blocker.revision and history.passed is not None
-            for (stage, revision), history in facts.history.items()
-        )
+        variants = facts.variants if facts is not None else ()
+        published = [it.published for it in variants if it.name in blocker.variants]
+        if (
+            facts is not None
+            and {it.revision for it in published if it is not None} == {blocker.revision}
+            and any(
+                stage == blocker.stage and revision != blocker.revision and it.passed is not None
+                for (stage, revision), it in facts.history.items()
+            )
+        ):
+            # Of the stage: if one variant went back, the others would stay halted by its failure.
+            scope = ("--stage", blocker.stage) if blocker.stage else ()
+            yield self._command("rollback", *scope, *_WHY)
+        yield self._command("retry", *self._scope(blocker), *_WHY)
+        at_revision = ("--revision", blocker.revision)
+        yield self._command("skip", *self._scope(blocker, by_name=True), *at_revision, *_WHY)
 
     @cached_property
     def _evidence_index(self) -> EvidenceIndex | None:
@@ -355,15 +344,6 @@ class CommandBuilder:
                 yield self._command("resume", "--stage", name, *_WHY)
             elif kind == "variant" and name in blocker.variants:
                 yield self._command("resume", "--variant", self.names.get(name, name), *_WHY)
-
-    def _build_removals(self, blocker: Blocker, orphans: Sequence[str]) -> Iterator[str]:
-        """Yield the confirmations of removals, one for each variant or one for all."""
-        is_all = blocker.reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
-        edited = find_edited(self.item.removals)
-        for name in ("--all-gone",) if is_all else orphans:
-            # One command for all holds of a variant: without the option it is refused.
-            option = ("--edited",) if name in edited or (is_all and edited) else ()
-            yield self._command("remove", name, *option, *_WHY)
 
     def _is_refused_removal(self, command: str, blocker: Blocker) -> bool:
         """Return whether the command removes a variant that has a target and left nothing behind.

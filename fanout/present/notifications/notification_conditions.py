@@ -6,9 +6,7 @@ from typing import NamedTuple
 from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.notifications import NotificationEvent
 from fanout.api.reasons import Reason, is_asked
-from fanout.api.results import StageResult, VariantResult
 from fanout.api.text_fields import list_first, pluralize
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value
 
@@ -32,42 +30,36 @@ def find_conditions(item: PolicyResult) -> Mapping[NotificationCondition, str]:
     """Return the conditions of a policy, each with a sentence about it or ""."""
     if item.error is not None:
         return {NotificationCondition(NotificationEvent.POLICY_STOPPED): str(item.error)}
-    return dict(_list_conditions(item.decision)) if item.decision is not None else {}
-
-
-def _list_conditions(decision: PolicyEvaluation) -> Iterator[tuple[NotificationCondition, str]]:
+    conditions: dict[NotificationCondition, str] = {}
+    decision, passed = item.decision, set[str]()
+    if decision is None:
+        return conditions
     for variant in decision.variants.values():
-        yield from _list_of_variant(variant)
-    passed: set[str] = set()
+        subject = (variant.stage, variant.candidate, variant.name)
+        if variant.state is VariantState.FAILED:
+            sentence = variant.holds[0].message if variant.holds else ""
+            failure = NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject)
+            conditions[failure] = sentence
+        for hold in variant.holds:
+            event = _EVENT_BY_REASON.get(hold.reason)
+            if event is not None and is_asked(hold.reason, [it.reason for it in variant.holds]):
+                conditions[NotificationCondition(event, *subject)] = hold.message
     for stage in decision.stages.values():
-        yield from _list_of_stage(stage)
-        passed.add(stage.candidate if stage.verdict is Verdict.PASSED else "")
+        name, revision, has_passed = stage.name, stage.candidate, stage.verdict is Verdict.PASSED
+        if stage.halted:
+            sentence = next((it.message for it in stage.holds if it.reason == Reason.HALTED), "")
+            halt = NotificationCondition(NotificationEvent.STAGE_HALTED, name, revision)
+            conditions[halt] = sentence
+        # Variants that are written by hand have one stage without a name; its end is the rollout's.
+        elif name and revision and has_passed:
+            passage = NotificationCondition(NotificationEvent.STAGE_PASSED, name, revision)
+            conditions[passage] = ""
+        passed.add(revision if has_passed else "")
     # All stages have passed the same revision.
     if len(passed) == 1 and (revision := passed.pop()):
-        yield NotificationCondition(NotificationEvent.ROLLOUT_DONE, revision=revision), ""
-
-
-def _list_of_variant(variant: VariantResult) -> Iterator[tuple[NotificationCondition, str]]:
-    subject = (variant.stage, variant.candidate, variant.name)
-    if variant.state is VariantState.FAILED:
-        sentence = variant.holds[0].message if variant.holds else ""
-        yield NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject), sentence
-    for hold in variant.holds:
-        event = _EVENT_BY_REASON.get(hold.reason)
-        if event is not None and is_asked(hold.reason, [it.reason for it in variant.holds]):
-            yield NotificationCondition(event, *subject), hold.message
-
-
-def _list_of_stage(stage: StageResult) -> Iterator[tuple[NotificationCondition, str]]:
-    if stage.halted:
-        sentence = next((it.message for it in stage.holds if it.reason == Reason.HALTED), "")
-        condition = NotificationCondition(
-            NotificationEvent.STAGE_HALTED, stage.name, stage.candidate
-        )
-        yield condition, sentence
-    # Variants that are written by hand have one stage without a name; its end is the rollout's.
-    elif stage.name and stage.candidate and stage.verdict is Verdict.PASSED:
-        yield NotificationCondition(NotificationEvent.STAGE_PASSED, stage.name, stage.candidate), ""
+        done = NotificationCondition(NotificationEvent.ROLLOUT_DONE, revision=revision)
+        conditions[done] = ""
+    return conditions
 
 
 class Transition(Value):
@@ -100,35 +92,31 @@ def describe_transition(
 
     `stage` is "" for a variant that is written by hand, which has none.
     """
-    sentence = _word_transition(event, revision, stage, len(variants))
-    if variants:
-        sentence = f"{sentence} ({list_first(variants, 1)})"
-    # A hold says again which stage is halted.
-    detail = detail.partition(_IS_HALTED)[2] or detail
-    return f"{sentence}: {detail}" if detail else sentence
-
-
-def _word_transition(event: NotificationEvent, revision: str, stage: str, number: int) -> str:
-    """Return the sentence about a number of variants, or about none."""
+    number = len(variants)
     drafts = f"{pluralize(number, 'draft')} of {revision}"
     subject = f"stage {stage}" if stage else "the variant"
     match event:
         case NotificationEvent.APPROVAL_AWAITED:
             verb = "waits" if number == 1 else "wait"
-            return add_stage(f"{drafts} {verb} for approvals", stage)
+            sentence = add_stage(f"{drafts} {verb} for approvals", stage)
         case NotificationEvent.MERGE_CONFLICT:
             verb = "has" if number == 1 else "have"
-            return add_stage(f"{drafts} {verb} undecided merge conflicts", stage)
+            sentence = add_stage(f"{drafts} {verb} undecided merge conflicts", stage)
         case NotificationEvent.POLICY_STOPPED:
-            return "stopped by an error"
+            sentence = "stopped by an error"
         case NotificationEvent.ROLLOUT_DONE:
-            return f"the rollout of {revision} is complete"
+            sentence = f"the rollout of {revision} is complete"
         case NotificationEvent.STAGE_HALTED:
-            return f"{subject} is halted at {revision}"
+            sentence = f"{subject} is halted at {revision}"
         case NotificationEvent.STAGE_PASSED:
-            return f"{subject} passed {revision}"
+            sentence = f"{subject} passed {revision}"
         case NotificationEvent.VARIANT_FAILED:
-            return add_stage(f"{pluralize(number, 'variant')} failed {revision}", stage)
+            sentence = add_stage(f"{pluralize(number, 'variant')} failed {revision}", stage)
+    if variants:
+        sentence = f"{sentence} ({list_first(variants, 1)})"
+    # A hold says again which stage is halted.
+    detail = detail.partition(_IS_HALTED)[2] or detail
+    return f"{sentence}: {detail}" if detail else sentence
 
 
 def add_stage(sentence: str, stage: str) -> str:

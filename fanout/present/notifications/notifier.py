@@ -1,40 +1,39 @@
 """Notifier: finds transitions between passes, and has their events delivered.
 
-How long events wait, and when an address is tried again, is in
-`fanout.present.notifications.delivery_queue`.
+An event waits until its address accepts it, for a day at most. An address that does not accept it
+is paused, first for ten seconds and then for twice as long each time, and the event goes behind the
+others: one that an address never accepts must not hold up those that it would.
 """
 
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Final
 
 from fanout.api.durations import format_instant
 from fanout.api.notifications import NotificationTarget
 from fanout.message_commands import MessageCommands
-from fanout.ports import BatchResult, EventBatch, EventSender
-from fanout.present.notifications.delivery_queue import (
-    apply_result,
-    find_next_delivery,
-    limit_waiting,
-    select_due,
-    split_expired,
-)
+from fanout.ports import EventBatch, EventSender
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
     Transition,
     find_conditions,
     group_transitions,
 )
-from fanout.present.notifications.outbox_file import OutboxFile, WaitingEvent
+from fanout.present.notifications.outbox_file import DeliveryPause, OutboxFile, WaitingEvent
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.values import Value, replace
 
+MAX_AGE: Final = timedelta(days=1)
+MAX_WAITING: Final = 1000  # events of all addresses; the oldest are dropped first
+FIRST_PAUSE: Final = timedelta(seconds=10)
+MAX_PAUSE: Final = timedelta(minutes=10)
+MAX_BATCH: Final = 50  # events of one address in one delivery
 MAX_NAMES: Final = 20  # variants that one event names; it counts all
 TYPE_PREFIX: Final = "dev.fanout."
 
@@ -109,15 +108,14 @@ class Notifier:
                 # A policy that is stopped has all that it had before: nothing else is known.
                 carried = earlier if item.error is not None else frozenset()
                 conditions[key] = frozenset(current) | carried
-            kept, dropped = limit_waiting(waiting)
-            self._drop(dropped)
+            self._drop(waiting[:-MAX_WAITING])
             titles = {f"{namespace}/{name}" for namespace, name in declared | covered}
             self._state = replace(
                 state,
                 conditions={
                     key: it for key, it in conditions.items() if key.partition(" ")[2] in titles
                 },
-                waiting=kept,
+                waiting=tuple(waiting[-MAX_WAITING:]),
                 is_complete=state.is_complete or declared <= covered,
                 had_failures=any(it.failed for it in report.pass_plan.problems),
             )
@@ -126,10 +124,16 @@ class Notifier:
     def deliver(self, now: datetime) -> Delivery:
         """Send what waits to addresses that are not paused. Takes seconds at most."""
         with self._lock:
-            kept, dropped = split_expired(self._state.waiting, now)
-            self._drop(dropped)
+            waiting = self._state.waiting
+            self._drop(it for it in waiting if now - it.at > MAX_AGE)
+            kept = tuple(it for it in waiting if now - it.at <= MAX_AGE)
             state = self._state = replace(self._state, waiting=kept)
-        batches = select_due(state, now)
+        due_by_name: dict[str, list[WaitingEvent]] = {}
+        for event in state.waiting:
+            pause = state.pauses.get(event.target)
+            if pause is None or pause.until <= now:
+                due_by_name.setdefault(event.target, []).append(event)
+        batches = {name: events[:MAX_BATCH] for name, events in due_by_name.items()}
         results = self._sender.send(
             [
                 EventBatch(
@@ -142,12 +146,29 @@ class Notifier:
         outcomes = dict(zip(batches, results, strict=True))
         with self._lock:
             for name, result in outcomes.items():
-                self._count_result(name, result)
-                self._state = apply_result(self._state, name, batches[name], result, now)
+                due, number = batches[name], result.delivered
+                if number:
+                    self._events.add(EventName.NOTIFICATION, name, "delivered", number=number)
+                state, done = self._state, set(map(id, due[:number]))
+                pauses = {key: it for key, it in state.pauses.items() if key != name}
+                rest = [it for it in state.waiting if id(it) not in done]
+                if result.problem:
+                    self._events.add(EventName.NOTIFICATION, name, "failed")
+                    earlier, refused = state.pauses.get(name), due[number]
+                    failures = 0 if earlier is None or number else earlier.failures
+                    seconds = min(FIRST_PAUSE * 2 ** min(failures, 16), MAX_PAUSE)
+                    pauses[name] = DeliveryPause(failures + 1, now + seconds)
+                    rest = [it for it in rest if it is not refused] + [refused]
+                self._state = replace(state, waiting=tuple(rest), pauses=pauses)
             if batches:
                 self._outbox.write(self._state)
             problems = {name: it.problem for name, it in outcomes.items() if it.problem}
-            return Delivery(problems, find_next_delivery(self._state, now))
+            pauses = self._state.pauses
+            instants = (
+                pauses[it.target].until if it.target in pauses else now
+                for it in self._state.waiting
+            )
+            return Delivery(problems, min(instants, default=None))
 
     def count_waiting(self) -> Mapping[str, int]:
         """Return the number of waiting events by name of the address."""
@@ -168,12 +189,6 @@ class Notifier:
                 if target.covers(transition.event, namespace, name):
                     yield WaitingEvent(target.name, now, body)
 
-    def _count_result(self, name: str, result: BatchResult) -> None:
-        if result.delivered:
-            self._events.add(EventName.NOTIFICATION, name, "delivered", number=result.delivered)
-        if result.problem:
-            self._events.add(EventName.NOTIFICATION, name, "failed")
-
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:
             self._events.add(EventName.NOTIFICATION, event.target, "dropped")
@@ -188,10 +203,7 @@ def build_event(
     *,
     in_cluster: bool = False,
 ) -> dict[str, Any]:
-    """Return a CloudEvent (specification 1.0, JSON format) about a policy.
-
-    `in_cluster`: its objects are those of a cluster.
-    """
+    """Return a CloudEvent (specification 1.0, JSON format) about a policy."""
     title, stage = f"{namespace}/{policy}", transition.stage
     at = format_instant(now)
     commands = MessageCommands((("namespace", namespace),), in_cluster)
