@@ -114,10 +114,7 @@ class ClusterOperation:
 
     @contextmanager
     def run_observers(self, writer: StatusWriter, observers: list[LoopObserver]) -> Iterator[None]:
-        """Write statuses and release completed deletions while open. Adds the observers.
-
-        Of several installations in the cluster one writes statuses.
-        """
+        """Write statuses and release completed deletions while open; add the observers."""
         thread = StatusThread(
             writer,
             lambda: self._admission_problem,
@@ -217,13 +214,16 @@ class PolicyErrorMemo:
         """Take over the results of a pass; return whether a policy may get records that waited."""
         results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
         unevaluated = Waiting("")
-        # After a failure records of any policy may have waited for its end.
+        earlier = ((self._errors.get(key, unevaluated), error) for key, error in results.items())
+        # After a failure records of any policy may have waited for its end, and else those of a
+        # policy for the change of its error.
         has_opened = (
             self._failure is not None
             or not self._has_results
             or any(
-                _has_opened(self._errors.get(key, unevaluated), error)
-                for key, error in results.items()
+                before is not None
+                and (error is None or (_is_rewound(before) and not _is_rewound(error)))
+                for before, error in earlier
             )
         )
         self._errors |= results
@@ -258,13 +258,6 @@ class PolicyErrorMemo:
             )
         # Whatever stopped the policy also leaves undecided whether its records are lost.
         return self._errors[key]
-
-
-def _has_opened(before: FanoutError | None, error: FanoutError | None) -> bool:
-    """Return whether records may have waited for the change of a policy's error."""
-    return before is not None and (
-        error is None or (_is_rewound(before) and not _is_rewound(error))
-    )
 
 
 def _is_rewound(error: FanoutError | None) -> bool:

@@ -50,10 +50,7 @@ class DeclarationReader:
         self._noticed_at = min(self._noticed_at, self._last_change_at)
 
     def read(self) -> float:
-        """Read what is declared, and use a change that has settled.
-
-        Return the seconds until a change may have settled; infinite without one.
-        """
+        """Use a change that has settled; return the seconds until one may have, or infinity."""
         now = self._clock()
         noticed_at, self._noticed_at = self._noticed_at, inf
         previous, self._latest = self._latest, self._read_inventory()

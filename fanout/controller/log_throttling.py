@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
 import structlog
 
@@ -10,11 +9,11 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import MAX_SEPARATE, group_findings
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
-from fanout.plan.actions import ActionKind, ActionResult, PlanAction
-from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.plan.actions import ActionKind, ActionResult
+from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.problem_aggregation import format_failed_outcomes, group_problems
-from fanout.telemetry.error_isolation import run_isolated
+from fanout.telemetry.error_isolation import BARRIER
 
 _log = structlog.get_logger()
 _COUNT_NAMES = {
@@ -85,8 +84,18 @@ class LoopLog:
     def log_report(self, report: PassReport, mode: PassMode, triggers: Iterable[str]) -> None:
         """Log a pass: its actions, new problems, and problems that ended."""
         for outcome in report.outcomes:
-            if outcome.is_done and outcome.action.kind in _EVENT_NAMES:
-                _log.info(_EVENT_NAMES[outcome.action.kind], **_describe_action(outcome.action))
+            action = outcome.action
+            if outcome.is_done and action.kind in _EVENT_NAMES:
+                fields = {
+                    "policy": f"{action.namespace}/{action.policy}" if action.policy else "",
+                    "variant": action.variant,
+                    "stage": action.stage,
+                    "revision": action.revision,
+                    "repository": action.repository,
+                    "path": action.path,
+                }
+                known = {name: value for name, value in fields.items() if value}
+                _log.info(_EVENT_NAMES[action.kind], **known)
         done_counts = Counter(_COUNT_NAMES[it.action.kind] for it in report.outcomes if it.is_done)
         counts = {name: done_counts[name] for name in _COUNT_NAMES.values() if done_counts[name]}
         failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}
@@ -100,9 +109,6 @@ class LoopLog:
             "Recorded object is not declared",
             "Recorded object is declared again, or removed",
         )
-        self._log_policy_problems(report)
-
-    def _log_policy_problems(self, report: PassReport) -> None:
         failures: defaultdict[tuple[str, str], list[ActionResult]] = defaultdict(list)
         for outcome in report.failed_outcomes:
             action = outcome.action
@@ -112,9 +118,13 @@ class LoopLog:
         for item in report.pass_plan.policies:
             resolved = item.resolved_policy
             failed_actions = failures.get((resolved.namespace, resolved.name), ())
-            problems = run_isolated(partial(_list_problems, item, failed_actions))
-            if isinstance(problems, FanoutError):
-                problems = [str(problems)]
+            try:
+                with BARRIER:
+                    # Equal problems of many variants are joined.
+                    problems = [group.message for group in group_problems(item.problems)]
+                    problems += format_failed_outcomes(failed_actions)
+            except FanoutError as error:
+                problems = [str(error)]
             new_problems, ended_problems = self._compare_problems(item.title, problems)
             for sentence in new_problems:
                 policies_by_problem[sentence].append(item.title)
@@ -142,26 +152,6 @@ class LoopLog:
         self._reported[subject] = current
         new_problems = [sentence for sentence in current if sentence not in previous]
         return new_problems, [sentence for sentence in previous if sentence not in current]
-
-
-def _describe_action(action: PlanAction) -> dict[str, str]:
-    fields = {
-        "policy": f"{action.namespace}/{action.policy}" if action.policy else "",
-        "variant": action.variant,
-        "stage": action.stage,
-        "revision": action.revision,
-        "repository": action.repository,
-        "path": action.path,
-    }
-    return {name: value for name, value in fields.items() if value}
-
-
-def _list_problems(item: PolicyResult, failed: Sequence[ActionResult]) -> list[str]:
-    """Return the problems of a policy as messages; equal ones of many variants are joined."""
-    return [
-        *(group.message for group in group_problems(item.problems)),
-        *format_failed_outcomes(failed),
-    ]
 
 
 def _group_by_problem(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:

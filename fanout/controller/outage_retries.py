@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from fanout.api.reasons import Reason
 from fanout.controller.work_queue import Trigger, TriggerKey, WorkQueue
-from fanout.errors import Denied, FanoutError, RateLimited, Unavailable
+from fanout.errors import Denied, RateLimited, Unavailable
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.retries import choose_pause
@@ -47,28 +47,24 @@ class OutageRetries:
 def find_stopped(report: PassReport) -> Iterator[PassSubject]:
     """Yield the policies and hand-written variants that something outside stopped."""
     for item in report.pass_plan.policies:
+        variant_states = (it.observed.repository_state for it in item.variants)
+        # What the policy met; an error of its own fields is none from outside.
+        failures = [
+            item.error if isinstance(item.error, (Unavailable, Denied)) else None,
+            item.upstream_failure,
+            *(
+                it.failure or (it.forge.failure if it.forge is not None else None)
+                for it in (*item.repository_states, *variant_states)
+            ),
+        ]
         # A host that takes no more calls says when it does again.
-        is_stopped = any(not isinstance(it, RateLimited) for it in _list_failures(item))
+        is_stopped = any(it is not None and not isinstance(it, RateLimited) for it in failures)
         if report.pass_plan.has_outdated_records or is_stopped:
             yield _subject_of(item)
     for outcome in report.failed_outcomes:
         # A lost race is repeated at once.
         if outcome.reason != Reason.REMOTE_MOVED:
             yield subject_of(outcome.action)
-
-
-def _list_failures(item: PolicyResult) -> Iterator[FanoutError]:
-    """Yield the errors that a policy met; not those of its own fields."""
-    if isinstance(item.error, (Unavailable, Denied)):
-        yield item.error
-    if item.upstream_failure is not None:
-        yield item.upstream_failure
-    variant_states = (it.observed.repository_state for it in item.variants)
-    for state in (*item.repository_states, *variant_states):
-        if state.failure is not None:
-            yield state.failure
-        elif state.forge is not None and state.forge.failure is not None:
-            yield state.forge.failure
 
 
 def _subject_of(item: PolicyResult) -> PassSubject:

@@ -22,15 +22,11 @@ class RoundFairness:
 
     def __init__(self, share: int | None) -> None:
         """Start without any; `share`: number of drafts in a round; None: no limit."""
-        self._limit = DraftLimit(share) if share is not None else None
+        # Of the next pass; None: none.
+        self.limit = DraftLimit(share) if share is not None else None
         self._unfinished: frozenset[PassSubject] = frozenset()
         # Those of which the last round served keys, if it left others to the next one.
         self._ahead: frozenset[PassSubject] = frozenset()
-
-    @property
-    def limit(self) -> DraftLimit | None:
-        """Limit of the next pass; None: none."""
-        return self._limit
 
     def choose_keys(self, pending: Collection[TriggerKey]) -> Sequence[TriggerKey]:
         """Return the pending keys that the next round serves.
@@ -54,7 +50,7 @@ class RoundFairness:
 
     def update(self, report: PassReport) -> None:
         """Take in the results of a pass."""
-        if self._limit is None:
+        if self.limit is None:
             return
         shares = Counter(
             subject_of(it.action)
@@ -65,7 +61,7 @@ class RoundFairness:
             PassSubject(it.resolved_policy.namespace, it.resolved_policy.name)
             for it in report.pass_plan.policies
         }
-        full = {it for it, number in shares.items() if number >= self._limit.number}
+        full = {it for it, number in shares.items() if number >= self.limit.number}
         self._unfinished = self._unfinished - evaluated | full
         failed = {
             (it.action.namespace, it.action.repository)
@@ -77,14 +73,14 @@ class RoundFairness:
             for it in report.outcomes
             if it.is_done and it.action.kind is ActionKind.WRITE_DRAFT
         }
-        self._limit = replace(self._limit, failing=self._limit.failing - done | failed)
+        self.limit = replace(self.limit, failing=self.limit.failing - done | failed)
 
     def count_rounds(self, report: PassReport) -> int:
         """Return the number of rounds in which the policies of a pass could write all drafts."""
-        if self._limit is None:
+        if self.limit is None:
             return 0
         most = max((len(it.variants) for it in report.pass_plan.policies), default=0)
-        return ceil(most / self._limit.number)
+        return ceil(most / self.limit.number)
 
 
 def _subject(key: TriggerKey) -> PassSubject:

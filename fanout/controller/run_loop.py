@@ -18,7 +18,7 @@ from fanout.controller.log_throttling import LoopLog
 from fanout.controller.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.controller.outage_retries import OutageRetries
 from fanout.controller.round_fairness import RoundFairness
-from fanout.controller.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
+from fanout.controller.sweep_schedule import SweepState, build_mode, build_timetable
 from fanout.controller.work_queue import RequeueTimer, Trigger, TriggerKey, WorkQueue
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
@@ -220,7 +220,15 @@ class RunLoop:
                 if keys.keys() <= _OWN_KEYS:
                     self._pauses -= keys.keys()
                     if _READ in keys:
-                        self._read_declared()
+                        # Queue the keys of a change that has settled.
+                        previous = self._reader.declared
+                        pause = min(self._reader.read(), FILE_CHECK_INTERVAL)
+                        self._queue.add_after(_READ, pause)
+                        if self._reader.declared is not previous:
+                            # The change may be the remedy of the failure.
+                            self._pauses.discard(_RESUME)
+                            self._queue.discard(_RESUME)
+                            self._queue_changed()
                     self._queue.done(keys)
                 else:
                     self._run_round(keys, timer)
@@ -228,10 +236,7 @@ class RunLoop:
             timer.shutdown()
 
     def _choose_keys(self, due: Collection[TriggerKey]) -> Collection[TriggerKey]:
-        """Return the keys that are served next: those of the loop itself before those of a round.
-
-        During a pause the others stay due, so that one round serves them all.
-        """
+        """Return the keys that are served next: the loop's own before those of a round."""
         own_keys = [key for key in due if key in _OWN_KEYS]
         if own_keys or _RESUME in self._pauses:
             return own_keys
@@ -240,16 +245,6 @@ class RunLoop:
         if _RESUME_HOOKS in self._pauses and all(key.trigger is Trigger.HOOK for key in due):
             return ()
         return self._round_fairness.choose_keys(due)
-
-    def _read_declared(self) -> None:
-        """Read what is declared, and queue the keys of a change that has settled."""
-        previous = self._reader.declared
-        self._queue.add_after(_READ, min(self._reader.read(), FILE_CHECK_INTERVAL))
-        if self._reader.declared is not previous:
-            # The change may be the remedy of the failure.
-            self._pauses.discard(_RESUME)
-            self._queue.discard(_RESUME)
-            self._queue_changed()
 
     def _queue_changed(self) -> None:
         """Queue the policies that a change concerns, or all."""
@@ -291,8 +286,17 @@ class RunLoop:
         made_pass, failure = None, None
         try:
             with BARRIER:  # one failed pass must not end the process
-                # Records are taken in once, so their policies must stay due until a pass succeeds.
-                keys = {**dict.fromkeys(self._take_in(), started), **keys}
+                if self._dependencies.take_in is not None:
+                    taken = self._dependencies.take_in(self._dependencies.clock())
+                    if taken.is_complete:
+                        self._intake_failures = 0
+                    else:
+                        pause = compute_pause(self._intake_failures)
+                        self._queue.add_after(_RECORDS, pause)
+                        self._intake_failures += 1
+                    # Taken in once, so that their policies must stay due until a pass succeeds.
+                    records = (TriggerKey(Trigger.RECORDS, *it) for it in sorted(taken.subjects))
+                    keys = {**dict.fromkeys(records, started), **keys}
                 made_pass = self._serve(keys, timer)
         except FanoutError as error:
             failure, pause = error, compute_pause(self._failures)
@@ -330,7 +334,12 @@ class RunLoop:
         self._loop_log.log_declared_errors(self._reader.declared)
         self._loop_log.log_internal_problems("schedules", table.failures)
         due = self._sweep_state.find_due(table, now)
-        requested = _requested_subjects(keys, table)
+        # Those that the keys concern. Schedules are served separately.
+        requested = table.all_subjects
+        if not any(key.concerns_all for key in keys):
+            requested &= {
+                PassSubject(it.namespace, it.name) for it in keys if it.trigger is not Trigger.SWEEP
+            }
         due_subjects = frozenset[PassSubject]().union(*(timed.subjects for timed in due))
         # Policies with a schedule publish in their sweeps alone; all others in any pass (design
         # §7).
@@ -379,18 +388,6 @@ class RunLoop:
             self._queue.add_after(_POLL, self._interval)
         return made_pass
 
-    def _take_in(self) -> Sequence[TriggerKey]:
-        """Take in the records that wait; return the keys of the policies they are about."""
-        if self._dependencies.take_in is None:
-            return ()
-        taken = self._dependencies.take_in(self._dependencies.clock())
-        if taken.is_complete:
-            self._intake_failures = 0
-        else:
-            self._queue.add_after(_RECORDS, compute_pause(self._intake_failures))
-            self._intake_failures += 1
-        return [TriggerKey(Trigger.RECORDS, *subject) for subject in sorted(taken.subjects)]
-
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]
     ) -> PassReport:
@@ -418,7 +415,20 @@ class RunLoop:
         # Hooks do not begin a new row, because they tell of fanout's own steps; rest does.
         if not done_actions:
             self._follow_ups = 0
-        pause = self._queue_lost_races(report)
+        # Policies whose push came after another one; their repositories are listed. Bounded, so
+        # that two writers in step do not chase each other until the poll.
+        lost = {
+            subject_of(it.action)
+            for it in report.failed_outcomes
+            if it.reason == Reason.REMOTE_MOVED
+        }
+        self._lost_races, pause = self._lost_races + 1 if lost else 0, 0.0
+        if lost and self._lost_races <= MAX_LOST_RACES:
+            # Full jitter: with a fixed part, writers that collided once would stay in step. What
+            # follows the same pass waits as long.
+            pause = choose_pause(0, self._lost_races * RACE_PAUSE)
+            for subject in sorted(lost):
+                self._queue.add_after(TriggerKey(Trigger.FOLLOW_UP, *subject), pause)
         if self._follow_ups >= MAX_FOLLOW_UPS + self._round_fairness.count_rounds(report):
             return
         for plan in report.pass_plan.plans:
@@ -428,33 +438,9 @@ class RunLoop:
                     key = TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name)
                     self._queue.add_after(key, pause)
 
-    def _queue_lost_races(self, report: PassReport) -> float:
-        """Queue the policies whose push came after another one; their repositories are listed.
-
-        Return the seconds after which they are due, and so is what follows the same pass.
-
-        Bounded, so that two writers in step do not chase each other until the poll.
-        """
-        lost = {
-            subject_of(it.action)
-            for it in report.failed_outcomes
-            if it.reason == Reason.REMOTE_MOVED
-        }
-        self._lost_races = self._lost_races + 1 if lost else 0
-        if not lost or self._lost_races > MAX_LOST_RACES:
-            return 0.0
-        # Full jitter: with a fixed part, writers that collided once would stay in step.
-        pause = choose_pause(0, self._lost_races * RACE_PAUSE)
-        for subject in sorted(lost):
-            self._queue.add_after(TriggerKey(Trigger.FOLLOW_UP, *subject), pause)
-        return pause
-
 
 def _list_instants(report: PassReport) -> Mapping[TriggerKey, datetime]:
-    """Return when policies of a pass are evaluated again because time alone changes something.
-
-    Gates open by themselves, hosts take calls of theirs again, and expressions are tried again.
-    """
+    """Return when time alone changes something: a gate, a host, or an expression to try again."""
     instants = [
         (TriggerKey(Trigger.INSTANT, it.resolved_policy.namespace, it.resolved_policy.name), at)
         for it in report.pass_plan.policies
@@ -473,15 +459,3 @@ def _list_instants(report: PassReport) -> Mapping[TriggerKey, datetime]:
 def compute_pause(failures: int) -> float:
     """Return the seconds until the next attempt after `failures` failures in a row."""
     return min(FIRST_PAUSE * 2.0 ** min(failures, 30), MAX_PAUSE)
-
-
-def _requested_subjects(
-    keys: Iterable[TriggerKey], table: SweepTimetable
-) -> frozenset[PassSubject]:
-    """Return the policies and variants that the keys concern. Schedules are served separately."""
-    if any(key.concerns_all for key in keys):
-        return table.all_subjects
-    subjects = {
-        PassSubject(key.namespace, key.name) for key in keys if key.trigger is not Trigger.SWEEP
-    }
-    return table.all_subjects & subjects

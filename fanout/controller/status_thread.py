@@ -99,7 +99,12 @@ class StatusThread:
             self._wake.wait(pause)
             if self._stopped.is_set():
                 return
-            self._await_quiet()
+            # Until rounds no longer follow each other.
+            end = monotonic() + MAX_DELAY
+            while not self._stopped.wait(SETTLE_TIME):
+                if monotonic() >= end or self._quiet.is_set():
+                    break
+                self._quiet.wait(end - monotonic())
             self._is_writing = True
             self._wake.clear()
             result = run_isolated(self.show)
@@ -109,14 +114,6 @@ class StatusThread:
                 _log.warning("Status is not written", problem=problem)
             self._problem = problem
             pause = RETRY_PAUSE if self._problem else None
-
-    def _await_quiet(self) -> None:
-        """Wait until rounds no longer follow each other."""
-        end = monotonic() + MAX_DELAY
-        while not self._stopped.wait(SETTLE_TIME):
-            if monotonic() >= end or self._quiet.is_set():
-                return
-            self._quiet.wait(end - monotonic())
 
     def show(self) -> str:
         """Write what is queued and what others have changed; return a problem, or ""."""

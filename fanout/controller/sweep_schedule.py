@@ -28,7 +28,7 @@ from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import SweepLog
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_subjects
-from fanout.telemetry.error_isolation import run_isolated
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import Value, replace
 
 UTC_NAME = "UTC"
@@ -60,10 +60,7 @@ class ScheduledSweep(Value):
         return entry is not None and entry.applies_to(self.schedule.text, self.zone.key, now)
 
     def find_missed(self, entry: LoggedSweep, now: datetime) -> datetime | None:
-        """Return the latest scheduled instant whose sweep is due and not logged, or None.
-
-        Earlier missed instants are not made up.
-        """
+        """Return the latest scheduled instant that is due and not logged; earlier ones are lost."""
         last = last_fire(self.schedule, self.zone, now)
         if last is not None and self.start_of(last) > now:
             last = last_fire(self.schedule, self.zone, last - _ONE_SECOND)
@@ -111,11 +108,14 @@ class SweepTimetable(Value):
 
         Fail closed: policies bound by such a schedule are still published in sweeps alone.
         """
-        results = {
-            timed: run_isolated(partial(_surrounding_instants, timed, now))
-            for timed in self.schedules
-        }
-        failed = {timed: it for timed, it in results.items() if isinstance(it, FanoutError)}
+        failed: dict[ScheduledSweep, FanoutError] = {}
+        for timed in self.schedules:
+            try:
+                with BARRIER:
+                    last_fire(timed.schedule, timed.zone, now)
+                    timed.next_start(now)
+            except FanoutError as error:
+                failed[timed] = error
         if not failed:
             return self
         messages = (f"PromotionPolicy {timed.key}: {error}" for timed, error in failed.items())
@@ -186,10 +186,7 @@ def build_mode(
 def find_obsolete(
     recorded: Mapping[str, LoggedSweep], known_policies: Iterable[str], table: SweepTimetable
 ) -> set[str]:
-    """Return the logged PromotionPolicies that existed and are no longer declared.
-
-    None if the timetable is incomplete: an unreadable file may declare them.
-    """
+    """Return the logged PromotionPolicies that are no longer declared, none if that is unclear."""
     return (
         set(recorded).intersection(known_policies) - table.promotion_policies
         if table.complete
@@ -201,37 +198,22 @@ def _schedule_of(promotion: PromotionPolicy, declared: DeclaredObjects) -> Sched
     """Return the schedule of a PromotionPolicy; None if it has none."""
     if promotion.spec.schedule is None:
         return None
-    deadline = promotion.spec.starting_deadline_seconds
+    deadline, space = promotion.spec.starting_deadline_seconds, promotion.metadata.namespace
+    # The policies and variants that it names, in its own namespace.
+    names = {it.metadata.name for it in declared.policies if governing_promotions(it, [promotion])}
+    names |= {
+        it.metadata.name
+        for it in declared.variants
+        if it.metadata.namespace == space and it.metadata.name in promotion.spec.variants
+    }
     return ScheduledSweep(
         *_subject(promotion),
         schedule=parse_schedule(promotion.spec.schedule),
         zone=parse_zone(promotion.spec.time_zone or UTC_NAME),
         deadline=None if deadline is None else timedelta(seconds=deadline),
-        subjects=_named_subjects(promotion, declared),
+        subjects=frozenset(PassSubject(space, name) for name in names),
         jitter=promotion.spec.jitter or timedelta(0),
     )
-
-
-def _surrounding_instants(timed: ScheduledSweep, now: datetime) -> tuple[datetime | None, datetime]:
-    return last_fire(timed.schedule, timed.zone, now), timed.next_start(now)
-
-
-def _named_subjects(
-    promotion: PromotionPolicy, declared: DeclaredObjects
-) -> frozenset[PassSubject]:
-    """Return the policies and variants that a PromotionPolicy names, in its own namespace."""
-    space = promotion.metadata.namespace
-    policies = {
-        policy.metadata.name
-        for policy in declared.policies
-        if governing_promotions(policy, [promotion])
-    }
-    variant_names = {
-        variant.metadata.name
-        for variant in declared.variants
-        if variant.metadata.namespace == space and variant.metadata.name in promotion.spec.variants
-    }
-    return frozenset(PassSubject(space, name) for name in policies | variant_names)
 
 
 def _subject(promotion: PromotionPolicy) -> PassSubject:
@@ -253,13 +235,16 @@ class SweepState:
         self._last_problem = ""  # last logged error of a write
 
     def find_due(self, table: SweepTimetable, now: datetime) -> dict[ScheduledSweep, datetime]:
-        """Return the sweeps due now with their instants. Raises Unavailable, Denied.
-
-        A schedule that is new to the log has missed nothing so far.
-        """
+        """Return the sweeps due now with their instants. Raises Unavailable, Denied."""
         if not table.schedules and self._entries is None:
             return {}
-        entries = self._read()
+        if self._entries is None:
+            try:
+                self._entries = dict(self._sweep_log.read())
+            except InvalidInput as error:
+                _log.warning("The times of earlier sweeps cannot be read", problem=str(error))
+                self._entries = {}
+        entries = self._entries
         for key in find_obsolete(entries, self._known_policies, table):
             del entries[key]
             self._unwritten[key] = None
@@ -269,17 +254,6 @@ class SweepState:
                 self._put(schedule, now)
         self._known_policies |= table.promotion_policies
         self._write(now)
-        return self._select_due(table, entries, now)
-
-    def mark_done(self, sweeps: Mapping[ScheduledSweep, datetime], now: datetime) -> None:
-        """Log sweeps as done. A failure to write is logged; the next write includes them."""
-        for schedule, instant in sweeps.items():
-            self._put(schedule, instant)
-        self._write(now)
-
-    def _select_due(
-        self, table: SweepTimetable, entries: Mapping[str, LoggedSweep], now: datetime
-    ) -> dict[ScheduledSweep, datetime]:
         sweeps: dict[ScheduledSweep, datetime] = {}
         for schedule in table.schedules:
             instant = schedule.find_missed(entries[schedule.key], now)
@@ -296,14 +270,11 @@ class SweepState:
                 )
         return sweeps
 
-    def _read(self) -> dict[str, LoggedSweep]:
-        if self._entries is None:
-            try:
-                self._entries = dict(self._sweep_log.read())
-            except InvalidInput as error:
-                _log.warning("The times of earlier sweeps cannot be read", problem=str(error))
-                self._entries = {}
-        return self._entries
+    def mark_done(self, sweeps: Mapping[ScheduledSweep, datetime], now: datetime) -> None:
+        """Log sweeps as done. A failure to write is logged; the next write includes them."""
+        for schedule, instant in sweeps.items():
+            self._put(schedule, instant)
+        self._write(now)
 
     def _put(self, schedule: ScheduledSweep, instant: datetime) -> None:
         assert self._entries is not None, "read before anything is due"
