@@ -9,7 +9,7 @@ import re
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from ipaddress import IPv6Network, ip_address
@@ -59,15 +59,13 @@ class LimitedProtocol(H11Protocol):
         open_connections = [it for it in connections if not it.transport.is_closing()]
         if len(open_connections) > MAX_CONNECTIONS:
             sizes = Counter(it._network for it in open_connections)  # noqa: SLF001
-            min(open_connections, key=lambda it: it._rank(sizes)).transport.abort()  # noqa: SLF001
-
-    def _rank(self, sizes: Mapping[str, int]) -> tuple[int, bool, float]:
-        """Return the rank by which connections are closed, the lowest first.
-
-        A request that has begun goes on before one that may never come. A hook takes
-        milliseconds, so the oldest connection is the one of a slow client.
-        """
-        return -sizes[self._network], self.cycle is not None, self._deadline.when()
+            # A request that has begun goes on before one that may never come. A hook takes
+            # milliseconds, so the oldest connection is the one of a slow client.
+            last = min(
+                open_connections,
+                key=lambda it: (-sizes[it._network], it.cycle is not None, it._deadline.when()),  # noqa: SLF001
+            )
+            last.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline, and what would keep the connection in memory.

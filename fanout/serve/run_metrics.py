@@ -21,7 +21,6 @@ from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.present.policy_counts import Labels, PolicyCounts, count_gate_decisions, count_policy
-from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.sandbox.worker_limits import ExceededLimit
 from fanout.serve import metric_table as table
@@ -95,41 +94,34 @@ class RunMetrics:
             self._reconciles.labels("error").inc()
             self._errors.labels(failure.reason).inc()
         elif made_pass is not None:
-            result = "failed" if made_pass.report.fix_count else "success"
-            self._reconciles.labels(result).inc()
+            report = made_pass.report
+            self._reconciles.labels("failed" if report.fix_count else "success").inc()
             self._last_success = time()
-            self._count_results(made_pass.report)
-            self._count_states(made_pass)
+            failed = {id(it) for it in report.failed_outcomes}
+            for outcome in report.outcomes:
+                result = "done" if outcome.is_done else "deferred"
+                if id(outcome) in failed:
+                    result = "failed"
+                    self._errors.labels(outcome.reason).inc()
+                self._actions.labels(str(outcome.action.kind), result).inc()
+            counted: dict[PassSubject, PolicyCounts] = {}
+            for item in report.pass_plan.policies:
+                for labels, number in count_gate_decisions(item).items():
+                    self._decisions.labels(*labels).inc(number)
+                subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+                counts = count_policy(item)
+                # A policy and a variant that is written by hand may share a name.
+                if subject in counted:
+                    counts = PolicyCounts(*map(add, counted[subject], counts))
+                counted[subject] = counts
+            # Policies that are not declared any more are forgotten.
+            merged = {**self._states, **counted}
+            self._states = {it: merged[it] for it in merged if it in made_pass.declared}
         else:
             return
         self._durations.observe(seconds)
         for phase, clock in self._read_phases().items():
             self._phases.labels(phase).inc(max(clock - self._phase_clocks[phase], 0.0))
-
-    def _count_results(self, report: PassReport) -> None:
-        for item in report.pass_plan.policies:
-            for labels, number in count_gate_decisions(item).items():
-                self._decisions.labels(*labels).inc(number)
-        failed = {id(it) for it in report.failed_outcomes}
-        for outcome in report.outcomes:
-            result = "done" if outcome.is_done else "deferred"
-            if id(outcome) in failed:
-                result = "failed"
-                self._errors.labels(outcome.reason).inc()
-            self._actions.labels(str(outcome.action.kind), result).inc()
-
-    def _count_states(self, made_pass: ScheduledPass) -> None:
-        """Take over the policies of a pass; forget those that are not declared any more."""
-        counted: dict[PassSubject, PolicyCounts] = {}
-        for item in made_pass.report.pass_plan.policies:
-            subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
-            counts = count_policy(item)
-            # A policy and a variant that is written by hand may share a name.
-            if subject in counted:
-                counts = PolicyCounts(*map(add, counted[subject], counts))
-            counted[subject] = counts
-        merged = {**self._states, **counted}
-        self._states = {it: merged[it] for it in merged if it in made_pass.declared}
 
     def _read_phases(self) -> dict[str, float]:
         # On the thread of the loop: it alone may read the times of phases.

@@ -1,13 +1,11 @@
 """Isolation of internal errors: failures do not affect other objects (design §3).
 
-An exception that fanout did not expect is a bug of its own. Raised while one file,
-policy, target, variant or repository is processed, it is the result of that one:
-`BARRIER` turns it into a `Bug` with the reason InternalError and the place that raised
-it, and the `except FanoutError` around the work handles it. KeyboardInterrupt and
-SystemExit pass.
+An exception that fanout did not expect is a bug of its own. Raised while one file, policy, target,
+variant or repository is processed, it is the result of that one: `BARRIER` turns it into a `Bug`
+with the reason InternalError and the place that raised it, and the `except FanoutError` around the
+work handles it. KeyboardInterrupt and SystemExit pass.
 
-The traceback is logged at debug level, for `-v`; messages for users name the place
-alone.
+The traceback is logged at debug level, for `-v`; messages for users name the place alone.
 """
 
 import logging
@@ -60,10 +58,7 @@ BARRIER: Final = ErrorBarrier()
 
 
 class TracebackFilter(logging.Filter):
-    """Log filter that lets the traceback of one internal error pass once.
-
-    The same error may occur in every pass.
-    """
+    """Log filter that lets the traceback of one internal error pass once, not with each pass."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -52,7 +52,11 @@ def configure_logging(
             fmt="%H:%M:%S" if is_terminal else "iso", utc=not is_terminal
         ),
     ]
-    renderer = _build_renderer(is_terminal=is_terminal, use_color=use_color)
+    renderer: Processor = structlog.processors.JSONRenderer(ensure_ascii=False)
+    if is_terminal:
+        # Not the rich formatter: it prints local variables, which may contain secrets.
+        plain = structlog.dev.plain_traceback
+        renderer = structlog.dev.ConsoleRenderer(colors=use_color, exception_formatter=plain)
     structlog.configure(
         processors=[*processors, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -72,16 +76,6 @@ def configure_logging(
     root.setLevel(level)
     for name, min_level in _LIBRARY_LEVELS.items():
         logging.getLogger(name).setLevel(max(min_level, level))
-
-
-def _build_renderer(*, is_terminal: bool, use_color: bool) -> Processor:
-    if is_terminal:
-        return structlog.dev.ConsoleRenderer(
-            colors=use_color,
-            # Not the rich formatter: it prints local variables, which may contain secrets.
-            exception_formatter=structlog.dev.plain_traceback,
-        )
-    return structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
 # ProcessorFormatter hands these through to itself.
@@ -116,17 +110,15 @@ def _build_redaction(redactor: Redactor) -> Processor:
     def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, method, event)
-        return {
-            key: value if key in _META_FIELDS else _cut_field(redactor.redact_field(key, value))
-            for key, value in event.items()
-        }
+        fields: EventDict = {}
+        for key, value in event.items():
+            fields[key] = value
+            if key not in _META_FIELDS:
+                # Cut behind the redaction, which needs all of a text, and as it would be printed.
+                fields[key] = shown = redactor.redact_field(key, value)
+                text = shown if isinstance(shown, str) else repr(shown)
+                if len(text) > _FIELD_LIMIT:
+                    fields[key] = f"{text[:_FIELD_LIMIT]}… ({len(text)} characters)"
+        return fields
 
     return redact
-
-
-def _cut_field(value: object) -> object:
-    """Cut text, also as it would be printed, behind the redaction that needs all of it."""
-    text = value if isinstance(value, str) else repr(value)
-    if len(text) <= _FIELD_LIMIT:
-        return value
-    return f"{text[:_FIELD_LIMIT]}… ({len(text)} characters)"

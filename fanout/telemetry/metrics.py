@@ -50,8 +50,7 @@ class PhaseTime(Value):
 class PhaseTimes:
     """Time per phase: each moment is charged to the innermost running phase or "else".
 
-    One thread runs the pass and enters phases; the work of its threads is counted by
-    `work`.
+    One thread runs the pass and enters phases; the work of its threads is counted by `work`.
     """
 
     def __init__(self, read_clocks: Callable[[], PhaseTime] | None = None) -> None:
@@ -69,10 +68,7 @@ class PhaseTimes:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Charge time to this phase for the duration of the block, without phases inside it.
-
-        Raises KeyError for an unknown name.
-        """
+        """Charge time to this phase, without phases inside it. Raises KeyError if unknown."""
         self._charge()
         self._running.append(name)
         try:
@@ -83,10 +79,7 @@ class PhaseTimes:
 
     @contextmanager
     def work(self, activity: str) -> Iterator[None]:
-        """Add the duration of the block to an activity of the running phase.
-
-        For parallel threads.
-        """
+        """Add the duration of the block, in any thread, to an activity of the running phase."""
         key = self._running[-1], activity
         started = time.perf_counter()
         try:

@@ -30,10 +30,6 @@ _SECRET_KEYS = frozenset(
 )
 
 
-def _redact_parameter(parameter: re.Match[str]) -> str:
-    return f"{parameter[1]}{REDACTED}" if is_secret_parameter(parameter[2]) else parameter[0]
-
-
 class Redactor:
     """Redactor of registered secrets and of patterns that secrets appear in. Thread-safe."""
 
@@ -43,10 +39,7 @@ class Redactor:
         self._pattern: re.Pattern[str] | None = None
 
     def register(self, secret: str, username: str = "") -> None:
-        """Redact this text from now on, also as encoded in a URL and in a Basic header.
-
-        Secrets under four characters are ignored.
-        """
+        """Redact this text from now on, also as encoded in a URL and in a Basic header."""
         if len(secret) < MIN_SECRET_LENGTH:
             return
         basic = b64encode(f"{username}:{secret}".encode()).decode()
@@ -64,7 +57,11 @@ class Redactor:
         if "://" in text:
             text = _USERINFO.sub(rf"\1{REDACTED}@", text)
         text = _AUTH_HEADER.sub(rf"\1\2\3{REDACTED}", text)
-        return _QUERY_PARAMETER.sub(_redact_parameter, text) if "=" in text else text
+        if "=" not in text:
+            return text
+        return _QUERY_PARAMETER.sub(
+            lambda it: f"{it[1]}{REDACTED}" if is_secret_parameter(it[2]) else it[0], text
+        )
 
     def redact_value(self, value: Any) -> Any:
         """Return a redacted copy of any value. Objects other than containers become their text."""
