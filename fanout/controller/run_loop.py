@@ -372,7 +372,22 @@ class RunLoop:
             )
             report = self._run_pass(mode, triggers, table.all_subjects)
             made_pass = ScheduledPass(report, table.all_subjects)
-            instants |= _list_instants(report)
+            # When time alone changes something: gates open by themselves, hosts take calls of ours
+            # again, and expressions are tried again.
+            changes = [
+                (TriggerKey(Trigger.INSTANT, policy.namespace, policy.name), at)
+                for it in report.pass_plan.policies
+                for policy in (it.resolved_policy,)
+                for at in (it.decision.next if it.decision else None, it.retry_at)
+                if at is not None
+            ]
+            changes += (
+                (TriggerKey(Trigger.INSTANT, *subject_of(it.action)), it.until)
+                for it in report.deferred_outcomes
+                if it.until is not None
+            )
+            # Of several instants of a key the earliest one is last.
+            instants |= dict(sorted(changes, key=lambda pair: pair[1], reverse=True))
         # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
         # Those of policies that the pass did not evaluate are kept.
@@ -401,16 +416,6 @@ class RunLoop:
         for _ in range(len(self._early_hooks)):
             self._queue_hooks(self._early_hooks.popleft())
         self._round_fairness.update(report)
-        self._queue_follow_ups(report)
-        self._outage_retries.update(report)
-        return report
-
-    def _queue_follow_ups(self, report: PassReport) -> None:
-        """Queue the policies that took a step, and those that wait for them.
-
-        Drafts are written in one pass and published in another. Bounded, so that a world which
-        answers differently each time costs no more than the poll.
-        """
         done_actions = {outcome.action for outcome in report.outcomes if outcome.is_done}
         # Hooks do not begin a new row, because they tell of fanout's own steps; rest does.
         if not done_actions:
@@ -429,31 +434,17 @@ class RunLoop:
             pause = choose_pause(0, self._lost_races * RACE_PAUSE)
             for subject in sorted(lost):
                 self._queue.add_after(TriggerKey(Trigger.FOLLOW_UP, *subject), pause)
-        if self._follow_ups >= MAX_FOLLOW_UPS + self._round_fairness.count_rounds(report):
-            return
-        for plan in report.pass_plan.plans:
+        # Drafts are written in one pass and published in another. Bounded, so that a world which
+        # answers differently each time costs no more than the poll.
+        is_bounded = self._follow_ups < MAX_FOLLOW_UPS + self._round_fairness.count_rounds(report)
+        for plan in report.pass_plan.plans if is_bounded else ():
             if not done_actions.isdisjoint(plan.actions):
                 dependents = find_dependents(self._reader.declared, plan.namespace, plan.name)
                 for name in (plan.name, *dependents):
                     key = TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name)
                     self._queue.add_after(key, pause)
-
-
-def _list_instants(report: PassReport) -> Mapping[TriggerKey, datetime]:
-    """Return when time alone changes something: a gate, a host, or an expression to try again."""
-    instants = [
-        (TriggerKey(Trigger.INSTANT, it.resolved_policy.namespace, it.resolved_policy.name), at)
-        for it in report.pass_plan.policies
-        for at in (it.decision.next if it.decision else None, it.retry_at)
-        if at is not None
-    ]
-    instants += (
-        (TriggerKey(Trigger.INSTANT, *subject_of(it.action)), it.until)
-        for it in report.deferred_outcomes
-        if it.until is not None
-    )
-    # Of several instants of a key the earliest one is last.
-    return dict(sorted(instants, key=lambda pair: pair[1], reverse=True))
+        self._outage_retries.update(report)
+        return report
 
 
 def compute_pause(failures: int) -> float:

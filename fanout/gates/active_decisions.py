@@ -310,7 +310,19 @@ def decision_statuses(
         elif is_from_the_future(at, now) and action is not Action.SUSPEND:
             status = DecisionStatus.AHEAD
         elif action is Action.PUBLISH:
-            status = _publish_status(decision, _covered_variants(decision, variants))
+            subjects, revision = _covered_variants(decision, variants), decision.revision
+            # One about an empty stage stays active, as a variant may join.
+            is_active = not subjects
+            for it in subjects:
+                draft = it.draft if it.draft is not None and it.draft.revision == revision else None
+                is_active |= not is_applied(decision, it) and covers(decision, it, draft)
+            # Where it overrides verification, a variant counts as ready at its revision by it.
+            if OverridableGate.VERIFICATION in decision.spec.overrides:
+                published = (it.published for it in subjects)
+                is_active |= any(it is not None and it.revision == revision for it in published)
+            is_over = any(is_applied(decision, it) for it in subjects)
+            status = DecisionStatus.APPLIED if is_over else DecisionStatus.STALE
+            status = DecisionStatus.ACTIVE if is_active else status
         else:
             is_active = decision.name in suspending
             if action in (Action.SKIP, Action.RETRY):
@@ -330,19 +342,3 @@ def _covered_variants(
 ) -> list[VariantFacts]:
     stage, names = decision.spec.stage, decision.spec.variants
     return [it for it in variants if (it.name in names if names else it.stage == stage)]
-
-
-def _publish_status(decision: DecisionFacts, subjects: Sequence[VariantFacts]) -> DecisionStatus:
-    """Return the status of a Publish; one about an empty stage stays active."""
-    revision, is_pending = decision.revision, not subjects
-    for it in subjects:
-        draft = it.draft if it.draft is not None and it.draft.revision == revision else None
-        is_pending = is_pending or (not is_applied(decision, it) and covers(decision, it, draft))
-    # Where it overrides verification, a variant counts as ready at its revision by it.
-    if is_pending or (
-        OverridableGate.VERIFICATION in decision.spec.overrides
-        and any(it.published is not None and it.published.revision == revision for it in subjects)
-    ):
-        return DecisionStatus.ACTIVE
-    is_over = any(is_applied(decision, it) for it in subjects)
-    return DecisionStatus.APPLIED if is_over else DecisionStatus.STALE

@@ -42,38 +42,22 @@ def follow_statements(
     statements: Iterable[EvidenceFacts], retried: datetime | None
 ) -> ReportedStatus:
     """Follow statements in record order; a Retry (`retried`) drops the failures before it."""
+    steps: list[tuple[datetime, EvidenceFacts | None]] = [(it.at, it) for it in statements]
+    if retried is not None:
+        # Takes effect between the statements before and after its instant, exactly once.
+        later = (number for number, (at, _) in enumerate(steps) if at > retried)
+        steps.insert(next(later, len(steps)), (retried, None))
     by_reporter: dict[str, EvidenceFacts] = {}
     since: datetime | None = None
-    for statement in statements:
-        # The Retry takes effect between the statements before and after its instant, exactly once.
-        if retried is not None and statement.at > retried:
-            since = _drop_failures(by_reporter, since, retried)
-            retried = None
-        by_reporter[statement.by] = statement
-        since = _passed_since(by_reporter, since, statement.at)
-    if retried is not None:
-        since = _drop_failures(by_reporter, since, retried)
+    for at, statement in steps:
+        if statement is not None:
+            by_reporter[statement.by] = statement
+        else:
+            kept = (it for it in by_reporter.values() if it.spec.status is not Verdict.FAILED)
+            by_reporter = {it.by: it for it in kept}
+        statuses = {it.spec.status for it in by_reporter.values()}
+        since = (since or at) if statuses == {Verdict.PASSED} else None
     return ReportedStatus(tuple(by_reporter.values()), since)
-
-
-def _drop_failures(
-    by_reporter: dict[str, EvidenceFacts], since: datetime | None, retried: datetime
-) -> datetime | None:
-    for by, statement in tuple(by_reporter.items()):
-        if statement.spec.status is Verdict.FAILED:
-            del by_reporter[by]
-    return _passed_since(by_reporter, since, retried)
-
-
-def _passed_since(
-    by_reporter: dict[str, EvidenceFacts], since: datetime | None, at: datetime
-) -> datetime | None:
-    passed = bool(by_reporter) and all(
-        statement.spec.status is Verdict.PASSED for statement in by_reporter.values()
-    )
-    if not passed:
-        return None
-    return at if since is None else since
 
 
 class EvidenceEffect(IntEnum):

@@ -252,6 +252,7 @@ def _list_holds(
         removal_facts.policy, _format_arguments(orphan.name, [orphan])
     )
     is_stage_suspended = any(it.name == stage and it.suspended for it in removal_facts.stages)
+    suspension: Hold | None
     if removal_facts.suspended:
         suspension = spec_suspension_hold("the policy", gate_wording.AUTHOR)
     elif is_stage_suspended:

@@ -14,7 +14,7 @@ from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, Publication, VariantFacts
-from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.machine_checks import apply_freshness, apply_timeout, fold_readings, stale_result
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.tally_builder import is_retried, override_check
@@ -46,9 +46,8 @@ class RequiredChecks:
         """Return the result of each required check, and the machine answers to keep on record."""
         if not stage_rule.requires:
             return (), ()
-        retried = self._active_decisions.retried_at(
-            stage_rule.name, variant_facts.name, draft.revision
-        )
+        name, digest = variant_facts.name, draft.digest
+        retried = self._active_decisions.retried_at(stage_rule.name, name, draft.revision)
         publication = _as_published(variant_facts, draft, self._now)
         check_results: list[CheckResult] = []
         answers: list[CheckAnswer] = []
@@ -56,11 +55,37 @@ class RequiredChecks:
             if isinstance(check_rule, ApprovalRule):
                 timeout = check_rule.timeout
                 check_result = self._approvals.evaluate(check_rule, variant_facts, draft)
+            elif check_rule.method is CheckMethod.REPORT:
+                timeout, fresh_for = check_rule.spec.timeout, check_rule.spec.fresh_for
+                written = _as_written(variant_facts, publication)
+                check_result = self._evidence.evaluate(
+                    stage_rule.name, check_rule.name, name, written, retried, drafted=True
+                )
+                if fresh_for is not None and check_result.verdict is Verdict.PASSED:
+                    assert check_result.latest is not None, "a report has an instant"
+                    until = check_result.latest + fresh_for
+                    check_result = (
+                        stale_result(check_rule, check_result)
+                        if until <= self._now
+                        else replace(check_result, until=until)
+                    )
             else:
                 timeout = check_rule.spec.timeout
-                check_result = self._evaluate_check(
-                    stage_rule, check_rule, variant_facts, publication, retried, answers
+                # Recorded answers are about the digest of a draft, and a status about its tree: the
+                # digest, which is of inputs, stays the same where a person commits to the draft,
+                # and a recorded answer would outlive the content that it is about.
+                is_status = check_rule.method is CheckMethod.COMMIT_STATUS
+                subject = publication.tree if is_status else digest
+                prior_answers = [
+                    replace(it, digest=digest)
+                    for it in variant_facts.answers
+                    if it.digest == subject and not is_retried(it, retried)
+                ]
+                check_result, answer = fold_readings(
+                    check_rule, publication, variant_facts.readings, prior_answers, self._now
                 )
+                check_result, answer = apply_freshness(check_rule, check_result, answer, self._now)
+                answers += [replace(answer, digest=subject)] if answer is not None else []
             # The timeout runs from the release: before it, nobody was asked for an answer.
             grant = variant_facts.find_grant(draft)
             if grant is not None:
@@ -71,46 +96,6 @@ class RequiredChecks:
                 check_result = override_check(check_result, decision)
             check_results.append(check_result)
         return tuple(check_results), tuple(answers)
-
-    def _evaluate_check(
-        self,
-        stage_rule: StageRule,
-        check_rule: CheckRule,
-        variant_facts: VariantFacts,
-        publication: Publication,
-        retried: datetime | None,
-        answers: list[CheckAnswer],
-    ) -> CheckResult:
-        if check_rule.method is not CheckMethod.REPORT:
-            # Recorded answers are about the digest of a draft, and a status about its tree: the
-            # digest, which is of inputs, stays the same where a person commits to the draft, and a
-            # recorded answer would outlive the content that it is about.
-            is_status = check_rule.method is CheckMethod.COMMIT_STATUS
-            subject = publication.tree if is_status else publication.digest
-            prior_answers = [
-                replace(it, digest=publication.digest)
-                for it in variant_facts.answers
-                if it.digest == subject and not is_retried(it, retried)
-            ]
-            check_result, answer = fold_readings(
-                check_rule, publication, variant_facts.readings, prior_answers, self._now
-            )
-            check_result, answer = apply_freshness(check_rule, check_result, answer, self._now)
-            answers += [replace(answer, digest=subject)] if answer is not None else []
-            return check_result
-        publication = _as_written(variant_facts, publication)
-        check_result = self._evidence.evaluate(
-            stage_rule.name, check_rule.name, variant_facts.name, publication, retried, drafted=True
-        )
-        if check_rule.spec.fresh_for is None or check_result.verdict is not Verdict.PASSED:
-            return check_result
-        assert check_result.latest is not None, "a report has an instant"
-        until = check_result.latest + check_rule.spec.fresh_for
-        return (
-            stale_result(check_rule, check_result)
-            if until <= self._now
-            else replace(check_result, until=until)
-        )
 
 
 def find_early_failure(variant_facts: VariantFacts, checks: Sequence[CheckResult]) -> Hold | None:

@@ -264,7 +264,7 @@ class StageReleaseEvaluator:
         requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
         # A rollback publishes what the stage had before: nothing is merged, so nobody is asked.
         conflict = conflict_hold(draft, decisions) if pin is None else None
-        blockers = (conflict,) if conflict is not None else ()
+        blockers: tuple[Hold, ...] = (conflict,) if conflict is not None else ()
         blockers += self._closed_gates(variant, draft, overrides, pin)
         is_gate_open = not blockers
         # Neither automation nor a decision may take the step.

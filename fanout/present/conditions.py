@@ -398,8 +398,8 @@ def _list_true_conditions(entry: VariantEntry) -> Iterator[Condition]:
         problems[Reason.TAG_MISSING] = [describe_lost_tag(observed)]
     for reason, sentence in find_tag_problems(observed):
         problems.setdefault(reason, []).append(sentence)
-    for reason, sentences in problems.items():
-        yield build_true(reason, "; ".join(filter(None, sentences)))
+    for problem, sentences in problems.items():
+        yield build_true(problem, "; ".join(filter(None, sentences)))
     if leftover_draft := describe_leftover_draft(entry.variant):
         yield Condition("DraftLeft", _TRUE, Reason.DELETION_REFUSED, leftover_draft)
     if observed.published_faults:

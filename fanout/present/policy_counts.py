@@ -36,8 +36,19 @@ def count_policy(item: PolicyResult) -> PolicyCounts:
             asked = (it for it in reasons if is_asked(it, reasons))
             holds.update((*labels, variant.stage, it) for it in asked)
         holds.update((*labels, *it) for it in _find_shared_holds(decision))
+    decisions = decision.variants.values() if decision is not None else ()
+    states = {it.state for it in decisions}
+    declaration, state = policy.upstream_policy, "Progressing"
+    if item.error is not None:
+        state = STOPPED
+    elif policy.failures or VariantState.FAILED in states:
+        state = "Failed"
+    elif declaration is not None and declaration.spec.suspend:
+        state = "Suspended"
+    elif states <= {VariantState.READY}:
+        state = "Ready"
     return PolicyCounts(
-        Counter([(*labels, _find_state(item))]),
+        Counter([(*labels, state)]),
         stages,
         variants,
         holds,
@@ -64,16 +75,3 @@ def _find_shared_holds(decision: PolicyEvaluation) -> list[Labels]:
     }
     of_stages = {(it.name, hold.reason) for it in decision.stages.values() for hold in it.holds}
     return [*(of_stages - of_variants), *{("", it.reason) for it in decision.holds}]
-
-
-def _find_state(item: PolicyResult) -> str:
-    if item.error is not None:
-        return STOPPED
-    variants = item.decision.variants.values() if item.decision is not None else ()
-    states = {it.state for it in variants}
-    if item.resolved_policy.failures or VariantState.FAILED in states:
-        return "Failed"
-    declaration = item.resolved_policy.upstream_policy
-    if declaration is not None and declaration.spec.suspend:
-        return "Suspended"
-    return "Ready" if states <= {VariantState.READY} else "Progressing"

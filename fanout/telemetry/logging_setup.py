@@ -23,6 +23,8 @@ _LIBRARY_LEVELS = {
     "httpcore2": logging.WARNING,
     "urllib3": logging.WARNING,
 }
+# ProcessorFormatter hands these through to itself.
+_META_FIELDS = frozenset(("_record", "_from_structlog"))
 _FIELD_LIMIT = 1 << 14  # characters of a field of a line
 _PLAIN_COMMANDS = MessageCommands()
 
@@ -42,11 +44,38 @@ def configure_logging(
     """
     stream = stream or sys.stderr
     is_terminal = stream.isatty()
+
+    def complete(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 as of the protocol
+        # A line with the field `policy` (`NAMESPACE/NAME`) is about objects of that namespace.
+        namespace, slash, name = str(event.get("policy", "")).partition("/")
+        # A problem of many policies is one line, which names several of them.
+        is_of_one = bool(slash) and " " not in name
+        reader = commands.for_namespace(namespace) if is_of_one else commands
+        return {
+            key: reader.complete_text(value) if isinstance(value, str) else value
+            for key, value in event.items()
+        }
+
+    def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        # Others' servers and files say texts of any length; a collector of logs drops long lines.
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, method, event)
+        fields: EventDict = {}
+        for key, value in event.items():
+            fields[key] = value
+            if key not in _META_FIELDS:
+                # Cut behind the redaction, which needs all of a text, and as it would be printed.
+                fields[key] = shown = redactor.redact_field(key, value)
+                text = shown if isinstance(shown, str) else repr(shown)
+                if len(text) > _FIELD_LIMIT:
+                    fields[key] = f"{text[:_FIELD_LIMIT]}… ({len(text)} characters)"
+        return fields
+
     processors: list[Processor] = [
         # Redaction follows the merge of bound values, which are printed too.
         structlog.contextvars.merge_contextvars,
-        _build_completion(commands),
-        _build_redaction(redactor),
+        complete,
+        redact,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(
             fmt="%H:%M:%S" if is_terminal else "iso", utc=not is_terminal
@@ -76,49 +105,3 @@ def configure_logging(
     root.setLevel(level)
     for name, min_level in _LIBRARY_LEVELS.items():
         logging.getLogger(name).setLevel(max(min_level, level))
-
-
-# ProcessorFormatter hands these through to itself.
-_META_FIELDS = frozenset(("_record", "_from_structlog"))
-
-
-def _build_completion(commands: MessageCommands) -> Processor:
-    """Build the log processor that completes the commands in every field.
-
-    A line with the field `policy` (`NAMESPACE/NAME`) is about objects of that namespace.
-    """
-
-    def complete(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 as of the protocol
-        namespace, slash, name = str(event.get("policy", "")).partition("/")
-        # A problem of many policies is one line, which names several of them.
-        is_of_one = bool(slash) and " " not in name
-        reader = commands.for_namespace(namespace) if is_of_one else commands
-        return {
-            key: reader.complete_text(value) if isinstance(value, str) else value
-            for key, value in event.items()
-        }
-
-    return complete
-
-
-def _build_redaction(redactor: Redactor) -> Processor:
-    """Build the log processor that turns tracebacks into text, redacts fields and cuts long ones.
-
-    What others' servers and files say may have any length; a collector of logs drops long lines.
-    """
-
-    def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        if "exc_info" in event:
-            event = structlog.processors.format_exc_info(logger, method, event)
-        fields: EventDict = {}
-        for key, value in event.items():
-            fields[key] = value
-            if key not in _META_FIELDS:
-                # Cut behind the redaction, which needs all of a text, and as it would be printed.
-                fields[key] = shown = redactor.redact_field(key, value)
-                text = shown if isinstance(shown, str) else repr(shown)
-                if len(text) > _FIELD_LIMIT:
-                    fields[key] = f"{text[:_FIELD_LIMIT]}… ({len(text)} characters)"
-        return fields
-
-    return redact

@@ -65,7 +65,22 @@ def build_notes(
         for hold in other.holds
         if stage in ("", it.name) and not other.newer
     ]
-    removals = _removal_notes(item) if not stage else ()
+    # How the variants leave that nothing holds.
+    names_by_request: dict[str, list[str]] = {}
+    requests = {
+        orphan.name: location.removed_by
+        for orphan in item.orphans
+        for location in orphan.locations
+        if location.removed_by
+    }
+    for name in item.removals.removable if not stage else ():
+        names_by_request.setdefault(requests.get(name, ""), []).append(name)
+    removals: list[ExplanationNote] = []
+    for request, names in names_by_request.items():
+        # A pull request may wait for a person who merges it.
+        remover, command = request or "the next sweep", "" if request else "fanout sweep"
+        sentence = f"{remover} removes variants without a target: {format_names(names)}"
+        removals.append(ExplanationNote(str(Reason.TARGET_GONE), sentence, command=command))
     unusable = (ExplanationNote(str(Reason.NO_REVISION), it) for it in item.unusable_tags.values())
     return (
         *pins,
@@ -78,27 +93,6 @@ def build_notes(
         *_out_of_band_notes(variants),
         *_enforcement_notes(variants),
     )
-
-
-def _removal_notes(item: PolicyResult) -> Iterator[ExplanationNote]:
-    """Yield how the variants leave that nothing holds: by pull requests, or by the next sweep."""
-    names_by_request: dict[str, list[str]] = {}
-    requests = {
-        orphan.name: location.removed_by
-        for orphan in item.orphans
-        for location in orphan.locations
-        if location.removed_by
-    }
-    for name in item.removals.removable:
-        names_by_request.setdefault(requests.get(name, ""), []).append(name)
-    for request, names in names_by_request.items():
-        # A pull request may wait for a person who merges it.
-        sentence = (
-            f"{request or 'the next sweep'} removes variants without a target:"
-            f" {format_names(names)}"
-        )
-        command = "" if request else "fanout sweep"
-        yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command=command)
 
 
 def _excluded_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:
@@ -209,7 +203,19 @@ def _build_conflict(
     item: PolicyResult, variant: RenderedVariant, key: str, text: str
 ) -> ExplainedConflict:
     draft = find_release_draft(variant)
-    decision = _find_resolution(item, variant, key)
+    # The latest decision that covers the conflict.
+    decision: RecordEntry | None = None
+    for record in reversed(item.policy_state.records):
+        if record.action is not Action.RESOLVE:
+            continue
+        [resolution] = read_resolutions([record])
+        # A decision without choices accepts one draft as it is; one with choices also covers later
+        # drafts.
+        is_for_draft = draft is not None and resolution.revision == draft.trailers.revision
+        covers_conflict = key in resolution.choices if resolution.choices else is_for_draft
+        if covers_conflict and resolution.covers(variant.spec.stage, variant.spec.name):
+            decision = record
+            break
     if decision is not None:
         why = decision.fields.get("reason", "")
         outcome = f"decided by {decision.by} ({decision.name}): {why}"
@@ -222,22 +228,6 @@ def _build_conflict(
     since = decision.at if decision is not None else None
     sentence = f"{text}; {outcome}"
     return ExplainedConflict(variant.spec.name, key, sentence, decided=True, since=since)
-
-
-def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:
-    """Return the latest decision that covers the conflict, or None."""
-    spec, draft = variant.spec, find_release_draft(variant)
-    for record in reversed(item.policy_state.records):
-        if record.action is not Action.RESOLVE:
-            continue
-        [resolution] = read_resolutions([record])
-        # A decision without choices accepts one draft as it is; one with choices also covers later
-        # drafts.
-        is_for_draft = draft is not None and resolution.revision == draft.trailers.revision
-        covers_conflict = key in resolution.choices if resolution.choices else is_for_draft
-        if resolution.covers(spec.stage, spec.name) and covers_conflict:
-            return record
-    return None
 
 
 def _out_of_band_notes(variants: Iterable[VariantEntry]) -> Iterator[ExplanationNote]:

@@ -14,7 +14,6 @@ from fanout.api.gate_vocabulary import StageState, VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import VariantResult
 from fanout.api.view_base import ViewMeta
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
 from fanout.message_commands import MessageCommands
@@ -73,11 +72,24 @@ class PolicyExplainer:
         stages = [it.result for it in self.entry.stages]
         candidates = {it.candidate for it in stages}
         instants = [*(it.next for it in stages), *(it.until for it in blockers)]
+        # Targets without a variant, suspensions of the policy, and variants to be removed.
+        in_no_stage = [it for it in blockers if not it.stage]
+        holds = [*decision.holds, *(hold for it in stages for hold in it.holds)]
+        reasons = {str(it.reason) for it in holds}
+        ready_count = _count_ready(decision.variants.values())
+        # What only a person can end comes first.
+        if any(it.failed for it in in_no_stage):
+            state = VariantState.FAILED.value
+        elif ready_count == len(decision.variants) and not in_no_stage:
+            state = VariantState.READY.value
+        else:
+            default = VariantState.HELD.value if in_no_stage else StageState.PENDING.value
+            state = next((str(it) for it in _POLICY_STATES if it in reasons), default)
         status = ExplanationStatus(
-            _policy_state(decision, blockers),
+            state,
             next((it for it in reversed(facts.revisions) if it in candidates), ""),
             variants=len(decision.variants),
-            ready=_count_ready(decision.variants.values()),
+            ready=ready_count,
             blockers=blockers,
             requests=list_requests(self.entry.variants),
             conflicts=self._undecided_conflicts(self.entry.variants),
@@ -208,21 +220,6 @@ def open_explainers(
         PolicyExplainer(it, problems.get(it.title, ()), pass_plan.shared_names, commands)
         for it in pass_plan.policies
     ]
-
-
-def _policy_state(decision: PolicyEvaluation, blockers: Sequence[Blocker]) -> str:
-    """Return the state of a policy; what only a person can end comes first."""
-    # Targets without a variant, suspensions of the policy, and variants to be removed.
-    in_no_stage = [it for it in blockers if not it.stage]
-    if any(it.failed for it in in_no_stage):
-        return VariantState.FAILED.value
-    are_ready = all(it.state is VariantState.READY for it in decision.variants.values())
-    if are_ready and not in_no_stage:
-        return VariantState.READY.value
-    holds = [*decision.holds, *(it for stage in decision.stages.values() for it in stage.holds)]
-    reasons = {str(hold.reason) for hold in holds}
-    default = VariantState.HELD.value if in_no_stage else StageState.PENDING.value
-    return next((str(it) for it in _POLICY_STATES if it in reasons), default)
 
 
 def _count_ready(evaluations: Iterable[VariantResult]) -> int:

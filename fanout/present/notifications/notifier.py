@@ -163,10 +163,10 @@ class Notifier:
             if batches:
                 self._outbox.write(self._state)
             problems = {name: it.problem for name, it in outcomes.items() if it.problem}
-            pauses = self._state.pauses
+            state = self._state
             instants = (
-                pauses[it.target].until if it.target in pauses else now
-                for it in self._state.waiting
+                state.pauses[it.target].until if it.target in state.pauses else now
+                for it in state.waiting
             )
             return Delivery(problems, min(instants, default=None))
 
