@@ -6,7 +6,7 @@ at the revision no longer suffice; so soaks along a path add up. When they suffi
 again, another stretch begins. (Design §6, "Soak".)
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
@@ -69,44 +69,28 @@ def _forward_history(
         if since is not None and since > now:
             since = upstream_history.stretch_start
         spans.append((since, upstream_history.left))
-    presence = _UpstreamPresence(spans)
-    new_history = history
-    if history.passed is None:
-        new_history = RevisionHistory(passed=presence.quorum_since(quorum, now))
-    if new_history.left is None and new_history.stretch_start is not None:
-        ended_at = presence.first_shortage(quorum, new_history.stretch_start)
-        if ended_at is not None:
-            new_history = end_stretch(new_history, ended_at)
-    if new_history.left is not None and presence.count_at(now) >= quorum:
-        again_since = max(presence.quorum_since(quorum, now), new_history.left)
-        return begin_stretch(new_history, again_since)
-    return new_history
 
-
-class _UpstreamPresence:
-    """Upstream stages that are at the revision and suffice for the gate, by instant."""
-
-    def __init__(self, spans: Sequence[tuple[datetime | None, datetime | None]]) -> None:
-        self._spans = spans
-
-    def count_at(self, at: datetime) -> int:
-        """Return how many upstream stages suffice at the instant."""
+    def count_at(at: datetime) -> int:
         return sum(
             (since is None or since <= at) and (until is None or until > at)
-            for since, until in self._spans
+            for since, until in spans
         )
 
-    def quorum_since(self, quorum: int, now: datetime) -> datetime:
-        """Return since when enough upstream stages suffice, or `now` where that is unknown."""
-        # Those that have left are not part of a stretch that is open now.
-        present = [since or now for since, until in self._spans if until is None or until > now]
-        return min(sorted(present)[quorum - 1], now) if len(present) >= quorum else now
-
-    def first_shortage(self, quorum: int, stretch_start: datetime) -> datetime | None:
-        """Return when in the stretch so many stages had moved on that too few suffice, or None."""
-        ends = [until for _, until in self._spans if until is not None]
-        if not ends:
-            return None
+    # Since when enough suffice, or `now` where that is unknown. Those that have left are not part
+    # of a stretch that is open now.
+    present = sorted(since or now for since, until in spans if until is None or until > now)
+    quorum_since = min(present[quorum - 1], now) if len(present) >= quorum else now
+    new_history = history
+    if history.passed is None:
+        new_history = RevisionHistory(passed=quorum_since)
+    start = new_history.stretch_start
+    if new_history.left is None and start is not None:
         # The number that suffices can drop only where a span ends; the other instants need no look.
-        moments = sorted({stretch_start, *(end for end in ends if end > stretch_start)})
-        return next((moment for moment in moments if self.count_at(moment) < quorum), None)
+        ends = [until for _, until in spans if until is not None]
+        moments = sorted({start, *(end for end in ends if end > start)}) if ends else []
+        shortages = (moment for moment in moments if count_at(moment) < quorum)
+        if (ended_at := next(shortages, None)) is not None:
+            new_history = end_stretch(new_history, ended_at)
+    if new_history.left is not None and count_at(now) >= quorum:
+        return begin_stretch(new_history, max(quorum_since, new_history.left))
+    return new_history

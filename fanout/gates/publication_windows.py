@@ -28,9 +28,11 @@ class PublicationWindows:
         `finishing_calendars` are names of calendars that let a begun rollout finish.
         """
         self.edge: datetime | None = None  # when they open or close
-        self._closed = self._closed_for_begun = None
+        # Why nothing may be published now, by a rollout that has not begun or has.
+        self.closed: Hold | None = None
+        self.closed_for_begun: Hold | None = None
         if has_unreadable_calendar:
-            self._closed = self._closed_for_begun = _UNREADABLE_HOLD
+            self.closed = self.closed_for_begun = _UNREADABLE_HOLD
             return
         if not calendars:
             return
@@ -41,17 +43,13 @@ class PublicationWindows:
         until, sentence = window_state.until, window_state.message
         if until is None:
             sentence = f"{sentence}; it does not open again"
-        self._closed = Hold(Reason.WINDOW_CLOSED, sentence, gate_wording.WINDOW_ACTOR, until=until)
+        self.closed = Hold(Reason.WINDOW_CLOSED, sentence, gate_wording.WINDOW_ACTOR, until=until)
         # Calendars with `atClose: Finish` do not bind a rollout that has begun; all others still
         # do.
         strict = tuple(it for it in calendars if it.name not in finishing_calendars)
         if not strict or is_open(strict, now):
             return
-        self._closed_for_begun = self._closed
-
-    def closed_hold(self, *, rollout_begun: bool) -> Hold | None:
-        """Return why nothing may be published now, or None. A begun rollout may be let finish."""
-        return self._closed_for_begun if rollout_begun else self._closed
+        self.closed_for_begun = self.closed
 
 
 _UNREADABLE_HOLD = Hold(

@@ -226,7 +226,7 @@ def closed_window_hold(
     """
     window_hold = PublicationWindows(
         tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
-    ).closed_hold(rollout_begun=False)
+    ).closed
     return None if window_hold is None else replace(window_hold, who=gate_wording.REMOVAL_ACTOR)
 
 

@@ -233,7 +233,8 @@ class StageReleaseEvaluator:
 
         It is asked for by drafts, and only for them the stage is evaluated again when it opens.
         """
-        closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
+        windows = self._evaluation.windows
+        closed = windows.closed_for_begun if self._is_under_way else windows.closed
         if closed is None:
             return ()
         self.check_times.update([closed.until] if closed.until is not None else [])
