@@ -437,18 +437,7 @@ def _open_world(
         progress=progress,
         limits=setup.limits,
     )
-    if settings.uses_cluster:
-        _require_records(url)
-
-    def create_records(path: Path) -> None:
-        create_bare(path)
-        # A repository that somebody named may be a mistyped path.
-        if is_configured:
-            print_message(f"records are kept in {path.absolute()}, a new repository")
-
-    local_records = None if settings.uses_cluster else _as_local_repository(url, create_records)
-    refusal = RecordRefusals.of_repository(settings.state_dir / "refusals", url)
-    repository = RecordsRepository(git, remote, counters, local_records, push_refusal=refusal)
+    repository = _open_records(settings, git, remote, counters, is_configured=is_configured)
     world = World(
         git=git,
         records=PolicyStateStore(
@@ -480,6 +469,31 @@ def _open_world(
         forges=forges,
     )
     return world, SweepLogStore(repository, setup.install, setup.identity)
+
+
+def _open_records(
+    settings: Settings, git: MirrorStore, remote: Remote, counters: Counters, *, is_configured: bool
+) -> RecordsRepository:
+    """Return the repository of the records; a directory that is missing is created with the first.
+
+    `is_configured`: somebody has named it. On a cluster it must be there.
+    """
+    if settings.uses_cluster:
+        _require_records(remote.url)
+
+    def create_records(path: Path) -> None:
+        create_bare(path)
+        # A repository that somebody named may be a mistyped path.
+        if is_configured:
+            print_message(f"records are kept in {path.absolute()}, a new repository")
+
+    return RecordsRepository(
+        git,
+        remote,
+        counters,
+        None if settings.uses_cluster else _as_local_repository(remote.url, create_records),
+        push_refusal=RecordRefusals.of_repository(settings.state_dir / "refusals", remote.url),
+    )
 
 
 def _require_records(url: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import Fleet
-from moving import AMS, ANN, NEW, POLICY, packages, place, two_sites
+from moving import AMS, ANN, NEW, POLICY, edit, packages, place, two_sites
 
 BER = "sites/ber"
 V1, V2 = f"{AMS}/v1", f"{AMS}/v2"
@@ -191,3 +191,16 @@ def test_a_number_on_record_stays_used_when_its_publication_is_reverted(fleet: F
     fleet.release("v3")
     settle(fleet)
     assert V2 not in ams_tags(fleet)
+
+
+def test_a_tag_far_above_the_others_is_none_of_a_publication(fleet: Fleet):
+    """Whoever may push tags would else have each pass count to its number."""
+    edge = fleet.repos["edge"]
+    edge.git("tag", f"{AMS}/v999999999999999999", "main")
+    edit(fleet, AMS)
+    fleet.release("v2")
+    settle(fleet)
+    assert V2 in edge.tags()
+    assert fleet.published()[AMS] == "v2"
+    history = fleet.run("history", f"monitoring/dev/{name_at(fleet, AMS)}", "-o", "json")
+    assert [it["tag"] for it in history.views] == [V2, V1]

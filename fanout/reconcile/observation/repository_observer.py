@@ -43,6 +43,9 @@ _DraftedPaths = Mapping[tuple[str, str], frozenset[str]]
 """Paths of stage drafts of other installations, by ref and commit."""
 _RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]{0,17})")
+# Numbers are assigned without gaps, and some tags may have been deleted. A tag far above the others
+# is none of fanout's: readers go through the numbers one by one, and new ones would be above it.
+_MAX_GAP = 10_000
 _TRACE_LIMITS = SizeLimits(files=100_000, depth=1, file_size=4096)
 
 
@@ -169,11 +172,6 @@ class RepositoryObserver:
         memo.keep_present(head, vendor, tips)
         published = _filter_trees(pristine, "published/", package_paths)
         obsolete = frozenset(path for path in removed_paths if on_branch[path].tree is None)
-        numbers = dict(memo.statements.used_numbers)
-        for path, statement in memo.statements.by_path.items():
-            numbers[path] = max(numbers.get(path, 0), statement.number)
-        for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
-            numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
         # Those of the paths that another installation has a draft at, with its name.
         wanted_paths, other_installations = set(paths), dict[str, str]()
         for other, ref in _list_drafts(refs, self.install):
@@ -199,7 +197,7 @@ class RepositoryObserver:
             },
             other_installations=other_installations,
             pushes_tags=pushes_tags,
-            publication_numbers=numbers,
+            publication_numbers=_find_highest_numbers(refs, memo.statements),
             publication_statements=memo.statements.by_path,
             used_numbers=memo.statements.used_numbers,
             last_statements=memo.statements.newest_commit,
@@ -294,6 +292,24 @@ def _get_branch(
         memo.branches[unedited_key if is_fixed else key] = branch
         return branch
     return memo.branches[key]
+
+
+def _find_highest_numbers(refs: Mapping[str, str], stated: StatementIndex) -> dict[str, int]:
+    """Return the highest publication number of each path, by the vendor branch and by tags."""
+    highest = dict(stated.used_numbers)
+    for path, statement in stated.by_path.items():
+        highest[path] = max(highest.get(path, 0), statement.number)
+    distant: list[tuple[int, str]] = []
+    for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
+        path, number = match[1], int(match[2])
+        if number > highest.get(path, 0) + _MAX_GAP:
+            distant.append((number, path))
+        elif number > highest.get(path, 0):
+            highest[path] = number
+    for number, path in sorted(distant):
+        if highest.get(path, 0) < number <= highest.get(path, 0) + _MAX_GAP:
+            highest[path] = number
+    return highest
 
 
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
