@@ -63,6 +63,7 @@ from fanout.plan.removal.move_cleanup import (
     plan_move_cleanup,
     remaining_holds,
 )
+from fanout.plan.removal.package_removal import DraftIndex
 from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.removal.removal_plan import PolicyCleanup
 from fanout.plan.rendered_variant import without_candidate
@@ -613,6 +614,7 @@ class PolicyEvaluator(Value, kw_only=True):
             has_unreadable_calendar=facts.has_unreadable_calendar,
         )
         confirmations = read_confirmations(active_records(inputs.policy_state.records))
+        drafts = {it.key: DraftIndex.build(it) for it in inputs.path_ownership.own_states}
         return [
             (
                 step,
@@ -627,6 +629,7 @@ class PolicyEvaluator(Value, kw_only=True):
                     keeps_package=orphans_packages(inputs.resolved_policy),
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
                     needs_approvals=bool(find_approvals(facts.stages, step.rendered.spec.stage)),
+                    drafts=drafts,
                     review_holds=reviews.find_leftover_holds(step.rendered),
                 ),
             )

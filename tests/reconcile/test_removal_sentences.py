@@ -13,7 +13,7 @@ from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import PathState
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import PublishedLine, RecordedStatus, VariantLine
-from fanout.plan.removal.package_removal import PackageRemoval, complete_removal
+from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.reconcile.execution import removal_execution
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,
@@ -138,14 +138,16 @@ def removal(tree="t1"):
     state = repository_state(open_draft(BER, "sites/ber"))
     published = PublishedLine(revision="v1", commit="c", digest="d", tree="t1", at=NOW)
     line = VariantLine(repository=state.identity, path="sites/ber", published=published)
+    state = replace(state, head="h", path_states={"sites/ber": PathState(tree)})
     package = PackageRemoval(
         variant=BER,
         path="sites/ber",
-        repository_state=replace(state, head="h", path_states={"sites/ber": PathState(tree)}),
+        repository_state=state,
         repository="edge",
         stage="dev",
     )
-    return complete_removal(package, "platform/monitoring", line, needs_approvals=False)
+    drafts = DraftIndex.build(state)
+    return complete_removal(package, "platform/monitoring", line, drafts, needs_approvals=False)
 
 
 def test_a_package_that_changed_during_its_removal(monkeypatch):

@@ -18,6 +18,7 @@ from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import ObservedPath
 from fanout.plan.observed_variant import lost_leftover_hold, missing_branch_hold
 from fanout.plan.removal.package_removal import (
+    DraftIndex,
     PackageRemoval,
     find_used_number,
     is_reviewed,
@@ -45,6 +46,7 @@ class CleanupPermission(Value, kw_only=True):
     # A person's decision since the move: edited trees that may go; None: there is none.
     confirmed_trees: frozenset[str] | None = None
     needs_approvals: bool = False  # the variant's stage requires approvals of a change
+    drafts: Mapping[str, DraftIndex] = field(default_factory=dict)  # by key of the repository
     # Of branches that remove packages, because of what people did with them, or have yet to do.
     review_holds: Mapping[PackagePlace, Hold] = field(default_factory=dict)
 
@@ -60,7 +62,11 @@ def plan_move_cleanup(planned: DecidedVariant, permission: CleanupPermission) ->
                 build_leftover_removal(spec, it),
                 tree="",
                 drafts=(it.draft,),
-                renderings=_list_renderings(it),
+                # Drafts of other policies at the path share the directory of its rendering.
+                renderings=(f"drafts/{it.path}",)
+                if it.path in it.repository_state.drafted_renderings
+                and permission.drafts[it.repository_state.key].counts[it.path] == 1
+                else (),
             )
             for it in variant.observed.misplaced_drafts
             if _is_edit_kept(planned, it)
@@ -107,14 +113,6 @@ def _plan_leftover(
         renderings=(f"published/{path}",) if is_rendered else (),
         used_number=find_used_number(state, path, None, abandoned.left_place),
     )
-
-
-def _list_renderings(misplaced: MisplacedDraft) -> tuple[str, ...]:
-    """Return the directory of a draft's rendering, unless drafts of other policies share it."""
-    state, path = misplaced.repository_state, misplaced.path
-    keys = [draft.key for draft in state.drafts if draft.path == path]
-    is_own = path in state.drafted_renderings and keys == [misplaced.draft.key]
-    return (f"drafts/{path}",) if is_own else ()
 
 
 def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:

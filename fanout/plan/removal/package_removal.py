@@ -5,6 +5,7 @@ from the branch; with `Orphan` it stays unmanaged, and so do drafts with edits. 
 has moved, what it left at a former place goes. Tags stay.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.commit_trailers import Trailer
@@ -17,7 +18,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.records.policy_status import PreviousLocationLine, PublishedLine, VariantLine
 from fanout.selection.ref_names import parse_publication_number
-from fanout.values import field, replace
+from fanout.values import Value, field, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
 
@@ -57,6 +58,24 @@ class PackageRemoval(RepositoryPath, kw_only=True):
         return bool(self.tree) and not self.awaits_review
 
 
+class DraftIndex(Value):
+    """Drafts of one repository, looked up by the variants and paths that leave it."""
+
+    # by policy, as trailers name it, and name of the variant
+    by_variant: Mapping[tuple[str, str], Sequence[OpenDraft]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)  # by path
+
+    @classmethod
+    def build(cls, state: RepositoryState | None) -> "DraftIndex":
+        """Build the index of a repository; of one that is not declared, an empty one."""
+        drafts = state.drafts if state is not None else []
+        by_variant: dict[tuple[str, str], list[OpenDraft]] = {}
+        for draft in drafts:
+            key = draft.trailers.policy, draft.trailers.variant
+            by_variant.setdefault(key, []).append(draft)
+        return cls(by_variant, Counter(draft.path for draft in drafts))
+
+
 def is_reviewed(state: RepositoryState, *, needs_approvals: bool) -> bool:
     """Return whether packages leave the target branch by a branch that people review.
 
@@ -69,6 +88,7 @@ def complete_removal(
     removal: PackageRemoval,
     owner: str,
     status_line: VariantLine | None,
+    drafts: DraftIndex,
     *,
     needs_approvals: bool,
     is_orphaned: bool = True,
@@ -76,17 +96,14 @@ def complete_removal(
     """Return the removal of a variant from a place with what it removes there.
 
     `owner` is the policy as trailers have it. `status_line`: None if nothing was ever released
-    there. A variant that is not orphaned has moved, and its drafts stay.
+    there. `drafts` are those of the repository. A variant that is not orphaned has moved, and its
+    drafts stay.
     """
     state, path, present_tree = removal.repository_state, removal.path, removal.path_state.tree
     keeps_package, pristine_tree = removal.keeps_package, removal.pristine_tree
     published = status_line.published if status_line is not None else None
     grant = status_line.grant if status_line is not None else None
-    own_drafts = tuple(
-        draft
-        for draft in (state.drafts if state is not None and is_orphaned else ())
-        if (draft.trailers.policy, draft.trailers.variant) == (owner, removal.variant)
-    )
+    own_drafts = drafts.by_variant.get((owner, removal.variant), ()) if is_orphaned else ()
     # The tree of the unedited package: the pristine rendering, so that edits which later revisions
     # merged still count as edits. The recorded status knows it also where the branch of renderings
     # is lost or was changed.
@@ -107,19 +124,19 @@ def complete_removal(
     )
     # A draft stays until its package is removed if nothing else shows that this is fanout's.
     keeps_drafts = awaits_review and not recorded_tree
-    drafts = tuple(
+    removed_drafts = tuple(
         it for it in own_drafts if not keeps_drafts and not (keeps_package and it.has_edits)
     )
     edits = {f"the package {path}": tree} if tree and tree != expected_tree else {}
-    for draft in drafts:
+    for draft in removed_drafts:
         if draft.has_edits:
             edits[f"the draft {draft.ref.removeprefix('refs/heads/')}"] = draft.commit
     renderings = []
     if state is not None:
         if path in state.published_renderings and not awaits_review:
             renderings.append(f"published/{path}")
-        own_keys = {draft.key for draft in own_drafts}
-        has_other_draft = any(it.path == path and it.key not in own_keys for it in state.drafts)
+        own_count = sum(draft.path == path for draft in own_drafts)
+        has_other_draft = drafts.counts.get(path, 0) > own_count
         is_drafted = is_orphaned and path in state.drafted_renderings
         if is_drafted and not keeps_drafts and not has_other_draft:
             renderings.append(f"drafts/{path}")
@@ -128,7 +145,7 @@ def complete_removal(
         tree=tree,
         published=published,
         awaits_review=awaits_review,
-        drafts=drafts,
+        drafts=removed_drafts,
         renderings=tuple(renderings),
         used_number=find_used_number(state, path, status_line, removal.left_line)
         if state is not None and not awaits_review

@@ -25,7 +25,7 @@ from fanout.plan.observation.repository_state import RefListingRequest, Reposito
 from fanout.plan.policy_plan import join_plans, plan_policy
 from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.removal.package_removal import PackageRemoval, complete_removal
+from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.plan.removal.removal_drafts import (
     RemovalDraftOwner,
     RemovalDraftPlan,
@@ -193,6 +193,7 @@ def find_removals(
     orphan_stages = {orphan.name: orphan.stage for orphan in policy_result.orphans}
     places = [location.place for _, location in locations]
     repository_states = _read_states(world, policy_result, declared, places)
+    drafts = {name: DraftIndex.build(state) for name, (_, state) in repository_states.items()}
     removals: list[PackageRemoval] = []
     for variant, location in locations:
         name, path = location.place
@@ -223,6 +224,7 @@ def find_removals(
                 ),
                 trailer_owner(resolved_policy),
                 location.status_line,
+                drafts.get(name, DraftIndex()),
                 needs_approvals=bool(find_approvals(policy_result.rules, stage)),
                 is_orphaned=variant in orphan_stages,
             )

@@ -42,7 +42,7 @@ from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import PreviousLocationLine, RecordedStatus, VariantLine
-from fanout.plan.removal.package_removal import PackageRemoval, complete_removal
+from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.plan.removal.removal_drafts import BRANCH_REASONS, describe_removing
 from fanout.plan.removal.removal_plan import VariantRemoval, removal_due_since
 from fanout.ports import GitStore
@@ -257,13 +257,14 @@ def plan_removals(
         return PlannedRemovals()
     confirmations = read_confirmations(active_records(inputs.policy_state.records))
     confirmed = frozenset[str]().union(*(it.variants for it in confirmations))
+    drafts = {it.key: DraftIndex.build(it) for it in inputs.path_ownership.own_states}
     removals_by_name = {
         it.name: VariantRemoval(
             namespace=inputs.resolved_policy.namespace,
             policy=trailer_owner(inputs.resolved_policy).partition("/")[2],
             variant=it.name,
             stage=it.stage,
-            packages=_build_removals(inputs, it, facts.stages),
+            packages=_build_removals(inputs, it, facts.stages, drafts),
             due=removal_due_since(it.name, it.status_line, status.removed, facts.now),
         )
         for it in orphans
@@ -349,9 +350,15 @@ def _draft_removals(
 
 
 def _build_removals(
-    inputs: PolicyInputs, orphan: OrphanLocations, stage_rules: Sequence[StageRule]
+    inputs: PolicyInputs,
+    orphan: OrphanLocations,
+    stage_rules: Sequence[StageRule],
+    drafts: Mapping[str, DraftIndex],
 ) -> tuple[PackageRemoval, ...]:
-    """Return the removal at each location that no other variant occupies."""
+    """Return the removal at each location that no other variant occupies.
+
+    `drafts` is by key of the repository.
+    """
     owner = trailer_owner(inputs.resolved_policy)
     keeps_package = orphans_packages(inputs.resolved_policy)
     needs_approvals = bool(find_approvals(stage_rules, orphan.stage))
@@ -375,6 +382,7 @@ def _build_removals(
                 ),
                 owner,
                 location.status_line,
+                drafts[repository.state.key] if repository is not None else DraftIndex(),
                 needs_approvals=needs_approvals,
             )
         )
