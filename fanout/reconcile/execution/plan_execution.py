@@ -511,18 +511,23 @@ def _yield_outcomes(
     remotes = _list_remotes(pass_plan)
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
-        result: PushedChange | FanoutError | None = None
         try:
             with BARRIER:
-                if action.kind in _PUSHED_KINDS:
-                    # A removal draft is about several variants, and named by its branch.
-                    result = pushes.find(remote, action.namespace, action.variant or action.ref)
-                    assert result is not None, "what is pushed is in a change"
-                elif action.kind in _REQUEST_KINDS:
-                    result = request_outcomes[remote, action.ref].errors.get(action.kind)
+                yield _build_outcome(action, remote, pushes, request_outcomes)
         except Bug as error:
-            result = error
-        if isinstance(result, FanoutError):
-            yield undone_result(action, result)
-        else:
-            yield ActionResult(action, is_done=True)
+            yield undone_result(action, error)
+
+
+def _build_outcome(
+    action: PlanAction, remote: str, pushes: PushResults, request_outcomes: RequestOutcomes
+) -> ActionResult:
+    result: PushedChange | FanoutError | None = None
+    if action.kind in _PUSHED_KINDS:
+        # A removal draft is about several variants, and named by its branch.
+        result = pushes.find(remote, action.namespace, action.variant or action.ref)
+        assert result is not None, "what is pushed is in a change"
+    elif action.kind in _REQUEST_KINDS:
+        result = request_outcomes[remote, action.ref].errors.get(action.kind)
+    if not isinstance(result, FanoutError):
+        return ActionResult(action, is_done=True)
+    return undone_result(action, result)
