@@ -184,7 +184,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("listing a repository", "git.mirror_store:MirrorStore._list_one", at("far"), FAR),
     (
         "viewing a repository",
-        "reconcile.observation.repository_observer:RepositoryObserver._read_listed",
+        "reconcile.observation.repository_observer:RepositoryObserver._read_changed",
         at("far"),
         FAR,
     ),
@@ -198,7 +198,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ),
     (
         "finding drafts elsewhere",
-        "reconcile.variant_observer:VariantObserver._find_misplaced_drafts",
+        "reconcile.variant_observer:VariantObserver.observe_variants",
         told("bad"),
         BAD,
     ),
@@ -214,7 +214,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("planning", "reconcile.policy_evaluator:plan_policy", texts("'bad'"), BAD),
     (
         "observing a variant",
-        "reconcile.variant_observer:VariantObserver._observe_with_recovery",
+        "reconcile.variant_observer:VariantObserver._observe_where_published",
         below("bad/ams"),
         AMS,
     ),
