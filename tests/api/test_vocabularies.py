@@ -46,7 +46,7 @@ def test_trailers_are_those_of_the_commits():
     assert {trailer.value.removeprefix("Fanout-") for trailer in Trailer} == {
         "Install", "Policy", "Variant", "Stage", "Revision", "Commit", "Digest", "Onto", "Tree",
         "Conflicts", "Takes", "Rendered", "Records", "Base", "Package", "Removed", "Merge", "Tag",
-        "Previous", "Approved-By", "Restored", "Set",
+        "Previous", "Approved-By", "Restored", "Set", "Used",
     }  # fmt: skip
 
 

@@ -68,7 +68,8 @@ def test_the_old_place_goes_when_the_new_one_is_ready(fleet: Fleet, _, repositor
     assert f"published/{NEW}" in packages(fleet, repository, RENDERED)
     edge = fleet.repos["edge"]
     message = edge.git("log", "-1", "--format=%B", "main")
-    assert message.startswith(f"Remove sites/ams\n\n* sites/ams is eu/ams in {repository} now\n")
+    sentence = f"Its variant is eu/ams in {repository} now."
+    assert message.startswith(f"Remove sites/ams\n\n{sentence}\n")
     assert f"{AMS}/v1" in edge.tags()
     edge.fsck()
 
