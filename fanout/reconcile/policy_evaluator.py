@@ -114,7 +114,6 @@ from fanout.reconcile.removal.orphaned_variants import (
     read_confirmations,
 )
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
-from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
@@ -626,7 +625,7 @@ class PolicyEvaluator(Value, kw_only=True):
                     ),
                     automation_acts=inputs.is_sweep,
                     window_hold=window_hold,
-                    keeps_package=orphans_packages(inputs.resolved_policy),
+                    keeps_package=inputs.resolved_policy.orphans_packages,
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
                     needs_approvals=bool(find_approvals(facts.stages, step.rendered.spec.stage)),
                     drafts=drafts,

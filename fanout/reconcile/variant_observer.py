@@ -60,11 +60,6 @@ from fanout.reconcile.records.rewound_records import (
 )
 from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
-from fanout.reconcile.selection.policy_settings import (
-    adopts_existing,
-    get_draft_per,
-    orphans_packages,
-)
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
@@ -122,11 +117,11 @@ class VariantObserver:
             install=self.install,
             now=self.now,
             collision_reasons=self.path_ownership.index.refusals,
-            may_adopt=adopts_existing(self.resolved_policy),
+            may_adopt=self.resolved_policy.adopts_existing,
             keeps_package=self.resolved_policy.upstream_policy is None
-            and orphans_packages(self.resolved_policy),
+            and self.resolved_policy.orphans_packages,
             choices=_DEFAULT_CHOICES[declaration.spec.on_conflict] if declaration else NO_CHOICES,
-            draft_per=get_draft_per(self.resolved_policy),
+            draft_per=self.resolved_policy.draft_per,
             merged_heads={
                 key: line.head
                 for key, line in self.status.requests.items()
@@ -491,7 +486,7 @@ class VariantObserver:
                 return _Move(previous_location, tree, hold=hold if leftover.is_edited else None)
         # With `deletionPolicy: Orphan` the old package stays, so two variants cannot exchange
         # paths.
-        if not orphans_packages(self.resolved_policy):
+        if not self.resolved_policy.orphans_packages:
             partners = exchange_partners(
                 spec.name, self._wanted_places, self.path_ownership.occupants
             )

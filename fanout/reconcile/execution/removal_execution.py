@@ -37,7 +37,7 @@ from fanout.plan.removal.removal_drafts import (
 from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
 from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.execution.plan_execution import execute_plan
-from fanout.reconcile.observation.listing_requests import list_downstream_refs
+from fanout.reconcile.observation.listing_requests import list_read_refs
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
@@ -55,7 +55,6 @@ from fanout.reconcile.selection.policy_resolution import (
     full_branch_name,
     repository_place,
 )
-from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.reconcile.world import World
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories
@@ -199,7 +198,7 @@ def find_removals(
         name, path = location.place
         repository_name, state = repository_states.get(name, ("", None))
         status_line = policy_result.status.variants.get(variant)
-        keeps_package = orphans_packages(resolved_policy) or (
+        keeps_package = resolved_policy.orphans_packages or (
             status_line is not None and status_line.orphan
         )
         if state is None and not keeps_package:
@@ -446,14 +445,13 @@ def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidIn
 
 def _read_state(world: World, repository: Repository, paths: Sequence[str]) -> RepositoryState:
     remote, install = build_remote(repository), world.setup.install
-    listing = world.git.list_refs(
-        [RefListingRequest(remote, list_downstream_refs(repository, install))]
-    )[remote.key]
-    observer = RepositoryObserver(world.git, install)
-    repository_state = observer.read_state(remote, full_branch_name(repository), listing, paths)
-    if repository_state.failure is not None:
-        raise repository_state.failure
+    branch = full_branch_name(repository)
+    request = RefListingRequest(remote, list_read_refs(branch, install))
+    listing = world.git.list_refs([request])[remote.key]
+    state = RepositoryObserver(world.git, install).read_state(remote, branch, listing, paths)
+    if state.failure is not None:
+        raise state.failure
     if repository.spec.forge.type is ForgeType.NONE:
-        return repository_state
+        return state
     # That there is a forge is all that counts here; it is not asked.
-    return replace(repository_state, forge=ForgeState(host=""))
+    return replace(state, forge=ForgeState(host=""))

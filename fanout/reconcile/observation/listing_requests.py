@@ -9,7 +9,6 @@ from fanout.api.git_repository import Repository
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, full_branch_name
-from fanout.reconcile.selection.policy_settings import adopts_existing
 from fanout.selection.ref_names import drafts_prefix, record_traces_ref, vendor_ref
 
 
@@ -36,12 +35,12 @@ def build_listing_requests(
             path = join_upstream_path(upstream, spec.package)
             has_commit = bool(spec.revision.commit)
             # A package cloned by hand may follow a branch instead of a tag.
-            branches = has_commit or adopts_existing(resolved_policy)
+            branches = has_commit or resolved_policy.adopts_existing
             add(upstream, list_upstream_refs(path, tags=not has_commit, branches=branches))
         for repository in resolved_policy.distinct_repositories:
-            add(repository, list_downstream_refs(repository, install))
+            add(repository, list_read_refs(full_branch_name(repository), install))
     for repository in former_repositories:
-        add(repository, list_downstream_refs(repository, install))
+        add(repository, list_read_refs(full_branch_name(repository), install))
     return tuple(
         RefListingRequest(remote, tuple(sorted(own))) for remote, own in refs_by_remote.values()
     )
@@ -51,11 +50,6 @@ def list_upstream_refs(path: str, *, tags: bool = True, branches: bool = True) -
     """Return patterns of the refs of an upstream repository for the package at this path."""
     patterns = ("refs/heads/*", branches), (f"refs/tags/{path}/*", tags)
     return tuple(pattern for pattern, is_read in patterns if is_read)
-
-
-def list_downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:
-    """Return the refs of a downstream repository that a pass reads."""
-    return list_read_refs(full_branch_name(repository), install)
 
 
 def list_read_refs(branch: str, install: str) -> tuple[str, ...]:

@@ -48,7 +48,6 @@ from fanout.reconcile.pull_requests.request_memo import (
     RequestMemos,
     digest_listing,
 )
-from fanout.reconcile.selection.policy_settings import get_draft_per
 from fanout.selection.ref_names import drafts_prefix
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import Value, replace
@@ -265,7 +264,7 @@ def _find_released(
         stages = (it for it in policy.spec.stages if has_status_checks(it)) if policy else ()
         stage_by_name = {stage.name: stage for stage in stages}
         lines = scope.policy_states[resolved_policy.records_key].status.variants
-        is_shared = get_draft_per(resolved_policy) is not DraftPer.VARIANT
+        is_shared = resolved_policy.draft_per is not DraftPer.VARIANT
         for spec in resolved_policy.variants:
             line, stage = lines.get(spec.name), stage_by_name.get(spec.stage)
             place = resolved_policy.place_by_variant[spec.name]

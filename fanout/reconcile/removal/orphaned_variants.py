@@ -49,7 +49,6 @@ from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.reconcile.selection.policy_settings import orphans_packages
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest
@@ -146,7 +145,7 @@ def find_orphans(
         trailer_owner(resolved_policy),
         repository_states,
         # With `deletionPolicy: Orphan` a draft with a person's commits stays with them.
-        includes_edited=not orphans_packages(resolved_policy),
+        includes_edited=not resolved_policy.orphans_packages,
     ):
         if name not in names:
             stages_by_variant.setdefault(name, {}).setdefault(place, stage)
@@ -321,7 +320,7 @@ def _evaluate_gate(
             has_unreadable_calendar=facts.has_unreadable_calendar,
             safety_hold=inputs.removal_doubt,
             is_deleted=resolved_policy.is_being_deleted,
-            keeps_packages=orphans_packages(resolved_policy),
+            keeps_packages=resolved_policy.orphans_packages,
         )
     )
 
@@ -360,7 +359,7 @@ def _build_removals(
     `drafts` is by key of the repository.
     """
     owner = trailer_owner(inputs.resolved_policy)
-    keeps_package = orphans_packages(inputs.resolved_policy)
+    keeps_package = inputs.resolved_policy.orphans_packages
     needs_approvals = bool(find_approvals(stage_rules, orphan.stage))
     removals = []
     for location in orphan.locations:

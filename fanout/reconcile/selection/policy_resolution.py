@@ -9,10 +9,10 @@ from typing import Any
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import PackageVariant, Upstream
+from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy, PackageVariant, Upstream
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
-from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.upstream_policy import DraftPer, UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
@@ -98,6 +98,24 @@ class ResolvedPolicy(Value, kw_only=True):
         if self.declaration is None:
             raise Bug(f"{self.title} is not declared")
         return self.declaration.spec.upstream
+
+    @property
+    def adopts_existing(self) -> bool:
+        """Return True if the variants may adopt packages that already exist at their paths."""
+        adopts = AdoptionPolicy.ADOPT_EXISTING
+        return self.declaration is not None and self.declaration.spec.adoption_policy is adopts
+
+    @property
+    def draft_per(self) -> DraftPer:
+        """Return what shares a draft: a hand-written variant always has its own."""
+        policy = self.upstream_policy
+        return policy.spec.draft_per if policy is not None else DraftPer.VARIANT
+
+    @property
+    def orphans_packages(self) -> bool:
+        """Return True if a package stays on the branch when its variant is removed."""
+        orphans = DeletionPolicy.ORPHAN
+        return self.declaration is not None and self.declaration.spec.deletion_policy is orphans
 
     @property
     def title(self) -> str:
