@@ -29,10 +29,7 @@ from fanout.plan.evidence.removal_approvals import index_removal_approvals
 from fanout.plan.evidence.review_approvals import find_requested_changes, find_review_approvals
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.set_facts import build_set_facts
-from fanout.plan.gates.variant_facts import (
-    build_policy_facts,
-    facts_after_pass,
-)
+from fanout.plan.gates.variant_facts import build_policy_facts, facts_after_pass
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.declined_requests import mark_declined
@@ -42,10 +39,7 @@ from fanout.plan.pull_requests.merged_drafts import (
     judge_merges,
 )
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.pull_requests.request_holds import (
-    RequestHoldInputs,
-    read_request_settings,
-)
+from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
 from fanout.plan.records.policy_records import active_records, last_acceptance
 from fanout.plan.records.policy_status import RecordedStatus
@@ -608,9 +602,7 @@ class PolicyEvaluator(Value, kw_only=True):
             return []
         ready, suspended = find_ready(facts), find_suspended(facts)
         window_hold = closed_window_hold(
-            facts.calendars,
-            facts.now,
-            has_unreadable_calendar=facts.has_unreadable_calendar,
+            facts.calendars, facts.now, has_unreadable_calendar=facts.has_unreadable_calendar
         )
         confirmations = read_confirmations(active_records(inputs.policy_state.records))
         drafts = {it.key: DraftIndex.build(it) for it in inputs.path_ownership.own_states}

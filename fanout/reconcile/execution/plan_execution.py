@@ -203,7 +203,15 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         pass_plan = replace(pass_plan, policies=tuple(results))
     if not pass_plan.plan:
         return PassReport(pass_plan)
-    pass_plan = without_failed_policies(pass_plan, _find_holds(world, pass_plan))
+    # While its records wait, a policy neither publishes nor removes. A release that is on record
+    # already writes no status, so its publication would not be refused there.
+    final = {subject_of(action) for action in pass_plan.plan.actions if action.kind in _FINAL_KINDS}
+    holds: dict[tuple[str, str], FanoutError] = {}
+    for policy in (it.resolved_policy for it in pass_plan.policies):
+        hold = world.records.find_hold(policy.records_key)
+        if hold is not None and policy.subject in final:
+            holds[policy.subject] = hold
+    pass_plan = without_failed_policies(pass_plan, holds)
     heads = {it.resolved_policy.records_key: it.policy_state.head for it in pass_plan.policies}
     releases = [(it, it.recorded, it.planned) for it in pass_plan.plans]
     # Before any push: a release that was pushed but not recorded would not count against its
@@ -249,45 +257,6 @@ def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
             )
 
 
-def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:
-    """Return the errors of policies that were to publish or remove while their records wait.
-
-    A release that is on record already writes no status, so its publication would not be refused
-    there.
-    """
-    final = {subject_of(action) for action in pass_plan.plan.actions if action.kind in _FINAL_KINDS}
-    errors: dict[tuple[str, str], FanoutError] = {}
-    for item in pass_plan.policies:
-        hold = world.records.find_hold(item.resolved_policy.records_key)
-        if hold is not None and item.resolved_policy.subject in final:
-            errors[item.resolved_policy.subject] = hold
-    return errors
-
-
-def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
-    """Return the keys of the remotes of all actions, by namespace and name of the Repository."""
-    acted_on = {action.repository for action in pass_plan.plan.actions}
-    remotes = {
-        (plan.namespace, repository): repository_state.remote.key
-        for plan in pass_plan.plans
-        for repository, repository_state in (
-            *(
-                (step.rendered.spec.repository, step.rendered.observed.repository_state)
-                for step in plan.steps
-                if step.rendered.selected.observed.spec.repository in acted_on
-            ),
-            *((it.repository, it.repository_state) for _, it in plan.cleanup.packages),
-            *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
-        )
-        if repository_state is not None
-    }
-    return remotes | {
-        (action.namespace, action.repository): it.change.remote.key
-        for it in pass_plan.other_statuses
-        for action in it.actions
-    }
-
-
 def _settle_plans(
     pass_plan: PassPlan, pushes: PushResults, request_outcomes: RequestOutcomes
 ) -> tuple[list[tuple[PolicyPlan, RecordedStatus, RecordedStatus]], PolicyErrors]:
@@ -315,7 +284,7 @@ def _record_differences(
     heads: Mapping[RecordsKey, str],
     differences: Sequence[tuple[PolicyPlan, RecordedStatus, RecordedStatus]],
 ) -> tuple[Mapping[RecordsKey, str], PolicyErrors]:
-    """Write the status changes of all policies at once.
+    """Write the status changes of all policies in one push, or each alone if one cannot be made.
 
     Returns the new heads by key, and the errors of policies whose status could not be
     written. Raises Conflict when records moved, Unavailable or Denied when they cannot be
@@ -338,39 +307,28 @@ def _record_differences(
     }
     if not status_changes:
         return {}, {}
+    put, at = world.records.put_status, pass_plan.now
+    new_heads: dict[RecordsKey, str] = {}
+    errors_by_key: dict[RecordsKey, FanoutError] = {}
     with world.counters.times.phase("records"):
-        new_heads, errors_by_key = _put_changes(world, status_changes, pass_plan.now)
+        joint_result = run_isolated(partial(put, status_changes, at))
+        if not isinstance(joint_result, FanoutError):
+            return joint_result, {}
+        # A lost race or an unreachable remote concerns all policies alike; only a malformed change
+        # is one policy's own fault. The fence of a budget is the swap of its own policy state, so
+        # separate pushes are as safe.
+        if not isinstance(joint_result, Bug | InvalidInput):
+            raise joint_result
+        for key, change in status_changes.items():
+            single_result = run_isolated(partial(put, {key: change}, at))
+            if isinstance(single_result, FanoutError):
+                errors_by_key[key] = single_result
+            else:
+                new_heads |= single_result
     affected_policies = {(plan.namespace, plan.name) for plan, _, _ in differences}
     return new_heads, {
         it: errors_by_key[keys[it]] for it in sorted(affected_policies) if keys[it] in errors_by_key
     }
-
-
-def _put_changes(
-    world: World, status_changes: Mapping[RecordsKey, StatusChange], at: datetime
-) -> tuple[Mapping[RecordsKey, str], Mapping[RecordsKey, FanoutError]]:
-    """Put all status changes in one push, or each by itself if one of them cannot be made.
-
-    The fence of a budget is the swap of its own policy state, so separate pushes are as
-    safe.
-    """
-    put = world.records.put_status
-    joint_result = run_isolated(partial(put, status_changes, at))
-    if not isinstance(joint_result, FanoutError):
-        return joint_result, {}
-    # A lost race or an unreachable remote concerns all policies alike; only a malformed change
-    # is one policy's own fault and worth separate pushes.
-    if not isinstance(joint_result, Bug | InvalidInput):
-        raise joint_result
-    new_heads: dict[RecordsKey, str] = {}
-    errors_by_key: dict[RecordsKey, FanoutError] = {}
-    for key, change in status_changes.items():
-        single_result = run_isolated(partial(put, {key: change}, at))
-        if isinstance(single_result, FanoutError):
-            errors_by_key[key] = single_result
-        else:
-            new_heads |= single_result
-    return new_heads, errors_by_key
 
 
 def _settle(
@@ -471,9 +429,7 @@ def _settle_refusals(
 
 
 def _settle_requests(
-    plan: PolicyPlan,
-    status_lines: Mapping[str, VariantLine],
-    request_outcomes: RequestOutcomes,
+    plan: PolicyPlan, status_lines: Mapping[str, VariantLine], request_outcomes: RequestOutcomes
 ) -> Mapping[RequestKey, RequestLine]:
     """Return the lines about pull requests after the calls of the pass."""
     lines = dict(plan.planned.requests)
@@ -508,7 +464,24 @@ def _settle_requests(
 def _yield_outcomes(
     pass_plan: PassPlan, pushes: PushResults, request_outcomes: RequestOutcomes
 ) -> Iterator[ActionResult]:
-    remotes = _list_remotes(pass_plan)
+    # The keys of the remotes of all actions, by namespace and name of the Repository.
+    acted_on = {action.repository for action in pass_plan.plan.actions}
+    remotes = {
+        (plan.namespace, repository): repository_state.remote.key
+        for plan in pass_plan.plans
+        for repository, repository_state in (
+            *(
+                (step.rendered.spec.repository, step.rendered.observed.repository_state)
+                for step in plan.steps
+                if step.rendered.selected.observed.spec.repository in acted_on
+            ),
+            *((it.repository, it.repository_state) for _, it in plan.cleanup.packages),
+            *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
+        )
+        if repository_state is not None
+    }
+    for item in pass_plan.other_statuses:
+        remotes |= {(it.namespace, it.repository): item.change.remote.key for it in item.actions}
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
         try:

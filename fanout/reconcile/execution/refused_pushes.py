@@ -7,6 +7,7 @@ moves refs on which the other sets were planned, so those are for the next pass.
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from math import inf
 from time import monotonic
 
@@ -61,11 +62,19 @@ def push_changes(world: World, pass_plan: PassPlan) -> PushResults:
     refused = {it: error for it, error in refused.items() if is_refusal(error)}
     if not refused:
         return PushResults(results)
+    assert settings is not None, "a pass that has changes is worded"
+    refused_before = frozenset(
+        (plan.namespace, name) for plan in pass_plan.plans for name in plan.planned.refused_pushes
+    )
     for remote, error in refused.items():
-        assert settings is not None, "a pass that has changes is worded"
-        search = _open_search(pass_plan, remote, error, settings)
-        if search is not None:
-            searches[remote] = search
+        # A server that names no ref refuses the account, and not what it pushes.
+        sets = run_isolated(partial(list_sets, pass_plan.plans, remote)) if error.refs else None
+        if sets is None or isinstance(sets, FanoutError):
+            continue
+        searches[remote] = _Search(pass_plan.plans, remote, settings, refused_before)
+        # Each pass begins elsewhere: with many sets, one pass does not come to all of them.
+        start = int(pass_plan.now.timestamp()) % len(sets) if sets else 0
+        searches[remote].refuse(sets[start:] + sets[:start], error)
     end = monotonic() + (_ROUND_SECONDS if world.makes_rounds else inf)
     while changes := [it for search in searches.values() if (it := search.propose()) is not None]:
         for remote, answer in git.change(changes).items():
@@ -91,26 +100,6 @@ def push_changes(world: World, pass_plan: PassPlan) -> PushResults:
         names={remote: find_names(pass_plan.plans, remote) for remote in refused},
         untried=frozenset(untried),
     )
-
-
-def _open_search(
-    pass_plan: PassPlan, remote: str, error: FanoutError, settings: CommitSettings
-) -> "_Search | None":
-    """Return the search for what the server takes, or None if there is nothing to leave out."""
-    # A server that names no ref refuses the account, and not what it pushes.
-    if not error.refs:
-        return None
-    sets = run_isolated(lambda: list_sets(pass_plan.plans, remote))
-    if isinstance(sets, FanoutError):
-        return None
-    refused = frozenset(
-        (plan.namespace, name) for plan in pass_plan.plans for name in plan.planned.refused_pushes
-    )
-    search = _Search(pass_plan.plans, remote, settings, refused)
-    # Each pass begins elsewhere: with many sets, one pass does not come to all of them.
-    start = int(pass_plan.now.timestamp()) % len(sets) if sets else 0
-    search.refuse(sets[start:] + sets[:start], error)
-    return search
 
 
 @dataclasses.dataclass(slots=True)

@@ -129,18 +129,10 @@ def remove_by_level(
         yield removals
         if any(removal.awaits_review for removal in removals):
             return
-    _forget_emptied(world, policy_result, declared, confirmed_removals, request.at)
-
-
-def _forget_emptied(
-    world: World,
-    policy_result: PolicyResult,
-    declared: DeclaredObjects,
-    removals: Sequence[PackageRemoval],
-    now: datetime,
-) -> None:
-    """Drop the repositories from the records that have nothing of the policy after the removals."""
-    places = [(it.state.identity, it.path) for it in removals if it.repository_state is not None]
+    # Repositories that have nothing of the policy any more leave the records.
+    places = [
+        (it.state.identity, it.path) for it in confirmed_removals if it.repository_state is not None
+    ]
     states = [it for _, it in _read_states(world, policy_result, declared, places).values()]
     key = policy_result.resolved_policy.records_key
     emptied = find_emptied_repositories(
@@ -150,7 +142,7 @@ def _forget_emptied(
         (it.observed.repository_state.identity for it in policy_result.variants),
     )
     if emptied:
-        _execute(world, build_removal_pass(world, policy_result, (), now, emptied))
+        _execute(world, build_removal_pass(world, policy_result, (), request.at, emptied))
 
 
 def _execute(world: World, pass_plan: PassPlan) -> frozenset[str]:
@@ -234,11 +226,23 @@ def find_removals(
 def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLocation]:
     """Return the locations to clear, without those that another variant occupies by now."""
     status_line = policy_result.status.variants.get(variant)
-    orphan = next(
-        (candidate for candidate in policy_result.orphans if candidate.name == variant), None
-    )
+    orphan = next((it for it in policy_result.orphans if it.name == variant), None)
     if orphan is None and (status_line is None or not status_line.left):
-        raise policy_result.error or _not_removable_error(policy_result, variant)
+        if policy_result.error is not None:
+            raise policy_result.error
+        present_variants = {it.spec.name for it in policy_result.variants}
+        if status_line is None and variant not in present_variants:
+            raise InvalidInput(
+                f"{policy_result.title} has no variant {variant} without a target",
+                reason="NotFound",
+                remedy="run `fanout get targets`; variants without a target have TargetGone",
+            )
+        raise InvalidInput(
+            f"{variant} left no other package, and its target still exists: it would be created"
+            " again",
+            reason="NothingToDo",
+            remedy="to remove the package, remove the target from the policy first",
+        )
     locations = find_leftovers(status_line) if orphan is None else orphan.locations
     occupied_places = {
         it.place for name, it in policy_result.status.variants.items() if name != variant
@@ -345,10 +349,7 @@ def build_removal_pass(
             variant=name,
             packages=tuple(packages),
             due=removal_due_since(
-                name,
-                policy_result.status.variants.get(name),
-                policy_result.status.removed,
-                now,
+                name, policy_result.status.variants.get(name), policy_result.status.removed, now
             )
             if name in orphan_names
             else None,
@@ -425,22 +426,6 @@ def _plan_removal_drafts(
             has_others = len(plan.packages) > len(group)
             plan = replace(plan, hold=others if has_others else next(holds, None))
         yield plan
-
-
-def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidInput:
-    present_variants = {variant.spec.name for variant in policy_result.variants}
-    if variant in present_variants or variant in policy_result.status.variants:
-        return InvalidInput(
-            f"{variant} left no other package, and its target still exists: it would be created"
-            " again",
-            reason="NothingToDo",
-            remedy="to remove the package, remove the target from the policy first",
-        )
-    return InvalidInput(
-        f"{policy_result.title} has no variant {variant} without a target",
-        reason="NotFound",
-        remedy="run `fanout get targets`; variants without a target have TargetGone",
-    )
 
 
 def _read_state(world: World, repository: Repository, paths: Sequence[str]) -> RepositoryState:

@@ -33,11 +33,7 @@ from fanout.gates.removal_gate import (
 )
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.observed_variant import (
-    ObservedVariant,
-    lost_history_hold,
-    missing_branch_hold,
-)
+from fanout.plan.observed_variant import ObservedVariant, lost_history_hold, missing_branch_hold
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -515,9 +511,7 @@ def describe_orphans(
     """Return for each orphan the failure that is reported to people."""
     return tuple(
         TargetFailure(
-            it.name,
-            Reason.TARGET_GONE,
-            _describe_orphan(resolved_policy, it, removal_decision),
+            it.name, Reason.TARGET_GONE, _describe_orphan(resolved_policy, it, removal_decision)
         )
         for it in orphans
     )
@@ -554,9 +548,7 @@ def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
 
 
 def _describe_orphan(
-    resolved_policy: ResolvedPolicy,
-    orphan: OrphanLocations,
-    removal_decision: RemovalEvaluation,
+    resolved_policy: ResolvedPolicy, orphan: OrphanLocations, removal_decision: RemovalEvaluation
 ) -> str:
     name, locations = orphan.name, orphan.locations
     holds = removal_decision.holds.get(name)
