@@ -47,8 +47,6 @@ from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, field, replace
 
 STOPPED = "Stopped"  # state of a policy that a problem stops as a whole, and of its stages
-
-
 MERGED_EARLY = "a person merged the draft before its gates opened"
 
 
@@ -155,15 +153,14 @@ class PolicyResult(Value, kw_only=True):
     @property
     def title(self) -> str:
         """Namespace and name of the policy, for people."""
-        return f"{self.resolved_policy.namespace}/{self.resolved_policy.name}"
+        return self.resolved_policy.title
 
     def stage_state(self, stage: str) -> str:
         """Return the state of a stage in one word; a hand-written variant is its only stage."""
         if self.error is not None or self.decision is None:
             return STOPPED
-        is_hand_written = self.resolved_policy.upstream_policy is None
         variant = self.decision.variants.get(self.resolved_policy.name)
-        if is_hand_written and variant is not None:
+        if self.resolved_policy.upstream_policy is None and variant is not None:
             return variant.state
         return self.decision.stages[stage].state
 
@@ -251,7 +248,10 @@ class PassPlan(Value, kw_only=True):
         problems = list(self.stored_problems)
         for item in self.policies:
             policy = item.resolved_policy
-            found = _find_contained(item)
+            # Or the internal error that prevents listing them.
+            found = run_isolated(lambda item=item: item.problems)
+            if isinstance(found, FanoutError):
+                found = (_build_policy_problem(item, found),)
             if found and policy.name in shared_names:
                 commands = MessageCommands((("namespace", policy.namespace),))
                 found = tuple(it.with_commands(commands) for it in found)
@@ -350,14 +350,6 @@ class PassReport(Value):
 
 _LATER_REASONS = (Reason.FORGE_REFUSES, Reason.RATE_LIMITED)
 _TAG_REASONS = (Reason.TAG_MISSING, Reason.TAG_MOVED)
-
-
-def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:
-    """Return the problems of a policy, or the internal error that prevents listing them."""
-    problems = run_isolated(lambda: policy_result.problems)
-    if isinstance(problems, FanoutError):
-        return (_build_policy_problem(policy_result, problems),)
-    return problems
 
 
 def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:

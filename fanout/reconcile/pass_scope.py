@@ -160,8 +160,14 @@ def build_scope(
     complete_scope = run_isolated(partial(build_once, policy_states, all_policies))
     if not isinstance(complete_scope, FanoutError):
         return complete_scope
-    policy_states = _isolate_unreadable(policy_states, all_policies)
-    scope, errors_by_index = run_without_faulty(partial(build_once, policy_states), all_policies)
+    readable_states = dict(policy_states)
+    for key, policy_state in policy_states.items():
+        outcome = run_isolated(partial(read_recorded_paths, {key: policy_state}, all_policies))
+        if isinstance(outcome, FanoutError):
+            # An empty status alone would let others take the policy's paths; the failure holds the
+            # policy itself.
+            readable_states[key] = replace(policy_state, status=RecordedStatus(), failure=outcome)
+    scope, errors_by_index = run_without_faulty(partial(build_once, readable_states), all_policies)
     stopped_policies = [
         with_error(all_policies[index], problem) for index, problem in errors_by_index.items()
     ]
@@ -172,20 +178,3 @@ def build_scope(
         covered=[*scope.covered, *covered_policies],
         stopped=covered_policies,
     )
-
-
-def _isolate_unreadable(
-    policy_states: Mapping[RecordsKey, PolicyRecords], all_policies: Sequence[ResolvedPolicy]
-) -> Mapping[RecordsKey, PolicyRecords]:
-    """Return the policy states.
-
-    One whose status cannot be processed gets a failure that holds its policy.
-    """
-    readable_states = dict(policy_states)
-    for key, policy_state in policy_states.items():
-        outcome = run_isolated(partial(read_recorded_paths, {key: policy_state}, all_policies))
-        if isinstance(outcome, FanoutError):
-            # An empty status alone would let others take the policy's paths; the failure holds the
-            # policy itself.
-            readable_states[key] = replace(policy_state, status=RecordedStatus(), failure=outcome)
-    return readable_states

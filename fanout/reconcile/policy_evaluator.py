@@ -44,7 +44,6 @@ from fanout.plan.push_refusals import find_standing, show_refusals, with_standin
 from fanout.plan.records.policy_records import active_records, last_acceptance
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
-    DueTrace,
     build_trace_actions,
     find_due_traces,
     find_last_stop,
@@ -136,20 +135,22 @@ class PolicyEvaluator(Value, kw_only=True):
         The plan is None if an error stops the policy as a whole; the error is in the result.
         """
         result, plan = self._evaluate_contained(inputs)
-        result = replace(result, traces=self._find_due_traces(inputs))
-        if result.traces:
-            result = replace(
-                result,
-                trace_actions=build_trace_actions(
-                    result.traces,
-                    inputs.resolved_policy.records_key,
-                    {
-                        it.key: name
-                        for name, it in inputs.path_ownership.states_by_repository.items()
-                    },
-                    self.setup.install,
-                ),
-            )
+        records_key, policy_state = inputs.resolved_policy.records_key, inputs.policy_state
+        # None of records that are incomplete or were put back.
+        if (
+            policy_state.failure is not None
+            or policy_state.unreadable
+            or policy_state.outdated
+            or policy_state.rewound
+            or any(self._find_lost_traces(inputs))
+        ):
+            return result, plan
+        ownership, last_stop = inputs.path_ownership, find_last_stop(policy_state.records)
+        traces = find_due_traces(ownership.own_states, records_key, last_stop)
+        if traces:
+            names = {it.key: name for name, it in ownership.states_by_repository.items()}
+            actions = build_trace_actions(traces, records_key, names, self.setup.install)
+            result = replace(result, traces=traces, trace_actions=actions)
         return result, plan
 
     def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
@@ -177,9 +178,14 @@ class PolicyEvaluator(Value, kw_only=True):
                     if inputs.resolved_policy.is_being_deleted
                     else find_revisions(inputs.resolved_policy, inputs.listings, status)
                 )
-                result, plan = self._evaluate(
+                observed = self._observe_variants(
                     inputs, with_merged_removals(inputs, status, self.now), revisions
                 )
+                decided = self._decide_gates(self._render_drafts(self._select_candidates(observed)))
+                # A stage without verification passes when this pass publishes it. The gates are
+                # asked for candidates once more, because drafts of the next stage follow in the
+                # same pass.
+                result, plan = self._plan_actions(self._draft_next_candidates(decided))
                 # Recording the removals that requests have merged is part of the plan.
                 plan = replace(plan, recorded=status)
                 # A record that an earlier pass found ahead stays so for as long as it exists.
@@ -214,19 +220,6 @@ class PolicyEvaluator(Value, kw_only=True):
             orphans=orphans,
         )
         return stop_policy(result, error)
-
-    def _evaluate(
-        self, inputs: PolicyInputs, status: RecordedStatus, revisions: Mapping[str, str]
-    ) -> tuple[PolicyResult, PolicyPlan]:
-        """Evaluate a policy that no error stops, phase by phase."""
-        observed = self._observe_variants(inputs, status, revisions)
-        selected = self._select_candidates(observed)
-        rendered = self._render_drafts(selected)
-        decided = self._decide_gates(rendered)
-        # A stage without verification passes when this pass publishes it. The gates are asked for
-        # candidates once more, because drafts of the next stage follow in the same pass.
-        decided = self._draft_next_candidates(decided)
-        return self._plan_actions(decided)
 
     def _observe_variants(
         self, inputs: PolicyInputs, status: RecordedStatus, revisions: Mapping[str, str]
@@ -285,25 +278,10 @@ class PolicyEvaluator(Value, kw_only=True):
 
     def _select_candidates(self, observed: ObservedPolicy) -> SelectedPolicy:
         """Select the candidate of each variant, or the revision to which it is pinned."""
-        # The gates are asked twice: candidates and pins follow from variants without a candidate,
-        # and the decision needs the drafts of the selected candidates.
-        observed, facts, candidates = self._leave_out_unusable(observed)
-        pins = find_rollbacks(facts)
-        variants = self.renderer.choose_candidates(
-            observed, observed.variants, candidates, find_leads(facts), pins
-        )
-        observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
-        return SelectedPolicy(observed, variants, pins, find_suspended(facts))
-
-    def _leave_out_unusable(
-        self, observed: ObservedPolicy
-    ) -> tuple[ObservedPolicy, PolicyFacts, Mapping[str, str]]:
-        """Return the policy without revisions that cannot be used, its facts, and candidates.
-
-        Tags of candidates, and of what would follow them, alone are checked, so leaving some out
-        may reveal others.
-        """
         find_problem = partial(self.renderer.find_problem, observed)
+        # The gates are asked twice: candidates and pins follow from variants without a candidate,
+        # and the decision needs the drafts of the selected candidates. Tags of candidates, and of
+        # what would follow them, alone are checked, so leaving some out may reveal others.
         while True:
             facts = build_policy_facts(
                 observed.gate_inputs,
@@ -314,8 +292,14 @@ class PolicyEvaluator(Value, kw_only=True):
             candidates = choose_candidates(facts)
             unusable = find_unusable(facts, candidates.values(), find_problem)
             if not unusable:
-                return observed, facts, candidates
+                break
             observed = observed.leave_out(unusable)
+        pins = find_rollbacks(facts)
+        variants = self.renderer.choose_candidates(
+            observed, observed.variants, candidates, find_leads(facts), pins
+        )
+        observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
+        return SelectedPolicy(observed, variants, pins, find_suspended(facts))
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
@@ -348,21 +332,14 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
         )
         facts = replace(facts, sets=sets)
-        decision = self.conditions.decide(facts, observed.inputs.budget)
-        decided = DecidedPolicy(rendered, facts, decision, rendered.variants)
-        return self._judge_merges(decided)
-
-    def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
-        """Judge the merges by people by the gates of this pass."""
-        variants = decided.rendered.variants
-        merges = find_person_merges(variants, decided.observed.status)
-        if not merges:
-            return decided
-        facts = facts_before_merges(decided.facts, merges)
-        decision = self.conditions.decide(facts, decided.observed.inputs.budget)
-        variants = judge_merges(variants, merges, decision)
-        rendered = RenderedPolicy(decided.rendered.selected, variants)
-        return replace(decided, rendered=rendered, drafted=variants)
+        budget = observed.inputs.budget
+        decision = self.conditions.decide(facts, budget)
+        if merges := find_person_merges(rendered.variants, observed.status):
+            # The merges by people are judged by the gates of this pass.
+            before = self.conditions.decide(facts_before_merges(facts, merges), budget)
+            variants = judge_merges(rendered.variants, merges, before)
+            rendered = RenderedPolicy(rendered.selected, variants)
+        return DecidedPolicy(rendered, facts, decision, rendered.variants)
 
     def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Render drafts of candidates that become due once this pass has published.
@@ -566,23 +543,6 @@ class PolicyEvaluator(Value, kw_only=True):
             inputs.resolved_policy.records_key,
             baseline.record_names,
             baseline.accepted_at,
-        )
-
-    def _find_due_traces(self, inputs: PolicyInputs) -> tuple[DueTrace, ...]:
-        """Return the traces to write; none of records that are incomplete or were put back."""
-        policy_state = inputs.policy_state
-        if (
-            policy_state.failure is not None
-            or policy_state.unreadable
-            or policy_state.outdated
-            or policy_state.rewound
-            or any(self._find_lost_traces(inputs))
-        ):
-            return ()
-        return find_due_traces(
-            inputs.path_ownership.own_states,
-            inputs.resolved_policy.records_key,
-            find_last_stop(policy_state.records),
         )
 
     def _find_departing_steps(

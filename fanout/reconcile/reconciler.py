@@ -36,7 +36,7 @@ from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
-from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
+from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.pass_results import (
     NoopSnapshot,
     PassPlan,
@@ -97,10 +97,22 @@ class _PassContext(Value):
     ) -> PolicyInputs:
         """Build the inputs of one policy; `results` holds the policies evaluated before it."""
         scope, declared = self.scope, self.declared
+        ownership = scope.path_ownership.for_policy(
+            resolved_policy,
+            self.repository_states,
+            self.drafted_states.get(trailer_owner(resolved_policy), ()),
+        )
+        if ownership.stray_states:
+            # Anybody who may push to a repository can name the policy in a draft there.
+            usable = usable_repositories(resolved_policy.namespace, declared.repositories)
+            states = (self.repository_states.get(repository_key(it)) for it in usable.values())
+            usable_states = {id(it) for it in states}
+            stray_states = [it for it in ownership.stray_states if id(it) in usable_states]
+            ownership = replace(ownership, stray_states=tuple(stray_states))
         return PolicyInputs(
             resolved_policy=resolved_policy,
             policy_state=scope.policy_states[resolved_policy.records_key],
-            path_ownership=self._build_ownership(resolved_policy),
+            path_ownership=ownership,
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.mode.is_sweep_for(resolved_policy),
@@ -113,24 +125,6 @@ class _PassContext(Value):
             ),
             dependency_holds=scope.dependencies.find_holds(resolved_policy, results),
         )
-
-    def _build_ownership(self, resolved_policy: ResolvedPolicy) -> PathOwnership:
-        ownership = self.scope.path_ownership.for_policy(
-            resolved_policy,
-            self.repository_states,
-            self.drafted_states.get(trailer_owner(resolved_policy), ()),
-        )
-        if not ownership.stray_states:
-            return ownership
-        # Anybody who may push to a repository can name the policy in a draft there.
-        usable = usable_repositories(resolved_policy.namespace, self.declared.repositories)
-        usable_states = {
-            id(state)
-            for it in usable.values()
-            if (state := self.repository_states.get(repository_key(it))) is not None
-        }
-        stray_states = [it for it in ownership.stray_states if id(it) in usable_states]
-        return replace(ownership, stray_states=tuple(stray_states))
 
 
 class Reconciler:
@@ -272,6 +266,49 @@ class Reconciler:
             repository_states.values(),
         )
         paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
+        self._conditions.begin_pass()
+        world = self._world
+        renderer = DraftRenderer(
+            packages=self._packages,
+            objects=declared.objects,
+            counters=world.counters,
+            progress=world.progress,
+            merger=DraftMerger(
+                world.git,
+                world.counters,
+                world.setup.limits,
+                self.function_results,
+                self._content_cache,
+            ),
+            function_results=self.function_results,
+            rollback_selector=self._rollback,
+            scopes=declared.scopes,
+        )
+        prober = CheckProber(
+            world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
+        )
+        evaluator = PolicyEvaluator(
+            git=world.git,
+            renderer=renderer,
+            prober=prober,
+            setup=world.setup,
+            now=now,
+            publish=mode.publish,
+            draft_limit=mode.draft_limit,
+            edit_detector=self._edit_detector,
+            conditions=self._conditions,
+            policy_memo=self._policy_memo,
+            request_planner=RequestPlanner(
+                now=now,
+                publish=mode.publish,
+                texts=RequestTextBuilder(
+                    change_reader=self._change_reader,
+                    sandbox=world.sandbox,
+                    declared=declared,
+                    budgets=self._budgets,
+                ),
+            ),
+        )
         return _PassContext(
             declared,
             replace(scope, path_ownership=replace(ownership, policy_paths=paths)),
@@ -279,7 +316,7 @@ class Reconciler:
             listings,
             repository_states,
             drafted_states,
-            self._build_evaluator(declared, now, mode),
+            evaluator,
             self._budgets,
         )
 
@@ -318,7 +355,18 @@ class Reconciler:
         with self._world.counters.times.phase("judging"):
             result, plan = evaluator.evaluate(inputs)
         self._world.counters.add("judged")
-        result = replace(result, retry_at=_find_retry(inputs, evaluator, result))
+        # When the policy is evaluated again, although nothing of it may have changed.
+        budget, states = inputs.budget, inputs.path_ownership.own_states
+        failures = (it.forge.failure for it in states if it.forge is not None)
+        instants = [it.until for it in failures if isinstance(it, RateLimited)]
+        if budget is not None and budget.retry_at is not None:
+            instants.append(budget.retry_at)
+        if inputs.resolved_policy.key in evaluator.prober.unanswered:
+            instants.append(evaluator.now + ANSWER_PAUSE)
+        refused = find_retry_time(result.status.requests.values(), evaluator.now)
+        if refused is not None:
+            instants.append(refused)
+        result = replace(result, retry_at=min(instants, default=None))
         upstream = inputs.resolved_policy.upstream
         listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
         if isinstance(listing, FanoutError):
@@ -360,53 +408,6 @@ class Reconciler:
         if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
             return CommitMessages({}, (f"commits have the default message: {messages}",))
         return messages
-
-    def _build_evaluator(
-        self, declared: DeclaredObjects, now: datetime, mode: PassMode
-    ) -> PolicyEvaluator:
-        self._conditions.begin_pass()
-        world = self._world
-        renderer = DraftRenderer(
-            packages=self._packages,
-            objects=declared.objects,
-            counters=world.counters,
-            progress=world.progress,
-            merger=DraftMerger(
-                world.git,
-                world.counters,
-                world.setup.limits,
-                self.function_results,
-                self._content_cache,
-            ),
-            function_results=self.function_results,
-            rollback_selector=self._rollback,
-            scopes=declared.scopes,
-        )
-        prober = CheckProber(
-            world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
-        )
-        return PolicyEvaluator(
-            git=world.git,
-            renderer=renderer,
-            prober=prober,
-            setup=world.setup,
-            now=now,
-            publish=mode.publish,
-            draft_limit=mode.draft_limit,
-            edit_detector=self._edit_detector,
-            conditions=self._conditions,
-            policy_memo=self._policy_memo,
-            request_planner=RequestPlanner(
-                now=now,
-                publish=mode.publish,
-                texts=RequestTextBuilder(
-                    change_reader=self._change_reader,
-                    sandbox=world.sandbox,
-                    declared=declared,
-                    budgets=self._budgets,
-                ),
-            ),
-        )
 
     def find_concerned(self, declared: DeclaredObjects) -> frozenset[PassSubject] | None:
         """Return the policies and variants that changes since the last call or pass may concern.
@@ -596,22 +597,6 @@ def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> Policy
         policy_state=scope.policy_states[resolved_policy.records_key],
         error=resolved_policy.error,
     )
-
-
-def _find_retry(
-    inputs: PolicyInputs, evaluator: PolicyEvaluator, result: PolicyResult
-) -> datetime | None:
-    """Return when the policy is evaluated again, although nothing of it may have changed."""
-    budget, states = inputs.budget, inputs.path_ownership.own_states
-    failures = (it.forge.failure for it in states if it.forge is not None)
-    instants = [it.until for it in failures if isinstance(it, RateLimited)]
-    if budget is not None and budget.retry_at is not None:
-        instants.append(budget.retry_at)
-    if inputs.resolved_policy.key in evaluator.prober.unanswered:
-        instants.append(evaluator.now + ANSWER_PAUSE)
-    if (refused := find_retry_time(result.status.requests.values(), evaluator.now)) is not None:
-        instants.append(refused)
-    return min(instants, default=None)
 
 
 def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ granted path is recorded first: a pass may have ended between a push and its rec
 a person may have merged a draft there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -368,6 +368,12 @@ class VariantObserver:
             other_draft = None
         if other_draft is not None and other_draft.has_edits:
             waiting_hold = draft_branch_hold(other_draft)
+        # The recorded tag of the partner of an exchange that is at the place now.
+        partner_lines = (self.status.variants[it] for it in move.partners)
+        occupant_tag = next(
+            (it.published.tag for it in partner_lines if it.place == wanted_place and it.published),
+            "",
+        )
         hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (
             occupant is not None
@@ -392,7 +398,7 @@ class VariantObserver:
             abandoned=leftovers,
             exchange_partners=move.partners,
             replaces_draft=other_draft is not None and not other_draft.has_edits,
-            occupant_tag=self._find_occupant_tag(move.partners, wanted_place),
+            occupant_tag=occupant_tag,
             unpublished_tree=move.unpublished_tree,
             move_hold=hold,
             wait_hold=waiting_hold,
@@ -400,12 +406,6 @@ class VariantObserver:
             unfinished_push=earlier_renderings,
         )
         return self._observe_in(context, spec, repository_state, status_line)
-
-    def _find_occupant_tag(self, partners: Iterable[str], place: PackagePlace) -> str:
-        """Return the recorded tag of the partner of an exchange that is at a place now."""
-        lines = (self.status.variants[it] for it in partners)
-        tags = (it.published.tag for it in lines if it.place == place and it.published is not None)
-        return next(tags, "")
 
     def _observe_in(
         self,

@@ -42,17 +42,13 @@ class VariantMemo:
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
     ) -> ObservedVariant | None:
         """Return the memoized variant if all its inputs are the same objects, else None."""
-        memoized = self._observed.get(spec.name)
-        if memoized is None:
+        if (memoized := self._observed.get(spec.name)) is None:
             return None
         previous_line, variant = memoized
         # By identity, because comparing values costs as much as observing it again.
-        is_unchanged = (
-            variant.spec is spec
-            and variant.repository_state is repository_state
-            and previous_line is status_line
-        )
-        return variant if is_unchanged else None
+        is_same_line = previous_line is status_line
+        is_same = variant.spec is spec and variant.repository_state is repository_state
+        return variant if is_same and is_same_line else None
 
     def store_observed(
         self, status_line: VariantLine | None, variant: ObservedVariant

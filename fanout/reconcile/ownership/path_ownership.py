@@ -63,10 +63,8 @@ def read_recorded_paths(
         )
         recorded_paths.variants_by_policy[state_key] = list(status.variants)
         for name, status_line in status.variants.items():
-            owner = (state_key.namespace, name)
-            recorded_paths.title_by_owner[owner] = (
-                f"{state_key.namespace}/{state_key.policy or name}"
-            )
+            owner, title = (state_key.namespace, name), state_key.policy or name
+            recorded_paths.title_by_owner[owner] = f"{state_key.namespace}/{title}"
             if state_key.policy and state_key not in declared_keys:
                 recorded_paths.undeclared_owners.add(owner)
             _add_owner(recorded_paths, owner, status_line)
@@ -194,19 +192,17 @@ def find_emptied_repositories(
 
     They need no further listing.
     """
-    occupied_keys = {status_line.repository for status_line in status.variants.values()} | set(
-        named_keys
-    )
+    occupied_keys = {*named_keys, *(it.repository for it in status.variants.values())}
     return frozenset(
-        repository_state.identity
-        for repository_state in repository_states
-        if repository_state.identity in status.draft_repositories - occupied_keys
-        and repository_state.failure is None
-        and all(draft.trailers.policy != owner for draft in repository_state.drafts)
+        state.identity
+        for state in repository_states
+        if state.identity in status.draft_repositories - occupied_keys
+        and state.failure is None
+        and all(draft.trailers.policy != owner for draft in state.drafts)
         and not any(
             # Hand-written variants of a namespace have one owner, which ends with a slash.
             draft.policy == owner or (owner.endswith("/") and draft.policy.startswith(owner))
-            for draft in repository_state.removal_sets
+            for draft in state.removal_sets
         )
     )
 
@@ -308,7 +304,12 @@ class PolicyPaths(Value, kw_only=True):
         """
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         claims = PathClaims.build(all_policies, {it for it, _ in recorded_paths.owner_by_path})
-        wanted_paths = find_wanted_paths(all_policies)
+        # Repository place and path that each variant is declared for.
+        wanted_paths = {
+            (policy.namespace, it.name): (policy.place_by_variant[it.name], it.path)
+            for policy in all_policies
+            for it in policy.variants
+        }
         # Hand-written variants share one policy state per namespace.
         places_by_namespace: dict[str, set[str]] = {}
         for it in all_policies:
@@ -424,18 +425,6 @@ class PathOwnershipIndex(Value, kw_only=True):
 
 def _named_places(resolved_policy: ResolvedPolicy) -> frozenset[str]:
     return frozenset(resolved_policy.place_by_variant.values())
-
-
-def find_wanted_paths(all_policies: Sequence[ResolvedPolicy]) -> dict[PathOwner, PackagePlace]:
-    """Return repository place and path that each variant is declared for."""
-    return {
-        (resolved_policy.namespace, variant.name): (
-            resolved_policy.place_by_variant[variant.name],
-            variant.path,
-        )
-        for resolved_policy in all_policies
-        for variant in resolved_policy.variants
-    }
 
 
 def find_occupants(

@@ -73,17 +73,8 @@ def find_removal_doubt(
             sentence,
             "the owner of the objects (`fanout validate` reports their errors)",
         )
-    return _find_new_definition(declared, policy, now)
-
-
-def _find_new_definition(
-    declared: DeclaredObjects, policy: UpstreamPolicy, now: datetime
-) -> Hold | None:
-    """Return the hold of a policy whose kind of targets was defined anew a short time ago.
-
-    A definition that is deleted takes all its objects with it. Whoever restores it restores them
-    afterwards, and none of them was removed by a person.
-    """
+    # A definition that is deleted takes all its objects with it. Whoever restores it restores them
+    # afterwards, and none of them was removed by a person.
     created = policy.metadata.creation_timestamp
     for entry in policy.spec.targets:
         selector = entry.object_selector
@@ -128,7 +119,7 @@ class OrphanLocations(Value):
 def find_orphans(
     resolved_policy: ResolvedPolicy,
     status: RecordedStatus,
-    repository_states: Iterable[RepositoryState],
+    repository_states: Sequence[RepositoryState],
 ) -> tuple[OrphanLocations, ...]:
     """Return variants on record or drafted that none of the policy's targets yields."""
     if not resolved_policy.is_complete or (
@@ -151,25 +142,18 @@ def find_orphans(
         variant_digest(resolved_policy.namespace, resolved_policy.name, it.target)
         for it in resolved_policy.failures
     }
-    branches = _find_removal_branches(resolved_policy, repository_states)
+    branches = {
+        (state.identity, path): describe_removing(state, draft.ref)
+        for state in repository_states
+        for draft in state.removal_sets
+        if draft.policy == resolved_policy.title
+        for path in draft.removed_trees
+    }
     return tuple(
         locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}), branches)
         for name in sorted((status.variants.keys() - names) | stages_by_variant.keys())
         if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
-
-
-def _find_removal_branches(
-    resolved_policy: ResolvedPolicy, repository_states: Iterable[RepositoryState]
-) -> Mapping[PackagePlace, str]:
-    """Return the branch, or its pull request, that removes a package, by its place."""
-    return {
-        (repository_state.identity, path): describe_removing(repository_state, draft.ref)
-        for repository_state in repository_states
-        for draft in repository_state.removal_sets
-        if draft.policy == resolved_policy.title
-        for path in draft.removed_trees
-    }
 
 
 def locate_orphan(
@@ -275,40 +259,22 @@ def plan_removals(
         )
         for it in orphans
     )
-    evaluation = _evaluate_gate(inputs, gate_inputs, facts)
-    drafted = tuple(
-        it
-        for removal in removals_by_name.values()
-        for it in _draft_removals(
-            removal.packages, evaluation.holds.get(removal.variant, ()), publish=publish
-        )
-    )
-    names = [it for it in evaluation.removable if publish and it in removals_by_name]
-    due = tuple(removals_by_name[it] for it in names)
-    return PlannedRemovals(evaluation, due=due, drafted=drafted)
-
-
-def _evaluate_gate(
-    inputs: PolicyInputs, orphaned: tuple[OrphanedVariant, ...], facts: PolicyFacts
-) -> RemovalEvaluation:
     resolved_policy = inputs.resolved_policy
     policy = resolved_policy.upstream_policy
     limit: Amount = Fraction(1)  # deleted by its name, so nobody has to ask
     if policy is not None:
         limit = REMOVAL_LIMIT if policy.spec.removal_limit is None else policy.spec.removal_limit
-    return evaluate_removals(
+    # Targets that failed are there, too.
+    present = {it.target for it in (*resolved_policy.variants, *resolved_policy.failures)}
+    evaluation = evaluate_removals(
         RemovalFacts(
             policy=resolved_policy.name,
             stages=facts.stages,
-            # Targets that failed are there, too.
-            present_count=len(
-                {it.target for it in resolved_policy.variants}
-                | {it.target for it in resolved_policy.failures}
-            ),
-            orphaned=orphaned,
+            present_count=len(present),
+            orphaned=gate_inputs,
             now=facts.now,
             limit=limit,
-            confirmations=read_confirmations(active_records(inputs.policy_state.records)),
+            confirmations=confirmations,
             decisions=facts.records.decisions,
             suspended=facts.suspended,
             sweep=facts.sweep,
@@ -319,6 +285,16 @@ def _evaluate_gate(
             keeps_packages=resolved_policy.orphans_packages,
         )
     )
+    drafted = tuple(
+        it
+        for removal in removals_by_name.values()
+        for it in _draft_removals(
+            removal.packages, evaluation.holds.get(removal.variant, ()), publish=publish
+        )
+    )
+    names = [it for it in evaluation.removable if publish and it in removals_by_name]
+    due = tuple(removals_by_name[it] for it in names)
+    return PlannedRemovals(evaluation, due=due, drafted=drafted)
 
 
 # A removal with one of these ends, also where a branch for it is reviewed; others delay it.
@@ -509,12 +485,24 @@ def describe_orphans(
     removal_decision: RemovalEvaluation,
 ) -> tuple[TargetFailure, ...]:
     """Return for each orphan the failure that is reported to people."""
-    return tuple(
-        TargetFailure(
-            it.name, Reason.TARGET_GONE, _describe_orphan(resolved_policy, it, removal_decision)
-        )
-        for it in orphans
-    )
+    failures = []
+    for orphan in orphans:
+        name, locations = orphan.name, orphan.locations
+        holds = removal_decision.holds.get(name)
+        hold = append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
+        branches = [it.removed_by for it in locations if it.removed_by]
+        command = f"fanout remove {resolved_policy.name} {name} --reason WHY"
+        if holds is None:
+            consequence = f"to remove it, run `{command}`"
+        elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
+            detail = f"; {hold}" if hold else ""
+            consequence = f"it is removed by {branches[0]}{detail}"
+        else:
+            consequence = f"it stays: {hold}" if holds else "the next sweep removes it"
+        places = [f"{path} in {repository}" for repository, path in (it.place for it in locations)]
+        sentence = f"variant {name} ({', '.join(places)}) has no target any more; {consequence}"
+        failures.append(TargetFailure(name, Reason.TARGET_GONE, sentence))
+    return tuple(failures)
 
 
 def summarize_orphans(
@@ -545,28 +533,6 @@ def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
         for name, holds in removal_decision.holds.items()
         if any(hold.reason == Reason.EDITED_DOWNSTREAM for hold in holds)
     )
-
-
-def _describe_orphan(
-    resolved_policy: ResolvedPolicy, orphan: OrphanLocations, removal_decision: RemovalEvaluation
-) -> str:
-    name, locations = orphan.name, orphan.locations
-    holds = removal_decision.holds.get(name)
-    hold = append_actor(describe_hold(holds[0]), holds[0].who) if holds else ""
-    branches = [it.removed_by for it in locations if it.removed_by]
-    if holds is None:
-        consequence = (
-            f"to remove it, run `fanout remove {resolved_policy.name} {name} --reason WHY`"
-        )
-    elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
-        detail = f"; {hold}" if hold else ""
-        consequence = f"it is removed by {branches[0]}{detail}"
-    elif holds:
-        consequence = f"it stays: {hold}"
-    else:
-        consequence = "the next sweep removes it"
-    places = [f"{path} in {repository}" for repository, path in (it.place for it in locations)]
-    return f"variant {name} ({', '.join(places)}) has no target any more; {consequence}"
 
 
 def add_removal_hold(decision: PolicyEvaluation, removals: PlannedRemovals) -> PolicyEvaluation:

@@ -17,7 +17,6 @@ from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
 from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
-from fanout.api.stages import Stage
 from fanout.api.text_fields import format_value, pluralize
 from fanout.api.upstream_policy import FunctionTemplate, UpstreamPolicy, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
@@ -70,7 +69,17 @@ def _find_stage_expression_failures(
             {"target": resolved_policy.expression_variables[it.name]["target"], "stage": counts}
             for it in variants
         ]
-        texts = dict(_find_expressions(stage))
+        # By field path within the stage: conditions, and addresses of checks.
+        texts = {
+            f"{_CONDITION}[{number}]": text for number, text in enumerate(stage.propagate_when)
+        }
+        texts |= {
+            f"{section}[{number}].{check.method.value}.{name}Expr": expression
+            for section in ("requires", "verification")
+            for number, check in enumerate(getattr(stage, section))
+            for name in ("name", "address", "query", "url")
+            if (expression := getattr(check.machine_check, f"{name}_expr", None))
+        }
         broken = sandbox.compile(list(texts.values()), [])
         names, _ = sandbox.free_variables(list(texts.values()), [])
         names_by_field = dict(zip(texts, names, strict=True))
@@ -103,17 +112,6 @@ def _find_stage_expression_failures(
                     f"{text}: {problem}",
                     f"spec.stages[{index}].{field}",
                 )
-
-
-def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
-    """Yield field path within the stage and text of conditions and of addresses of checks."""
-    for number, text in enumerate(stage.propagate_when):
-        yield f"propagateWhen[{number}]", text
-    for section, checks in (("requires", stage.requires), ("verification", stage.verification)):
-        for number, check in enumerate(checks):
-            for name in ("name", "address", "query", "url"):
-                if expression := getattr(check.machine_check, f"{name}_expr", None):
-                    yield f"{section}[{number}].{check.method.value}.{name}Expr", expression
 
 
 Locate = Callable[[str, str, str, str], str]
