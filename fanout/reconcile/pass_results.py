@@ -249,7 +249,7 @@ class PassPlan(Value, kw_only=True):
         for item in self.policies:
             policy = item.resolved_policy
             # Or the internal error that prevents listing them.
-            found = run_isolated(lambda item=item: item.problems)
+            found = run_isolated(partial(getattr, item, "problems"))
             if isinstance(found, FanoutError):
                 found = (_build_policy_problem(item, found),)
             if found and policy.name in shared_names:
@@ -477,7 +477,23 @@ def _find_variant_problems(
         is_decided = observed.choices.default_side is not None
         undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
     if undecided:
-        yield _build_conflict_problem(policy_result, variant, undecided)
+        # In full when it is written, then short.
+        policy, reminder = policy_result.resolved_policy.name, ""
+        number = pluralize(undecided, "undecided merge conflict")
+        is_accepted = name in policy_result.publishing
+        if is_accepted:
+            conflicts = pluralize(undecided, "merge conflict")
+            sentence = f"its draft is published with {conflicts} that a person accepted"
+        else:
+            sentence = (
+                f"{number} in its draft; run `fanout diff {name} --three-way`, then commit a fix"
+                f" to the draft or run `fanout resolve {policy} --variant {name} --reason WHY`"
+            )
+            if variant.merged is None:
+                subject = f"{policy}/{variant.spec.stage}/{name}" if variant.spec.policy else name
+                reminder = f"{number}; run `fanout explain {subject}`"
+        conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
+        yield replace(conflict, accepted=is_accepted)
     for leftover in policy_result.remaining_leftovers.get(name, ()):
         yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
@@ -504,25 +520,3 @@ def _build_problem(
         names=names,
         again=reminder,
     )
-
-
-def _build_conflict_problem(
-    policy_result: PolicyResult, variant: RenderedVariant, undecided: int
-) -> PassProblem:
-    """Build the problem of a draft's merge conflicts: in full when written, then short."""
-    spec, policy, reminder = variant.spec, policy_result.resolved_policy.name, ""
-    number = pluralize(undecided, "undecided merge conflict")
-    is_accepted = spec.name in policy_result.publishing
-    if is_accepted:
-        conflicts = pluralize(undecided, "merge conflict")
-        sentence = f"its draft is published with {conflicts} that a person accepted"
-    else:
-        sentence = (
-            f"{number} in its draft; run `fanout diff {spec.name} --three-way`, then commit a fix"
-            f" to the draft or run `fanout resolve {policy} --variant {spec.name} --reason WHY`"
-        )
-        if variant.merged is None:
-            subject = f"{policy}/{spec.stage}/{spec.name}" if spec.policy else spec.name
-            reminder = f"{number}; run `fanout explain {subject}`"
-    problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
-    return replace(problem, accepted=is_accepted)

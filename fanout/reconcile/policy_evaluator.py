@@ -99,7 +99,6 @@ from fanout.reconcile.records.rewound_records import (
 )
 from fanout.reconcile.removal.merged_removals import with_merged_removals
 from fanout.reconcile.removal.orphaned_variants import (
-    PlannedRemovals,
     add_removal_hold,
     find_confirmed_trees,
     find_orphans,
@@ -415,7 +414,26 @@ class PolicyEvaluator(Value, kw_only=True):
         removals = plan_removals(
             inputs, status, orphans, facts, reviews, self.git, publish=self.publish
         )
-        cleanup = self._plan_cleanup(observed, departing_steps, removals, reviews)
+        leftovers = (
+            it for departing in departing_steps for it in list_drafted_leftovers(*departing)
+        )
+        cleanup = PolicyCleanup(
+            removals=(
+                *filter(attrgetter("packages"), starmap(plan_move_cleanup, departing_steps)),
+                *removals.due,
+            ),
+            emptied=observed.emptied_repositories,
+            rediscovered=observed.bootstrap_repositories,
+            removal_drafts=tuple(
+                reviews.complete_plans(
+                    plan_removal_drafts(
+                        reviews.owner,
+                        inputs.path_ownership.states_by_repository,
+                        [*removals.drafted, *leftovers],
+                    )
+                )
+            ),
+        )
         refused_pushes = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         decision = show_refusals(decision, refused_pushes, steps)
         result = PolicyResult(
@@ -444,39 +462,6 @@ class PolicyEvaluator(Value, kw_only=True):
             refused_pushes=refused_pushes,
         )
         return result, with_standing(self._plan_policy(decided, steps, cleanup), refused_pushes)
-
-    def _plan_cleanup(
-        self,
-        observed: ObservedPolicy,
-        departing_steps: Sequence[tuple[DecidedVariant, CleanupPermission]],
-        removals: PlannedRemovals,
-        reviews: RemovalReviews,
-    ) -> PolicyCleanup:
-        """Plan what leaves branches after moves and removals, and the branches that do it."""
-        return PolicyCleanup(
-            removals=(
-                *filter(attrgetter("packages"), starmap(plan_move_cleanup, departing_steps)),
-                *removals.due,
-            ),
-            emptied=observed.emptied_repositories,
-            rediscovered=observed.bootstrap_repositories,
-            removal_drafts=tuple(
-                reviews.complete_plans(
-                    plan_removal_drafts(
-                        reviews.owner,
-                        observed.inputs.path_ownership.states_by_repository,
-                        [
-                            *removals.drafted,
-                            *(
-                                it
-                                for departing in departing_steps
-                                for it in list_drafted_leftovers(*departing)
-                            ),
-                        ],
-                    )
-                )
-            ),
-        )
 
     def _plan_policy(
         self, decided: DecidedPolicy, steps: Sequence[DecidedVariant], cleanup: PolicyCleanup

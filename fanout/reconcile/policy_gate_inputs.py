@@ -21,9 +21,6 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.variant_dependencies import build_variant_details
 from fanout.values import replace
 
-StageHistories = Mapping[tuple[str, str], RevisionHistory]
-"""By stage and revision."""
-
 
 def build_gate_inputs(
     inputs: PolicyInputs,
@@ -99,7 +96,7 @@ def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
 
 def merge_history(
     resolved_policy: ResolvedPolicy, status: RecordedStatus, decision: PolicyEvaluation
-) -> StageHistories:
+) -> Mapping[tuple[str, str], RevisionHistory]:
     """Return the stage histories to record, keyed by (stage, revision).
 
     Hand-written variants share their records; each keeps its history under its own name.

@@ -63,17 +63,10 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
     """
     equal_groups: dict[tuple[object, ...], list[ProblemGroup]] = {}
     for group in groups:
-        first_problem = group.first
-        key = (
-            first_problem.noun,
-            first_problem.reason,
-            first_problem.failed,
-            group.is_repeated,
-            _anonymize(first_problem),
-        )
+        first = group.first
+        key = (first.noun, first.reason, first.failed, group.is_repeated, _anonymize(first))
         equal_groups.setdefault(key, []).append(group)
     for same_groups in equal_groups.values():
-        first_group = same_groups[0]
         if len(same_groups) <= _MAX_SEPARATE_LINES:
             yield from (
                 (it.first.failed, f"{it.first.policy}: {it.reminder}") for it in same_groups
@@ -81,9 +74,9 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
             continue
         policies = format_names(it.first.policy for it in same_groups)
         problem_count = sum(len(it.subjects) for it in same_groups)
-        noun = first_group.first.noun
-        total = f", {pluralize(problem_count, noun)} in all" if first_group.first.subject else ""
-        yield first_group.first.failed, f"{policies}{total}; the first: {first_group.reminder}"
+        first = same_groups[0].first
+        total = f", {pluralize(problem_count, first.noun)} in all" if first.subject else ""
+        yield first.failed, f"{policies}{total}; the first: {same_groups[0].reminder}"
 
 
 def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:

@@ -128,10 +128,7 @@ class _PassContext(Value):
 
 
 class Reconciler:
-    """Observes the world and plans a pass.
-
-    Keeps between passes only what cannot have changed.
-    """
+    """Observes the world and plans a pass. Keeps between passes only what cannot have changed."""
 
     def __init__(
         self,

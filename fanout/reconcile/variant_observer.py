@@ -116,7 +116,7 @@ class VariantObserver:
         self._shared_context = ObservationContext(
             install=self.install,
             now=self.now,
-            collision_reasons=self.path_ownership.index.refusals,
+            collision_reasons=self.path_ownership.index.policy_paths.refusals,
             may_adopt=self.resolved_policy.adopts_existing,
             keeps_package=self.resolved_policy.upstream_policy is None
             and self.resolved_policy.orphans_packages,
@@ -235,7 +235,7 @@ class VariantObserver:
             self._departing_drafts
             or self.resolutions
             or name in self._misplaced_drafts
-            or (self.resolved_policy.namespace, name) in self.path_ownership.index.refusals
+            or (self.resolved_policy.namespace, name) in self._shared_context.collision_reasons
             or name in self.path_ownership.occupants
             or name in self.status.removed
         )

@@ -29,8 +29,7 @@ from fanout.package.manifest import Document, Manifest
 from fanout.package.revision import parse_range
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import dump_all
-from fanout.reconcile.validation.expression_validation import find_code_faults
-from fanout.reconcile.validation.unknown_variables import DeclaredCode
+from fanout.reconcile.validation.expression_validation import DeclaredCode, find_code_faults
 
 _STDIN = Path("-")
 _INPUT_OPTIONS = ("files", "namespace", "all_namespaces", "quiet", *ERROR_OPTIONS)

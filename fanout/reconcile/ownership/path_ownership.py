@@ -188,10 +188,7 @@ def find_emptied_repositories(
     repository_states: Iterable[RepositoryState],
     named_keys: Iterable[str],
 ) -> frozenset[str]:
-    """Return recorded repositories without anything of the policy.
-
-    They need no further listing.
-    """
+    """Return recorded repositories without anything of the policy. They need no further listing."""
     occupied_keys = {*named_keys, *(it.repository for it in status.variants.values())}
     return frozenset(
         state.identity
@@ -359,16 +356,14 @@ class PathOwnershipIndex(Value, kw_only=True):
         """Paths that the status lines of all policies record."""
         return self.policy_paths.recorded_paths
 
-    @property
-    def refusals(self) -> Mapping[PathOwner, str]:
-        """Reason why a variant may not have its path, by variant."""
-        return self.policy_paths.refusals
-
     def find_conflicts(self, resolved_policy: ResolvedPolicy) -> OwnershipConflicts:
         """Return what the paths of other policies mean for one policy."""
         namespace, recorded = resolved_policy.namespace, self.recorded_paths
         names = [it.name for it in resolved_policy.variants]
-        refusals, occupants = self.refusals, self.policy_paths.occupants.get(namespace, {})
+        refusals, occupants = (
+            self.policy_paths.refusals,
+            self.policy_paths.occupants.get(namespace, {}),
+        )
         recorded_names = recorded.variants_by_policy.get(resolved_policy.records_key, ())
         owned_places = (
             ((namespace, name), place)

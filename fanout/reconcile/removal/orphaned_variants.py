@@ -265,7 +265,8 @@ def plan_removals(
     if policy is not None:
         limit = REMOVAL_LIMIT if policy.spec.removal_limit is None else policy.spec.removal_limit
     # Targets that failed are there, too.
-    present = {it.target for it in (*resolved_policy.variants, *resolved_policy.failures)}
+    present = {it.target for it in resolved_policy.variants}
+    present |= {it.target for it in resolved_policy.failures}
     evaluation = evaluate_removals(
         RemovalFacts(
             policy=resolved_policy.name,
