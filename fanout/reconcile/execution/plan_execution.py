@@ -241,17 +241,20 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     except Conflict as error:
         lost_race = error
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
-    warnings = []
+    warnings = tuple(_yield_warnings(request_outcomes))
+    return PassReport(pass_plan, outcomes, warnings, lost_race, pushes.untried)
+
+
+def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
     for (key, _), outcome in sorted(request_outcomes.items()):
-        url, reviewers = url_of_remote(key), ", ".join(outcome.unknown_reviewers)
-        if reviewers:
-            warnings.append(f"{url}: cannot request a review from {reviewers}")
+        url = url_of_remote(key)
+        if outcome.unknown_reviewers:
+            yield f"{url}: cannot request a review from {', '.join(outcome.unknown_reviewers)}"
         if outcome.hold_label_error is not None:
-            warnings.append(
+            yield (
                 f"{url}: cannot create the label {HOLD_LABEL}, which holds pull requests:"
                 f" {outcome.hold_label_error}; or create it by hand"
             )
-    return PassReport(pass_plan, outcomes, tuple(warnings), lost_race, pushes.untried)
 
 
 def _settle_plans(
