@@ -70,9 +70,6 @@ class FunctionResultCache:
     def drop_if_large(self) -> None:
         """Drop the results of programs once they exceed the size limit; schemas stay."""
         if self._size > MAX_CACHED_BYTES:
-            self._results = {
-                request: result
-                for request, result in self._results.items()
-                if isinstance(request, SchemaRequest)
-            }
+            results = self._results.items()
+            self._results = {key: it for key, it in results if isinstance(key, SchemaRequest)}
             self._size = 0

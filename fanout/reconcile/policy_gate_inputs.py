@@ -103,11 +103,6 @@ def merge_history(
     """
     if resolved_policy.upstream_policy is not None:
         return decision.history
-    return {
-        **{
-            (stage, revision): it
-            for (stage, revision), it in status.history.items()
-            if stage != resolved_policy.name
-        },
-        **{(resolved_policy.name, revision): it for (_, revision), it in decision.history.items()},
-    }
+    name = resolved_policy.name
+    others = {key: it for key, it in status.history.items() if key[0] != name}
+    return others | {(name, revision): it for (_, revision), it in decision.history.items()}

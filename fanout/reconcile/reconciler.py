@@ -392,15 +392,9 @@ class Reconciler:
             it: find_promotions(policy_by_name[it], declared.promotions) for it in sorted(planned)
         }
         with self._world.counters.times.phase("changes"):
+            sandbox, budgets = self._world.sandbox, self._budgets
             messages = run_isolated(
-                partial(
-                    build_commit_messages,
-                    plans,
-                    promotions,
-                    self._world.sandbox,
-                    declared,
-                    self._budgets,
-                )
+                partial(build_commit_messages, plans, promotions, sandbox, declared, budgets)
             )
         if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
             return CommitMessages({}, (f"commits have the default message: {messages}",))
@@ -451,9 +445,7 @@ class Reconciler:
         git, setup = self._world.git, self._world.setup
         # Listing the repositories of all policies is expensive and only needed to tell a first
         # start from lost records, that is, while no policy has any.
-        has_records = setup.new_records or any(
-            policy_state.head for policy_state in scope.policy_states.values()
-        )
+        has_records = setup.new_records or any(it.head for it in scope.policy_states.values())
         blank_reason = "" if has_records else self._world.records.empty_problem()
         listing_requests = scope.listing_requests
         if blank_reason:
@@ -465,7 +457,7 @@ class Reconciler:
             errors = find_lost_policies(
                 blank_reason, scope.all_policies, repositories, listings, setup.install
             )
-            scope = _stop_lost_policies(scope, errors)
+            scope = _stop_lost_policies(scope, errors) if errors else scope
         return listing_requests, listings, scope
 
     def _build_snapshot(
@@ -475,11 +467,7 @@ class Reconciler:
         results: Sequence[PolicyResult],
     ) -> NoopSnapshot | None:
         """Return the inputs of a pass without work, or None if a repeated pass may differ."""
-        heads = {
-            key: policy_state.head
-            for key, policy_state in context.scope.policy_states.items()
-            if policy_state.head
-        }
+        heads = {key: it.head for key, it in context.scope.policy_states.items() if it.head}
         listings = {key: it for key, it in context.listings.items() if isinstance(it, RefListing)}
         # A repository that could not be listed may hide any change, so such a pass is not stored.
         # The same holds for a forge; and no search shows a status that a check waits for.
@@ -558,12 +546,7 @@ class Reconciler:
 
 
 def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:
-    """Return the scope where the policies of lost records are stopped.
-
-    Raises InvalidInput if no other policy is covered.
-    """
-    if not errors:
-        return scope
+    """Return the scope without these policies. Raises InvalidInput if no other is covered."""
     stopped: dict[PolicyKey, ResolvedPolicy] = {}
     for policy in scope.all_policies:
         if policy.key not in errors:
@@ -607,10 +590,9 @@ def _find_declaration_warnings(
 ) -> tuple[str, ...]:
     """Return warnings about disabled automation and selectors without a match."""
     policies = [
-        resolved_policy.upstream_policy
-        for resolved_policy in covered
-        if resolved_policy.upstream_policy is not None
-        if resolved_policy.is_complete and not resolved_policy.is_being_deleted
+        it.upstream_policy
+        for it in covered
+        if it.upstream_policy is not None and it.is_complete and not it.is_being_deleted
     ]
     unmatched_warnings = (
         warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))

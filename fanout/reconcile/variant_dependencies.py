@@ -202,8 +202,5 @@ def _describe_missing(
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:
-    return (
-        resolved_policy.package_variant.spec.depends_on
-        if resolved_policy.package_variant is not None
-        else ()
-    )
+    variant = resolved_policy.package_variant
+    return variant.spec.depends_on if variant is not None else ()

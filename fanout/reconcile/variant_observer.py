@@ -160,15 +160,10 @@ class VariantObserver:
         # `onConflict` can change while spec, status line and repository state stay the same.
         choices, lines = self._shared_context.choices, self.status.variants
         for spec in variants:
-            memoized = self.variant_memo.find_observed(
-                spec, self._get_state(spec), lines.get(spec.name)
-            )
-            if (
-                memoized is not None
-                and memoized.choices is choices
-                and self._is_memoizable(spec.name)
-            ):
-                variant_by_name[spec.name] = memoized
+            state, name = self._get_state(spec), spec.name
+            memoized = self.variant_memo.find_observed(spec, state, lines.get(name))
+            if memoized and memoized.choices is choices and self._is_memoizable(name):
+                variant_by_name[name] = memoized
         # Ordered by repository, because only one mirror reader is open at a time.
         changed = sorted(
             (spec for spec in variants if spec.name not in variant_by_name),
@@ -181,15 +176,9 @@ class VariantObserver:
 
     def find_emptied_repositories(self) -> frozenset[str]:
         """Return recorded repositories that no longer contain anything of the policy."""
-        repository_states = (
-            located.state for located in self.path_ownership.repository_by_place.values()
-        )
-        return find_emptied_repositories(
-            trailer_owner(self.resolved_policy),
-            self.status,
-            repository_states,
-            self.path_ownership.named_places,
-        )
+        owner, ownership = trailer_owner(self.resolved_policy), self.path_ownership
+        states = (it.state for it in ownership.repository_by_place.values())
+        return find_emptied_repositories(owner, self.status, states, ownership.named_places)
 
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
         draft_per = self._shared_context.draft_per
@@ -460,9 +449,8 @@ class VariantObserver:
         other_owner = self.path_ownership.other_owner(spec.name, status_line.place)
         if other_owner is not None:
             namespace, variant = other_owner
-            owner = "a variant in another namespace"
-            if namespace == spec.namespace:
-                owner = f"variant {variant}"
+            is_near = namespace == spec.namespace
+            owner = f"variant {variant}" if is_near else "a variant in another namespace"
             sentence = (
                 f"the former path {status_line.path} of {spec.name} belongs to {owner} now, but"
                 f" {spec.name} is not at its new path yet; merge its draft by hand"
@@ -487,10 +475,8 @@ class VariantObserver:
         # With `deletionPolicy: Orphan` the old package stays, so two variants cannot exchange
         # paths.
         if not self.resolved_policy.orphans_packages:
-            partners = exchange_partners(
-                spec.name, self._wanted_places, self.path_ownership.occupants
-            )
-            if partners:
+            occupants = self.path_ownership.occupants
+            if partners := exchange_partners(spec.name, self._wanted_places, occupants):
                 present_tree = repository_state.path_states.get(spec.path, EMPTY_PATH).tree
                 return _Move(previous_location, present_tree, partners)
         return _Move(previous_location)

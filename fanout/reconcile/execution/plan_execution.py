@@ -100,7 +100,6 @@ def run_pass(
     the next pass observes it again.
     Raises Conflict when records, or what is declared, keep changing for half a minute.
     """
-
     report, declared = _plan_and_execute(world, reconciler, declared, now, mode, confirm)
     return finish_pass(world, reconciler, declared, mode, report, confirm)
 
@@ -179,8 +178,7 @@ def finish_pass(
 
 def _find_partly_pushed(world: World, report: PassReport) -> frozenset[PassSubject]:
     """Return the policies of which another pass may push more at once."""
-    policies = () if world.makes_rounds else report.partly_pushed
-    return frozenset(PassSubject(*it) for it in policies)
+    return frozenset(PassSubject(*it) for it in report.partly_pushed if not world.makes_rounds)
 
 
 def _action_key(action: PlanAction) -> tuple[str, ...]:
@@ -228,7 +226,18 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
             if request_changes
             else {}
         )
-    settled_plans, unsettled_errors = _settle_plans(pass_plan, pushes, request_outcomes)
+    # Plans that neither published nor removed anything, have no requests, and of which no push was
+    # refused, are left out.
+    settled_plans, unsettled_errors = [], {}
+    for plan in pass_plan.plans:
+        has_requests = plan.request_changes or plan.planned.requests
+        is_refused = pushes.has_refusals or plan.planned.refused_pushes
+        if plan.published or plan.cleanup.removals or has_requests or is_refused:
+            status = run_isolated(partial(_settle, plan, pushes, request_outcomes, pass_plan.now))
+            if isinstance(status, FanoutError):  # the next pass finds it in the repositories
+                unsettled_errors[plan.namespace, plan.name] = status
+            else:
+                settled_plans.append((plan, plan.planned, status))
     outcomes = tuple(_yield_outcomes(pass_plan, pushes, request_outcomes))
     lost_race: Conflict | None = None
     unwritten_errors: PolicyErrors = {}
@@ -255,27 +264,6 @@ def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
                 f"{url}: cannot create the label {HOLD_LABEL}, which holds pull requests:"
                 f" {outcome.hold_label_error}; or create it by hand"
             )
-
-
-def _settle_plans(
-    pass_plan: PassPlan, pushes: PushResults, request_outcomes: RequestOutcomes
-) -> tuple[list[tuple[PolicyPlan, RecordedStatus, RecordedStatus]], PolicyErrors]:
-    """Return each plan that pushed, with planned and resulting status, and the errors.
-
-    Plans that neither published nor removed anything, have no requests, and of which no push was
-    refused, are left out.
-    """
-    settled_plans, errors = [], {}
-    for plan in pass_plan.plans:
-        has_requests = plan.request_changes or plan.planned.requests
-        is_refused = pushes.has_refusals or plan.planned.refused_pushes
-        if plan.published or plan.cleanup.removals or has_requests or is_refused:
-            status = run_isolated(partial(_settle, plan, pushes, request_outcomes, pass_plan.now))
-            if isinstance(status, FanoutError):  # the next pass finds it in the repositories
-                errors[plan.namespace, plan.name] = status
-            else:
-                settled_plans.append((plan, plan.planned, status))
-    return settled_plans, errors
 
 
 def _record_differences(

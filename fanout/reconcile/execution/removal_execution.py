@@ -96,14 +96,12 @@ def remove_by_level(
     confirmed_names = {removal.variant for removal in confirmed_removals}
     confirmed_trees = {tree for removal in confirmed_removals for tree in removal.edits.values()}
     orphans = [
-        OrphanedVariant(orphan.name, orphan.stage)
-        for orphan in policy_result.orphans
-        if orphan.name in confirmed_names
+        OrphanedVariant(it.name, it.stage)
+        for it in policy_result.orphans
+        if it.name in confirmed_names
     ]
-    leftover_names = confirmed_names - {orphan.name for orphan in orphans}
-    levels = [
-        {orphan.name for orphan in level} for level in group_by_level(policy_result.rules, orphans)
-    ]
+    leftover_names = confirmed_names - {it.name for it in orphans}
+    levels = [{it.name for it in level} for level in group_by_level(policy_result.rules, orphans)]
     for level_names in (*levels, leftover_names) if leftover_names else levels:
         names = sorted(level_names)
         # Read again for each level: pushes of the levels before it take time, and people may edit

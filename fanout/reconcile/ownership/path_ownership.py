@@ -155,11 +155,8 @@ def _find_former(
     by_place = {
         repository_place(usable[name]): usable[name] for name in sorted(usable, reverse=True)
     }
-    return {
-        place: (by_place[place], paths)
-        for place, paths in paths_by_place.items()
-        if place in by_place
-    }
+    found = paths_by_place.items()
+    return {place: (by_place[place], paths) for place, paths in found if place in by_place}
 
 
 def may_remove(resolved_policy: ResolvedPolicy, variant: str) -> bool:

@@ -68,11 +68,8 @@ def find_removal_doubt(
     source = next(declared.find_unusable_targets(policy), "")
     if source:
         sentence = f"a target may be in a declaration that cannot be used: {source}"
-        return Hold(
-            Reason.INVALID_OBJECT,
-            sentence,
-            "the owner of the objects (`fanout validate` reports their errors)",
-        )
+        owner = "the owner of the objects (`fanout validate` reports their errors)"
+        return Hold(Reason.INVALID_OBJECT, sentence, owner)
     # A definition that is deleted takes all its objects with it. Whoever restores it restores them
     # afterwards, and none of them was removed by a person.
     created = policy.metadata.creation_timestamp
@@ -89,12 +86,8 @@ def find_removal_doubt(
                 f"kind {selector.kind} was defined again after the policy was created; a restore"
                 f" can still add its objects until {format_instant(until)}"
             )
-            return Hold(
-                Reason.TARGETS_UNCERTAIN,
-                sentence,
-                "nobody (opens automatically), or whoever restores the objects",
-                until=until,
-            )
+            who = "nobody (opens automatically), or whoever restores the objects"
+            return Hold(Reason.TARGETS_UNCERTAIN, sentence, who, until=until)
     return None
 
 
@@ -170,11 +163,9 @@ def locate_orphan(
     if status_line is not None:
         location_by_place[status_line.place] = VariantLocation(status_line.place, status_line)
         if status_line.granted_place is not None:
-            granted_location = VariantLocation(
-                status_line.granted_place, replace(status_line, published=None)
-            )
-            location_by_place.setdefault(status_line.granted_place, granted_location)
-        location_by_place |= {location.place: location for location in find_leftovers(status_line)}
+            place, line = status_line.granted_place, replace(status_line, published=None)
+            location_by_place.setdefault(place, VariantLocation(place, line))
+        location_by_place |= {it.place: it for it in find_leftovers(status_line)}
     for place in stage_by_place:
         location_by_place.setdefault(place, VariantLocation(place))
     stage = status_line.stage if status_line is not None else ""
@@ -411,14 +402,11 @@ def _unreachable_hold(
 ) -> Hold | None:
     """Return the hold if a repository of the orphan cannot be read or is not declared."""
     for removal in removals:
-        if removal.repository_state is not None and removal.repository_state.failure is not None:
-            failure = removal.repository_state.failure
+        state = removal.repository_state
+        if state is not None and (failure := state.failure) is not None:
             return Hold(str(failure.reason), str(failure), "the owner of the repository")
-    missing_places = [
-        location.place
-        for location in orphan.locations
-        if location.place[0] not in inputs.path_ownership.repository_by_place
-    ]
+    known = inputs.path_ownership.repository_by_place
+    missing_places = [it.place for it in orphan.locations if it.place[0] not in known]
     if not missing_places or all(removal.keeps_package for removal in removals):
         return None
     name, path = missing_places[0]
@@ -470,14 +458,9 @@ def find_confirmed_trees(
     """
     if variant.published is None:
         return None
-    return next(
-        (
-            it.trees
-            for it in reversed(confirmations)
-            if variant.spec.name in it.variants and variant.published.at <= it.at
-        ),
-        None,
-    )
+    name, at = variant.spec.name, variant.published.at
+    found = (it.trees for it in reversed(confirmations) if name in it.variants and at <= it.at)
+    return next(found, None)
 
 
 def describe_orphans(
