@@ -180,12 +180,8 @@ class PolicyResult(Value, kw_only=True):
 
     def decision_statuses(self, now: datetime) -> Mapping[str, DecisionStatus]:
         """Return the status of each decision of the policy, by its name."""
-        published_at = {
-            it.name: it.status_line.published.at
-            if it.status_line and it.status_line.published
-            else None
-            for it in self.orphans
-        }
+        published = {it.name: it.status_line and it.status_line.published for it in self.orphans}
+        published_at = {name: it.at if it else None for name, it in published.items()}
         return recorded_decision_statuses(
             self.records, self.variants, now, published_at, self.status.removed
         )

@@ -136,12 +136,9 @@ def build_scope(
         dependencies = VariantDependencies(policies)
         evaluated = dependencies.with_dependencies(covered)
         policy_paths = find_paths(policies, states)
+        former = find_former_repositories(evaluated, policies, policy_paths, repositories)
         path_ownership = PathOwnershipIndex(
-            all_policies=policies,
-            policy_paths=policy_paths,
-            former_by_policy=find_former_repositories(
-                evaluated, policies, policy_paths, repositories
-            ),
+            all_policies=policies, policy_paths=policy_paths, former_by_policy=former
         )
         return PassScope(
             all_policies=policies,
@@ -168,9 +165,7 @@ def build_scope(
             # policy itself.
             readable_states[key] = replace(policy_state, status=RecordedStatus(), failure=outcome)
     scope, errors_by_index = run_without_faulty(partial(build_once, readable_states), all_policies)
-    stopped_policies = [
-        with_error(all_policies[index], problem) for index, problem in errors_by_index.items()
-    ]
+    stopped_policies = [with_error(all_policies[n], error) for n, error in errors_by_index.items()]
     covered_policies = [it for it in stopped_policies if mode.covers(it)]
     return replace(
         scope,

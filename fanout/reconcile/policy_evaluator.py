@@ -358,11 +358,8 @@ class PolicyEvaluator(Value, kw_only=True):
             for stage, revision in choose_candidates(facts).items()
             if stage not in decision.stages or decision.stages[stage].candidate != revision
         }
-        busy = {
-            it.name
-            for it in decision.variants.values()
-            if it.publish or it.state is VariantState.SUSPENDED
-        }
+        suspended, results = VariantState.SUSPENDED, decision.variants.values()
+        busy = {it.name for it in results if it.publish or it.state is suspended}
         variants = [
             it.observed
             for it in decided.rendered.variants
@@ -377,16 +374,10 @@ class PolicyEvaluator(Value, kw_only=True):
         selected = self.renderer.choose_candidates(
             decided.observed, variants, candidates, find_leads(facts), pins
         )
-        by_name = {
-            it.spec.name: it
-            for it in self.renderer.render_due(
-                selected, find_due_drafts(selected), decided.observed.inputs.budget
-            )
-        }
-        return replace(
-            decided,
-            drafted=tuple(by_name.get(it.spec.name, it) for it in decided.rendered.variants),
-        )
+        due, budget = find_due_drafts(selected), decided.observed.inputs.budget
+        by_name = {it.spec.name: it for it in self.renderer.render_due(selected, due, budget)}
+        drafted = tuple(by_name.get(it.spec.name, it) for it in decided.rendered.variants)
+        return replace(decided, drafted=drafted)
 
     def _plan_actions(self, decided: DecidedPolicy) -> tuple[PolicyResult, PolicyPlan]:
         """Plan the step of each variant, what is cleaned up, and what is recorded."""
@@ -515,20 +506,12 @@ class PolicyEvaluator(Value, kw_only=True):
     def _find_lost_traces(
         self, inputs: PolicyInputs
     ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
-        repository_states = [
-            it
-            for it in inputs.path_ownership.witness_states
-            if trace_path(inputs.resolved_policy.records_key) in it.record_traces
-        ]
-        if not repository_states:
+        key, states = inputs.resolved_policy.records_key, inputs.path_ownership.witness_states
+        traced_states = [it for it in states if trace_path(key) in it.record_traces]
+        if not traced_states:
             return iter(())
         baseline = self._build_record_baseline(inputs)
-        return find_lost_traces(
-            repository_states,
-            inputs.resolved_policy.records_key,
-            baseline.record_names,
-            baseline.accepted_at,
-        )
+        return find_lost_traces(traced_states, key, baseline.record_names, baseline.accepted_at)
 
     def _find_departing_steps(
         self,
@@ -538,11 +521,8 @@ class PolicyEvaluator(Value, kw_only=True):
         reviews: RemovalReviews,
     ) -> list[tuple[DecidedVariant, CleanupPermission]]:
         """Return the steps of variants with leftovers, each with its cleanup conditions."""
-        steps = [
-            it
-            for it in steps
-            if it.rendered.observed.misplaced_drafts or it.rendered.observed.abandoned
-        ]
+        observed = ((it, it.rendered.observed) for it in steps)
+        steps = [step for step, it in observed if it.misplaced_drafts or it.abandoned]
         if not steps:
             return []
         ready, suspended = find_ready(facts), find_suspended(facts)

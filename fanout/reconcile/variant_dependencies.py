@@ -24,17 +24,12 @@ def build_variant_details(
 ) -> AttributesByVariant:
     """Build rollout group, expression variables and dependencies of each variant."""
     if resolved_policy.upstream_policy is None:
-        return {
-            spec.name: VariantAttributes(dependency_holds=dependency_holds)
-            for spec in resolved_policy.variants
-        }
+        attributes = VariantAttributes(dependency_holds=dependency_holds)
+        return {it.name: attributes for it in resolved_policy.variants}
+    groups, variables = resolved_policy.rollout_groups, resolved_policy.expression_variables
     return {
-        name: VariantAttributes(
-            resolved_policy.rollout_groups.get(name, 0),
-            resolved_policy.expression_variables.get(name, {}),
-        )
-        for name in resolved_policy.rollout_groups.keys()
-        | resolved_policy.expression_variables.keys()
+        name: VariantAttributes(groups.get(name, 0), variables.get(name, {}))
+        for name in groups.keys() | variables.keys()
     }
 
 
@@ -77,11 +72,10 @@ class VariantDependencies:
         for resolved_policy in self.all_policies:
             if resolved_policy.upstream_policy is not None:
                 self._policy_by_name[resolved_policy.subject] = resolved_policy
+            namespace = resolved_policy.namespace
             for spec in resolved_policy.variants:
-                self._policy_by_variant[resolved_policy.namespace, spec.name] = resolved_policy
-                self._variant_by_target[resolved_policy.namespace, spec.policy, spec.target] = (
-                    spec.name
-                )
+                self._policy_by_variant[namespace, spec.name] = resolved_policy
+                self._variant_by_target[namespace, spec.policy, spec.target] = spec.name
 
     def with_dependencies(self, covered: Sequence[ResolvedPolicy]) -> tuple[ResolvedPolicy, ...]:
         """Return covered policies and their dependencies in evaluation order, policies first."""
@@ -89,13 +83,9 @@ class VariantDependencies:
         pending = list(covered)
         while pending:
             resolved_policy = pending.pop()
-            dependencies = (
-                self._find_policy(resolved_policy.namespace, dependency)
-                for dependency in _declared_dependencies(resolved_policy)
-            )
-            new_dependencies = [
-                home for home in dependencies if home is not None and home.key not in wanted_keys
-            ]
+            declared, namespace = _declared_dependencies(resolved_policy), resolved_policy.namespace
+            found = (self._find_policy(namespace, it) for it in declared)
+            new_dependencies = [it for it in found if it and it.key not in wanted_keys]
             wanted_keys |= dict.fromkeys(it.key for it in new_dependencies)
             pending += new_dependencies
         if len(wanted_keys) == len(covered) and not any(map(_declared_dependencies, covered)):
@@ -130,10 +120,8 @@ class VariantDependencies:
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> tuple[Hold, ...]:
         """Return the hold of each dependency that is not ready, by the results of policies."""
-        holds = (
-            self._check_dependency(resolved_policy, dependency, results)
-            for dependency in _declared_dependencies(resolved_policy)
-        )
+        dependencies = _declared_dependencies(resolved_policy)
+        holds = (self._check_dependency(resolved_policy, it, results) for it in dependencies)
         return tuple(it for it in holds if it is not None)
 
     def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
@@ -189,10 +177,8 @@ def _describe_missing(
     target = dependency.target or ""
     for failure in dependency_policy.failures:
         if failure.target == dependency.target and failure.problem:
-            return (
-                f"waits for target {target} of {dependency.policy}, which has no variant:"
-                f" {failure.problem}"
-            )
+            beginning = f"waits for target {target} of {dependency.policy}, which has no variant"
+            return f"{beginning}: {failure.problem}"
     target_keys = sorted(spec.target for spec in dependency_policy.variants)
     remedy = suggest_name(target, target_keys[:1000], "correct spec.dependsOn, or add the target")
     return (

@@ -234,14 +234,10 @@ class VariantObserver:
     ) -> ObservedVariant:
         """Observe the variant at its path, or at an earlier one with an unrecorded publication."""
         wanted_place = self._wanted_places[spec.name]
-        if (
-            status_line is None
-            or repository_state.failure is not None
-            or self._was_removed(spec.name, status_line)
-        ):
-            return self._observe_at(
-                spec, repository_state, None if repository_state.failure is None else status_line
-            )
+        if repository_state.failure is not None:
+            return self._observe_at(spec, repository_state, status_line)
+        if status_line is None or self._was_removed(spec.name, status_line):
+            return self._observe_at(spec, repository_state, None)
         published = status_line.published
         if (
             status_line.repository not in self.path_ownership.repository_by_place
@@ -465,9 +461,8 @@ class VariantObserver:
                     " since; copy the edits to its present path and remove the package, or choose"
                     " another path"
                 )
-                hold = Hold(
-                    Reason.EDITED_DOWNSTREAM, sentence, who=format_maintainers(spec.repository)
-                )
+                who = format_maintainers(spec.repository)
+                hold = Hold(Reason.EDITED_DOWNSTREAM, sentence, who=who)
                 if leftover.has_lost_history:
                     hold = lost_leftover_hold(leftover)
                 tree = leftover.left_place.tree

@@ -42,10 +42,8 @@ class _MemoEntry(Value, kw_only=True):
 
     def is_valid(self, inputs: PolicyInputs, now: datetime, *, publish: bool) -> bool:
         """Return True if the result is still valid."""
-        next_checks = (
-            self.result.decision.next if self.result.decision else None,
-            self.result.retry_at,
-        )
+        decision, retry_at = self.result.decision, self.result.retry_at
+        next_checks = (decision.next if decision else None, retry_at)
         if (
             self.resolved_policy is not inputs.resolved_policy
             or self.settings != _list_settings(inputs, publish=publish)

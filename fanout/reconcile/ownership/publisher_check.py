@@ -106,16 +106,11 @@ def _taken_hold(
     owner: str,
     all_policies: Sequence[ResolvedPolicy],
 ) -> Hold:
+    taken = f"{spec.repository}:{spec.path} holds a package that was published for"
     if owner.partition("/")[0] != spec.namespace:
-        return Hold(
-            Reason.PATH_TAKEN,
-            f"{spec.repository}:{spec.path} holds a package that was published for a policy in"
-            f" another namespace; choose another path for {spec.name}",
-            who=location_author(spec),
-        )
-    sentence_start = (
-        f"{spec.repository}:{spec.path} holds a package that was published for {owner.rstrip('/')}"
-    )
+        sentence = f"{taken} a policy in another namespace; choose another path for {spec.name}"
+        return Hold(Reason.PATH_TAKEN, sentence, who=location_author(spec))
+    sentence_start = f"{taken} {owner.rstrip('/')}"
     own_repository = resolved_policy.repositories[spec.name]
     for other_policy in all_policies:
         for variant in other_policy.variants if trailer_owner(other_policy) == owner else ():
