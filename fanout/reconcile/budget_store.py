@@ -74,9 +74,8 @@ class BudgetStore:
 
     def store(self) -> None:
         """Write the pauses, if they differ from those in the file."""
-        pauses = {
-            owner: dict(it.pauses) for owner, it in sorted(self._budgets.items()) if it.pauses
-        }
+        budgets = sorted(self._budgets.items())
+        pauses = {owner: dict(it.pauses) for owner, it in budgets if it.pauses}
         if self._path is not None and pauses != self._stored:
             write_cache_file(self._path, write_json(pauses), self._key)
             self._stored = pauses

@@ -43,9 +43,8 @@ class FunctionResultCache:
         outputs = self.function_runtime.run(runs, budget) if runs else ()
         for run, output in zip(runs, outputs, strict=True):
             self._results[run] = output
-            self._size += len(run.stdin) + (
-                len(output.stdout) if isinstance(output, ProgramOutput) else 0
-            )
+            stdout = output.stdout if isinstance(output, ProgramOutput) else b""
+            self._size += len(run.stdin) + len(stdout)
         scripts = [request for request in requests if isinstance(request, ScriptRun)]
         script_results = self.function_runtime.run_scripts(scripts, budget) if scripts else ()
         for script, items in zip(scripts, script_results, strict=True):

@@ -64,12 +64,10 @@ def compute_changes(
 ) -> tuple[tuple[RepositoryChange, ...], PolicyErrors]:
     """Return the change of each repository, and the errors of policies left out."""
     # All plans are tried together first, because one push of a repository carries them all.
-    repository_changes, errors_by_index = run_without_faulty(
-        partial(build_changes, settings=writing), plans
-    )
-    return repository_changes, {
-        (plans[n].namespace, plans[n].name): error for n, error in errors_by_index.items()
-    }
+    build = partial(build_changes, settings=writing)
+    repository_changes, errors_by_index = run_without_faulty(build, plans)
+    failed = ((plans[n], error) for n, error in errors_by_index.items())
+    return repository_changes, {(it.namespace, it.name): error for it, error in failed}
 
 
 def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) -> PassPlan:
@@ -90,13 +88,12 @@ def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) ->
         )
         for it in pass_plan.policies
     ]
+    other_actions = (action for it in pass_plan.other_statuses for action in it.actions)
     remaining_plan = replace(
         pass_plan,
         policies=tuple(results),
         plans=plans,
-        plan=join_plans(
-            plans, (action for it in pass_plan.other_statuses for action in it.actions)
-        ),
+        plan=join_plans(plans, other_actions),
         changes=repository_changes,
         snapshot=None,
     )

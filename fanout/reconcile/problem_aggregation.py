@@ -51,9 +51,8 @@ def group_problems(problems: Iterable[PassProblem]) -> Iterator[ProblemGroup]:
         groups.setdefault(key, []).append(problem)
     for group in groups.values():
         is_repeated = all(problem.again for problem in group)
-        yield ProblemGroup(
-            group[0], tuple(it.target_name or it.subject for it in group), is_repeated
-        )
+        subjects = tuple(it.target_name or it.subject for it in group)
+        yield ProblemGroup(group[0], subjects, is_repeated)
 
 
 def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
@@ -68,9 +67,8 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
         equal_groups.setdefault(key, []).append(group)
     for same_groups in equal_groups.values():
         if len(same_groups) <= _MAX_SEPARATE_LINES:
-            yield from (
-                (it.first.failed, f"{it.first.policy}: {it.reminder}") for it in same_groups
-            )
+            for it in same_groups:
+                yield it.first.failed, f"{it.first.policy}: {it.reminder}"
             continue
         policies = format_names(it.first.policy for it in same_groups)
         problem_count = sum(len(it.subjects) for it in same_groups)

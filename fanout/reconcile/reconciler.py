@@ -265,19 +265,14 @@ class Reconciler:
         paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
         self._conditions.begin_pass()
         world = self._world
+        limits, results = world.setup.limits, self.function_results
         renderer = DraftRenderer(
             packages=self._packages,
             objects=declared.objects,
             counters=world.counters,
             progress=world.progress,
-            merger=DraftMerger(
-                world.git,
-                world.counters,
-                world.setup.limits,
-                self.function_results,
-                self._content_cache,
-            ),
-            function_results=self.function_results,
+            merger=DraftMerger(world.git, world.counters, limits, results, self._content_cache),
+            function_results=results,
             rollback_selector=self._rollback,
             scopes=declared.scopes,
         )

@@ -181,10 +181,8 @@ def _describe_missing(
             return f"{beginning}: {failure.problem}"
     target_keys = sorted(spec.target for spec in dependency_policy.variants)
     remedy = suggest_name(target, target_keys[:1000], "correct spec.dependsOn, or add the target")
-    return (
-        f"waits for target {target}, which UpstreamPolicy {dependency.policy} does not have;"
-        f" {remedy}"
-    )
+    policy = f"UpstreamPolicy {dependency.policy}"
+    return f"waits for target {target}, which {policy} does not have; {remedy}"
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:

@@ -164,14 +164,11 @@ def finish_pass(
         later, _ = _plan_and_execute(world, reconciler, declared, now, following, confirm)
         # Failures of what the later pass has tried again are dropped.
         repeated = {_action_key(it.action) for it in later.outcomes}
-        earlier = [
-            it for it in report.outcomes if it.is_done or _action_key(it.action) not in repeated
-        ]
-        report = PassReport(
-            replace(report.pass_plan, snapshot=None),
-            (*earlier, *later.outcomes),
-            (*report.warnings, *later.warnings),
-        )
+        done = report.outcomes
+        earlier = [it for it in done if it.is_done or _action_key(it.action) not in repeated]
+        warnings = (*report.warnings, *later.warnings)
+        pass_plan = replace(report.pass_plan, snapshot=None)
+        report = PassReport(pass_plan, (*earlier, *later.outcomes), warnings)
         subjects = _find_partly_pushed(world, later)
     return report
 
@@ -195,9 +192,8 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     with world.counters.times.phase("writing"):
         errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
     if errors:
-        results = (
-            replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies
-        )
+        policies = pass_plan.policies
+        results = (replace(it, trace_errors=errors) if it.traces else it for it in policies)
         pass_plan = replace(pass_plan, policies=tuple(results))
     if not pass_plan.plan:
         return PassReport(pass_plan)
@@ -288,11 +284,8 @@ def _record_differences(
         lines_by_key.setdefault(keys[plan.namespace, plan.name], {}).update(
             changed_lines(previous_status, new_status)
         )
-    status_changes = {
-        key: StatusChange(heads[key], new_lines)
-        for key, new_lines in lines_by_key.items()
-        if new_lines
-    }
+    changed = lines_by_key.items()
+    status_changes = {key: StatusChange(heads[key], lines) for key, lines in changed if lines}
     if not status_changes:
         return {}, {}
     put, at = world.records.put_status, pass_plan.now
@@ -371,9 +364,8 @@ def _settle(
         # are cleared, or its remainder would be forgotten.
         if removal.due is not None and not failed and not removal.awaits_review:
             status_lines.pop(name, None)
-    removed_at = {
-        name: at for name, at in plan.planned.removed.items() if name not in published_names
-    }
+    removed = plan.planned.removed.items()
+    removed_at = {name: at for name, at in removed if name not in published_names}
     begun = {(it.repository, it.head_ref) for it in plan.request_changes if it.opening is not None}
     return replace(
         plan.planned,
@@ -396,11 +388,8 @@ def _settle_refusals(
         for step in plan.steps
         if step.step not in _UNPUSHED_STEPS
     ]
-    pushed += [
-        (it.variant, it.repository_state)
-        for _, it in plan.cleanup.packages
-        if it.repository_state is not None
-    ]
+    packages = (it for _, it in plan.cleanup.packages)
+    pushed += [(it.variant, it.repository_state) for it in packages if it.repository_state]
     lines = dict(plan.planned.refused_pushes)
     results = [
         (name, state, pushes.find(state.remote.key, plan.namespace, name)) for name, state in pushed

@@ -190,10 +190,8 @@ class _Search:
         half = group[: len(group) // 2]
         parts = (refused_before, publications, half)
         first = next(it for it in parts if 0 < len(it) < len(group))
-        rest = [it for it in group if it not in first]
-        return (
-            [tuple(rest), tuple(first)] if first is refused_before else [tuple(first), tuple(rest)]
-        )
+        split = [tuple(first), tuple(it for it in group if it not in first)]
+        return split[::-1] if first is refused_before else split
 
     def list_untried(self) -> frozenset[tuple[str, str]]:
         """Return the policies with sets that the server refused together with others only."""

@@ -290,8 +290,7 @@ def find_undeclared_variant(
 
     Raises InvalidInput while a declaration cannot be read, because it may be that object.
     """
-    unusable_declaration = next(declared.find_unusable_own(PackageVariant, namespace), "")
-    if unusable_declaration:
+    if unusable_declaration := next(declared.find_unusable_own(PackageVariant, namespace), ""):
         raise InvalidInput(
             f"{name} may be declared in {unusable_declaration}, which cannot be read",
             reason=Reason.INVALID_OBJECT,
@@ -333,7 +332,7 @@ def build_removal_pass(
     of a removal have expired. Raises InvalidInput if a branch that removes packages has commits of
     others that are not fanout's to continue.
     """
-    policy, setup = policy_result.resolved_policy, world.setup
+    policy, setup, status = policy_result.resolved_policy, world.setup, policy_result.status
     orphan_names = {orphan.name for orphan in policy_result.orphans}
     removals_by_variant: dict[str, list[PackageRemoval]] = {}
     for removal in removals:
@@ -346,9 +345,7 @@ def build_removal_pass(
             stage=packages[0].stage,
             variant=name,
             packages=tuple(packages),
-            due=removal_due_since(
-                name, policy_result.status.variants.get(name), policy_result.status.removed, now
-            )
+            due=removal_due_since(name, status.variants.get(name), status.removed, now)
             if name in orphan_names
             else None,
         )
@@ -396,11 +393,8 @@ def _plan_removal_drafts(
             wanted.setdefault(key, []).append(removal)
     states = {it.repository: it.state for it in removals if it.repository_state is not None}
     for name, state in states.items():
-        merged = {
-            it.ref: it
-            for it in state.removal_sets
-            if (state.key, it.ref) not in wanted and is_merged(it, state)
-        }
+        others = (it for it in state.removal_sets if (state.key, it.ref) not in wanted)
+        merged = {it.ref: it for it in others if is_merged(it, state)}
         yield from plan_removal_drafts(owner, {name: replace(state, sets=merged)}, ())
     if not wanted:
         return

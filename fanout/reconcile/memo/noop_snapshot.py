@@ -79,10 +79,9 @@ class NoopSnapshotStore:
         ):
             return None
         # Cheapest first: records are one listing, repositories may be hundreds.
-        heads = self._world.records.heads()
-        if _digest_heads(heads) != snapshot.heads_digest or not self._world.records.heads_unchanged(
-            heads
-        ):
+        records = self._world.records
+        heads = records.heads()
+        if _digest_heads(heads) != snapshot.heads_digest or not records.heads_unchanged(heads):
             return None
         # The digest of a failed listing is empty and equals no stored one.
         listings = self._world.git.list_refs(snapshot.listing_requests)

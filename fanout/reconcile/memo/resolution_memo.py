@@ -48,9 +48,8 @@ class ResolutionMemo:
         if self._declared is declared and not any(map(_is_unfinished, self._policies)):
             return PolicyResolution(self._policies, frozenset())
         # The first time everything is resolved, whatever changed.
-        changes = (
-            tuple(declared.objects.find_changes(self._declared.objects)) if self._policies else ()
-        )
+        earlier = self._declared.objects
+        changes = tuple(declared.objects.find_changes(earlier)) if self._policies else ()
         # Made when it is first needed: a process of one pass never needs it.
         if changes:
             self._index.update(self._policies)
@@ -88,12 +87,10 @@ class ResolutionMemo:
             for it in (previous_declared, declared)
         )
         old, new = list_declarations(previous_declared), list_declarations(declared)
-        is_exact = (
-            before == after and len(old) == len(new) and all(map(operator.is_, old, new))
-        ) and have_same_paths(tuple(previous.values()), self._policies)
-        return PolicyResolution(
-            self._policies, frozenset(readers.union(it.key for it in resolved_again)), is_exact
-        )
+        is_same = before == after and len(old) == len(new) and all(map(operator.is_, old, new))
+        is_exact = is_same and have_same_paths(tuple(previous.values()), self._policies)
+        concerned = frozenset(readers.union(it.key for it in resolved_again))
+        return PolicyResolution(self._policies, concerned, is_exact)
 
 
 def _is_unfinished(resolved_policy: ResolvedPolicy) -> bool:

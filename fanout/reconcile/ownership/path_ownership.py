@@ -58,9 +58,8 @@ def read_recorded_paths(
     declared_keys = {resolved_policy.records_key for resolved_policy in all_policies}
     for state_key, policy_state in policy_states.items():
         status = policy_state.status
-        recorded_paths.draft_repositories[state_key] = sorted(
-            map(normalize_identity, status.draft_repositories)
-        )
+        repositories = map(normalize_identity, status.draft_repositories)
+        recorded_paths.draft_repositories[state_key] = sorted(repositories)
         recorded_paths.variants_by_policy[state_key] = list(status.variants)
         for name, status_line in status.variants.items():
             owner, title = (state_key.namespace, name), state_key.policy or name
@@ -152,9 +151,8 @@ def _find_former(
         return {}
     usable = usable_repositories(resolved_policy.namespace, repositories)
     # In reverse, so that of two objects for one repository the first by name wins.
-    by_place = {
-        repository_place(usable[name]): usable[name] for name in sorted(usable, reverse=True)
-    }
+    in_order = (usable[name] for name in sorted(usable, reverse=True))
+    by_place = {repository_place(it): it for it in in_order}
     found = paths_by_place.items()
     return {place: (by_place[place], paths) for place, paths in found if place in by_place}
 

@@ -304,9 +304,8 @@ def _draft_removals(
         return
     hold = next((it for it in holds if it.reason not in BRANCH_REASONS), None)
     if hold is None and not publish:
-        hold = Hold(
-            Reason.SWEEP_AWAITED, "this pass only writes drafts; a sweep removes the package"
-        )
+        sentence = "this pass only writes drafts; a sweep removes the package"
+        hold = Hold(Reason.SWEEP_AWAITED, sentence)
     for removal in removals:
         if removal.awaits_review:
             yield replace(removal, hold=hold)
@@ -512,11 +511,8 @@ def summarize_orphans(
 
 def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
     """Return the names of the variants whose removal would delete edits that nobody let go."""
-    return frozenset(
-        name
-        for name, holds in removal_decision.holds.items()
-        if any(hold.reason == Reason.EDITED_DOWNSTREAM for hold in holds)
-    )
+    edited, held = Reason.EDITED_DOWNSTREAM, removal_decision.holds.items()
+    return frozenset(name for name, holds in held if any(it.reason == edited for it in holds))
 
 
 def add_removal_hold(decision: PolicyEvaluation, removals: PlannedRemovals) -> PolicyEvaluation:

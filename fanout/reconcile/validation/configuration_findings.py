@@ -40,11 +40,9 @@ def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -
                 " forge.type: none",
             )
         elif host.type.value != wanted.value:
-            yield Finding(
-                declared.where(repository, "spec.forge.type"),
-                f"{name} is {host.type.value} in the FanoutConfiguration, not {wanted.value}",
-                f"write {host.type.value}",
-            )
+            problem = f"{name} is {host.type.value} in the FanoutConfiguration, not {wanted.value}"
+            where = declared.where(repository, "spec.forge.type")
+            yield Finding(where, problem, f"write {host.type.value}")
 
 
 def find_closed_namespaces(
@@ -62,12 +60,9 @@ def find_closed_namespaces(
         for field, check in checks:
             namespace = check.object.namespace if check.object is not None else None
             if namespace and namespace not in (own_namespace, *readable_namespaces):
-                yield Finding(
-                    declared.where(policy, f"{field}.object.namespace"),
-                    plan_wording.describe_unreadable_namespace(namespace, own_namespace),
-                    "",
-                    "warning",
-                )
+                where = declared.where(policy, f"{field}.object.namespace")
+                problem = plan_wording.describe_unreadable_namespace(namespace, own_namespace)
+                yield Finding(where, problem, "", "warning")
 
 
 def find_unknown_policies(
@@ -86,12 +81,10 @@ def find_unknown_policies(
     for index, target in enumerate(configuration.notifications):
         for position, title in enumerate(target.policies):
             if title not in titles:
-                yield Finding(
-                    locate(f"notifications[{index}].policies[{position}]"),
-                    f"there is no UpstreamPolicy or PackageVariant {title}",
-                    suggest_name(title, titles, "correct it, or give its files to -f too"),
-                    "warning",
-                )
+                where = locate(f"notifications[{index}].policies[{position}]")
+                problem = f"there is no UpstreamPolicy or PackageVariant {title}"
+                remedy = suggest_name(title, titles, "correct it, or give its files to -f too")
+                yield Finding(where, problem, remedy, "warning")
 
 
 def find_missing_secrets(declared: DeclaredObjects, secrets: Secrets) -> Iterator[Finding]:

@@ -281,13 +281,10 @@ def _find_unmatched_groups(
         ]
         for number, group in enumerate(groups):
             if not any(matches(group, it) for it in labels):
-                yield Finding(
-                    declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]"),
-                    f"none of {pluralize(len(variants), 'variant')} of stage {stage.name} has these"
-                    " labels",
-                    "compare them with the labels of the targets",
-                    "warning",
-                )
+                where = declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]")
+                none = f"none of {pluralize(len(variants), 'variant')} of stage {stage.name}"
+                remedy = "compare them with the labels of the targets"
+                yield Finding(where, f"{none} has these labels", remedy, "warning")
 
 
 def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
@@ -337,9 +334,7 @@ def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Fi
             continue
         state = compute_window_state(calendars, now)
         if not state.open and state.until is None:
-            yield Finding(
-                declared.where(promotion, "spec.windows"),
-                f"nothing is ever published: {state.message}",
-                "shorten the deny windows, or add an allow window outside them",
-                "warning",
-            )
+            where = declared.where(promotion, "spec.windows")
+            problem = f"nothing is ever published: {state.message}"
+            remedy = "shorten the deny windows, or add an allow window outside them"
+            yield Finding(where, problem, remedy, "warning")

@@ -107,11 +107,8 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
             if (where.object, where.field) not in reported_fields:
                 located_code.append((where, code))
     faults = find_code_faults([code for _, code in located_code], sandbox)
-    broken = [
-        Finding(where, *fault)
-        for (where, _), fault in zip(located_code, faults, strict=True)
-        if fault
-    ]
+    located_faults = zip(located_code, faults, strict=True)
+    broken = [Finding(where, *fault) for (where, _), fault in located_faults if fault]
     return (*broken, *_validate_revisions(declared))
 
 
@@ -152,8 +149,7 @@ def find_code_faults(
         names = next(of_templates if code.is_template else of_expressions)
         if code.text in broken:
             refusal = broken[code.text]
-            problem = f"{code.text}: {refusal.problem}"
-            faults.append((problem, refusal.remedy or "correct it"))
+            faults.append((f"{code.text}: {refusal.problem}", refusal.remedy or "correct it"))
         else:
             faults.append(find_unknown(code, names))
     return faults

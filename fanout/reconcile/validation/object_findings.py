@@ -37,9 +37,8 @@ class ObjectFindings:
             key_of(it): it for it in (*declared.policies, *declared.variants, *declared.promotions)
         }
         # Only the objects that have changed are validated, and those that are gone are forgotten.
-        validated = {
-            key: pair for key, pair in self._validated.items() if items.get(key) is pair[0]
-        }
+        earlier = self._validated.items()
+        validated = {key: pair for key, pair in earlier if items.get(key) is pair[0]}
         changed = {key: item for key, item in items.items() if key not in validated}
         if changed:
             subset = replace(
@@ -51,10 +50,8 @@ class ObjectFindings:
                 broken=(),
             )
             findings: dict[str, list[Finding]] = {}
-            for finding in (
-                *validate_expressions(subset, self.sandbox),
-                *find_function_findings(subset),
-            ):
+            of_expressions = validate_expressions(subset, self.sandbox)
+            for finding in (*of_expressions, *find_function_findings(subset)):
                 findings.setdefault(finding.where.object, []).append(finding)
             for key, item in changed.items():
                 validated[key] = item, tuple(findings.get(declared.where(item).object, ()))
