@@ -393,8 +393,8 @@ def _plan_removal_drafts(
             wanted.setdefault(key, []).append(removal)
     states = {it.repository: it.state for it in removals if it.repository_state is not None}
     for name, state in states.items():
-        others = (it for it in state.removal_sets if (state.key, it.ref) not in wanted)
-        merged = {it.ref: it for it in others if is_merged(it, state)}
+        unasked = (it for it in state.removal_sets if (state.key, it.ref) not in wanted)
+        merged = {it.ref: it for it in unasked if is_merged(it, state)}
         yield from plan_removal_drafts(owner, {name: replace(state, sets=merged)}, ())
     if not wanted:
         return
