@@ -165,8 +165,8 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
     (
         "what is to be listed",
-        "reconcile.observation.listing_requests:adopts_existing",
-        named("bad"),
+        "reconcile.observation.listing_requests:join_upstream_path",
+        texts("'logging'"),
         BAD,
     ),
     (
