@@ -8,7 +8,7 @@ share a draft or change places. What is about one path is one set, too.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.removal.removal_plan import VariantRemoval
@@ -64,33 +64,30 @@ def keep_members(
     plans: Sequence[PolicyPlan], remote: str, members: Collection[SetMember]
 ) -> tuple[PolicyPlan, ...]:
     """Return the plans with nothing but what they do for these members in the repository."""
-    return tuple(_keep(plan, remote, members) for plan in plans)
 
-
-def _keep(plan: PolicyPlan, remote: str, members: Collection[SetMember]) -> PolicyPlan:
-    def is_kept(state: RepositoryState | None, name: str) -> bool:
+    def is_kept(plan: PolicyPlan, state: RepositoryState | None, name: str) -> bool:
         return _is_at(state, remote) and (plan.namespace, name) in members
 
     def keep_packages(removal: VariantRemoval) -> VariantRemoval:
         packages = (it for it in removal.packages if _is_at(it.repository_state, remote))
         return replace(removal, packages=tuple(packages))
 
-    steps = (
-        it
-        for it in plan.steps
-        if is_kept(it.rendered.observed.repository_state, it.rendered.spec.name)
-    )
-    cleanup = plan.cleanup
-    removals = (it for it in cleanup.removals if (plan.namespace, it.variant) in members)
-    return replace(
-        plan,
-        steps=tuple(steps),
-        cleanup=replace(
-            cleanup,
+    kept_plans: list[PolicyPlan] = []
+    for plan in plans:
+        steps = (
+            it
+            for it in plan.steps
+            if is_kept(plan, it.rendered.observed.repository_state, it.rendered.spec.name)
+        )
+        removals = (it for it in plan.cleanup.removals if (plan.namespace, it.variant) in members)
+        drafts = (it for it in plan.cleanup.removal_drafts if is_kept(plan, it.state, it.ref))
+        cleanup = replace(
+            plan.cleanup,
             removals=tuple(map(keep_packages, removals)),
-            removal_drafts=tuple(it for it in cleanup.removal_drafts if is_kept(it.state, it.ref)),
-        ),
-    )
+            removal_drafts=tuple(drafts),
+        )
+        kept_plans.append(replace(plan, steps=tuple(steps), cleanup=cleanup))
+    return tuple(kept_plans)
 
 
 def _is_at(state: RepositoryState | None, remote: str) -> bool:
@@ -99,9 +96,26 @@ def _is_at(state: RepositoryState | None, remote: str) -> bool:
 
 def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
     for step in plan.steps:
+        variant, observed, spec = step.rendered, step.rendered.observed, step.rendered.spec
         is_pushed = step.step not in (VariantStep.KEEP, VariantStep.MERGE)
-        if is_pushed and _is_at(step.rendered.observed.repository_state, remote):
-            yield _step_part(plan, step)
+        if not is_pushed or not _is_at(observed.repository_state, remote):
+            continue
+        part = _Part({(plan.namespace, spec.name)}, {("path", spec.path)})
+        part.tokens |= {("member", plan.namespace, it) for it in observed.exchange_partners}
+        if observed.previous is not None:
+            part.tokens.add(("path", observed.previous.path))
+        part.tokens |= _shared_drafts([observed.draft])
+        if step.step is VariantStep.WRITE:
+            part.refs.add(observed.draft_ref)
+            if observed.shares_draft:
+                part.tokens.add(("draft", observed.draft_ref))
+        if step.step is VariantStep.PUBLISH:
+            part.refs.add(observed.repository_state.branch)
+        if step.step is VariantStep.PUBLISH or observed.is_unrecorded:
+            part.publishes = True
+            if observed.repository_state.pushes_tags:
+                part.refs.add(next_publication_tag(variant))
+        yield part
     for _, removal in plan.cleanup.packages:
         if _is_at(removal.repository_state, remote):
             yield _Part(
@@ -123,26 +137,6 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
         elif draft_plan.write or draft_plan.is_removed:
             part.refs.add(draft_plan.ref)
             yield part
-
-
-def _step_part(plan: PolicyPlan, step: DecidedVariant) -> _Part:
-    variant, observed = step.rendered, step.rendered.observed
-    state, spec = observed.repository_state, observed.spec
-    part = _Part({(plan.namespace, spec.name)}, {("path", spec.path)})
-    part.tokens |= {("member", plan.namespace, it) for it in observed.exchange_partners}
-    if observed.previous is not None:
-        part.tokens.add(("path", observed.previous.path))
-    part.tokens |= _shared_drafts([observed.draft])
-    if step.step is VariantStep.WRITE:
-        part.refs.add(observed.draft_ref)
-        if observed.shares_draft:
-            part.tokens.add(("draft", observed.draft_ref))
-    if step.step is VariantStep.PUBLISH:
-        part.refs.add(state.branch)
-    if step.step is VariantStep.PUBLISH or observed.is_unrecorded:
-        part.publishes = True
-        part.refs |= {next_publication_tag(variant)} if state.pushes_tags else set()
-    return part
 
 
 def _shared_drafts(drafts: Sequence[OpenDraft | None]) -> set[_Token]:

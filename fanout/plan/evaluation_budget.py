@@ -91,21 +91,18 @@ class EvaluationBudget:
             self._note_left()
             remedy = "simplify it; it is tried again in a later pass"
             return ExpressionFailure(Reason.LIMIT_EXCEEDED, pause.problem, remedy)
-        cause = "" if pause else self._end or self._find_namespace_end()
+        owners, most = self.namespace.new, MAX_NEW_EXCESSES
+        if self._is_known:
+            owners, most = self.namespace.known, MAX_KNOWN_EXCESSES
+        cause = "" if pause else self._end
+        is_over = len(owners) >= most and not (self._is_known and self.has_turn)
+        if not pause and not cause and is_over:
+            cause = f"texts of {', '.join(dict.fromkeys(owners))} exceeded limits"
         if not cause:
             return None
         self._note_left()
         problem = f"it is left for the next pass, because {cause}"
         return ExpressionFailure(Reason.LIMIT_EXCEEDED, problem, "simplify that first")
-
-    def _find_namespace_end(self) -> str:
-        """Return which owners exceeded the limits of the namespace; "" if they are not met."""
-        owners, most = self.namespace.new, MAX_NEW_EXCESSES
-        if self._is_known:
-            owners, most = self.namespace.known, MAX_KNOWN_EXCESSES
-        if len(owners) < most or (self._is_known and self.has_turn):
-            return ""
-        return f"texts of {', '.join(dict.fromkeys(owners))} exceeded limits"
 
     def spend(self, steps: int, seconds: float = 0.0) -> None:
         """Count steps that were taken beyond the free ones, or the time of a request.

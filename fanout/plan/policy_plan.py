@@ -103,7 +103,21 @@ def plan_policy(
         draft_repositories=draft_repositories,
         removed=removed,
     )
-    actions += _verdict_actions(record_action, recorded, planned_status)
+    # A variant written by hand is a stage of its own.
+    for key in sorted(recorded.history.keys() | history.keys()):
+        past, present = recorded.history.get(key), history.get(key)
+        if past == present:
+            continue
+        stage, revision = key
+        subject = f"variant {record_action.variant}" if record_action.variant else f"stage {stage}"
+        is_past = present is not None and present.left is not None
+        detail = (
+            f"that {subject} has {'moved on from' if is_past else 'passed'} {revision}"
+            if present is not None and present.passed is not None
+            else f"that {subject} does not pass {revision} any more"
+        )
+        stage_name = "" if record_action.variant else stage
+        actions.append(replace(record_action, stage=stage_name, revision=revision, detail=detail))
     return PolicyPlan(
         namespace=namespace,
         name=name,
@@ -163,9 +177,20 @@ def _plan_variants(
         variant = planned.rendered
         name = variant.spec.name
         recorded = recorded_status.variants.get(name)
+        status_line = variant.observed.status_line
+        needs_record = (
+            planned.step not in _STEPS_OF_DRAFTS
+            or variant.observed.is_unrecorded
+            or status_line.grant
+            or status_line.published
+            or status_line.left
+            or status_line.answers
+            or planned.release
+            or planned.answers
+        )
         # A draft's branch has all data about it. Without this, every first draft of a
         # large fleet would cost a line in the records.
-        if recorded is None and _has_draft_only(planned):
+        if recorded is None and not needs_record:
             if planned.step is not VariantStep.KEEP:
                 actions += _step_actions(planned)
             continue
@@ -183,9 +208,7 @@ def _plan_variants(
                 lines[name] = line
             actions += differences
         if planned.step is VariantStep.PUBLISH or variant.observed.is_unrecorded:
-            published[name] = _line_after_push(
-                line, variant, new_places, _publication_after_push(planned, moment)
-            )
+            published[name] = _line_after_push(line, planned, new_places, moment)
         actions += _step_actions(planned)
     return lines, published, actions
 
@@ -202,22 +225,6 @@ def join_plans(plans: Iterable[PolicyPlan], further_actions: Iterable[PlanAction
     return Plan((*(action for plan in plans for action in plan.actions), *further_actions))
 
 
-def _has_draft_only(planned: DecidedVariant) -> bool:
-    """Return whether the variant has at most a draft, so that nothing needs recording."""
-    observed = planned.rendered.observed
-    line = observed.status_line
-    needs_record = (
-        observed.is_unrecorded
-        or line.grant
-        or line.published
-        or line.left
-        or line.answers
-        or planned.release
-        or planned.answers
-    )
-    return not needs_record and planned.step in _STEPS_OF_DRAFTS
-
-
 def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> VariantLine:
     """Return the variant's line as it is recorded before anything is pushed."""
     variant, line = planned.rendered, planned.rendered.observed.status_line
@@ -226,10 +233,35 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     if planned.step is VariantStep.ADOPT:
         line = replace(line, grant=None, published=_adopted_publication(variant, moment))
     if planned.release:
-        released_by = planned.evaluation.released_by if planned.evaluation else ()
-        grant = replace(_build_grant(variant, moment), by=released_by)
+        draft, former = find_release_draft(variant), variant.observed.status_line.grant
+        assert draft is not None, "only a draft is released"
+        place = (variant.observed.repository_state.identity, variant.spec.path)
+        grant = GrantLine(
+            revision=draft.trailers.revision,
+            commit=draft.trailers.commit,
+            digest=draft.trailers.digest,
+            tree=draft.tree or "",
+            at=moment.now,
+            by=planned.evaluation.released_by if planned.evaluation else (),
+            reads=_draft_reads(variant, draft),
+            rejected=limit_lines(rejected_lines_of_draft(draft)),
+            records=moment.last_record,
+            since=(former.since or former.at)
+            if former is not None and former.revision == draft.trailers.revision
+            else None,
+        )
+        if variant.observed.status_line.place != place:
+            grant = replace(grant, repository=place[0], path=place[1])
         # Without a push there is no earlier draft that people could still merge.
-        previous = _previous_grant(variant, grant) if planned.step is VariantStep.WRITE else None
+        previous, rendering = None, variant.observed.drafted_rendering
+        if (
+            planned.step is VariantStep.WRITE
+            and former is not None
+            and rendering is not None
+            and former.tree != grant.tree
+            and variant.observed.status_line.granted_place == place
+        ):
+            previous = PreviousGrantLine(grant=former, rendering=rendering)
         line = replace(line, grant=grant, previous_grant=previous)
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
@@ -273,46 +305,6 @@ def _line_actions(
     return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
 
 
-def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
-    draft = find_release_draft(variant)
-    assert draft is not None, "only a draft is released"
-    trailers, former = draft.trailers, variant.observed.status_line.grant
-    grant = GrantLine(
-        revision=trailers.revision,
-        commit=trailers.commit,
-        digest=trailers.digest,
-        tree=draft.tree or "",
-        at=moment.now,
-        reads=_draft_reads(variant, draft),
-        rejected=limit_lines(rejected_lines_of_draft(draft)),
-        records=moment.last_record,
-        since=(former.since or former.at)
-        if former is not None and former.revision == trailers.revision
-        else None,
-    )
-    if variant.observed.status_line.place == (
-        variant.observed.repository_state.identity,
-        variant.spec.path,
-    ):
-        return grant
-    return replace(
-        grant, repository=variant.observed.repository_state.identity, path=variant.spec.path
-    )
-
-
-def _previous_grant(variant: RenderedVariant, grant: GrantLine) -> PreviousGrantLine | None:
-    """Return the release whose draft that of another one is to replace, if there is one."""
-    line, rendering = variant.observed.status_line, variant.observed.drafted_rendering
-    if (
-        line.grant is None
-        or rendering is None
-        or line.grant.tree == grant.tree
-        or line.granted_place != (variant.observed.repository_state.identity, variant.spec.path)
-    ):
-        return None
-    return PreviousGrantLine(grant=line.grant, rendering=rendering)
-
-
 def _draft_reads(variant: RenderedVariant, draft: OpenDraft) -> Mapping[str, str]:
     """Return the cluster objects that the draft depends on; known only if it is current."""
     is_current = variant.selected.has_current_draft or not draft.commit
@@ -347,50 +339,41 @@ def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> Pu
     )
 
 
-def _publication_after_push(
-    planned: DecidedVariant, moment: RecordPosition
-) -> PublishedLine | None:
-    """Return the line to record after the push, of a publication made or found in Git.
-
-    The merge commit of one that is made is filled in then.
-    """
-    variant = planned.rendered
-    published, recorded = variant.observed.published, variant.observed.status_line.published
-    if planned.step is not VariantStep.PUBLISH:
-        if published is None:
-            return None
-        since = recorded.in_force_since(published.revision) if recorded is not None else None
-        return replace(
-            published, reads=variant.selected.cluster_reads, heard=moment.last_evidence, since=since
-        )
-    assert variant.observed.draft is not None, "only a standing draft is published"
-    trailers = variant.observed.draft.trailers
-    return PublishedLine(
-        revision=trailers.revision,
-        commit=trailers.commit,
-        digest=trailers.digest,
-        tree=variant.observed.draft.tree or "",
-        at=moment.now,
-        pristine=trailers.rendered,
-        reads=_draft_reads(variant, variant.observed.draft),
-        heard=moment.last_evidence,
-        since=published.in_force_since(trailers.revision) if published is not None else None,
-        rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
-        waiting=planned.evaluation.waiting if planned.evaluation else (),
-    )
-
-
 def _line_after_push(
     line: VariantLine,
-    variant: RenderedVariant,
+    planned: DecidedVariant,
     new_places: frozenset[PackagePlace],
-    published: PublishedLine | None,
+    moment: RecordPosition,
 ) -> VariantLine:
     """Return the variant's line with its publication, remembering the places it has left.
 
     A place in `new_places`, taken by another variant in the same push, is not remembered:
-    the package of this variant is not there any more.
+    the package of this variant is not there any more. The merge commit of a publication that is
+    made is filled in after the push.
     """
+    variant = planned.rendered
+    published, recorded = variant.observed.published, variant.observed.status_line.published
+    if planned.step is VariantStep.PUBLISH:
+        draft = variant.observed.draft
+        assert draft is not None, "only a standing draft is published"
+        published = PublishedLine(
+            revision=draft.trailers.revision,
+            commit=draft.trailers.commit,
+            digest=draft.trailers.digest,
+            tree=draft.tree or "",
+            at=moment.now,
+            pristine=draft.trailers.rendered,
+            reads=_draft_reads(variant, draft),
+            heard=moment.last_evidence,
+            since=published.in_force_since(draft.trailers.revision) if published else None,
+            rejected=limit_lines(rejected_lines_of_draft(draft)),
+            waiting=planned.evaluation.waiting if planned.evaluation else (),
+        )
+    elif published is not None:
+        since = recorded.in_force_since(published.revision) if recorded is not None else None
+        published = replace(
+            published, reads=variant.selected.cluster_reads, heard=moment.last_evidence, since=since
+        )
     abandoned = [place for place in line.left if place.place not in new_places]
     previous = variant.observed.previous
     if (
@@ -462,30 +445,3 @@ def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") 
         expected=draft.commit if draft and kind is not ActionKind.RECORD else "",
         detail=detail,
     )
-
-
-def _verdict_actions(
-    record_action: PlanAction, recorded: RecordedStatus, planned: RecordedStatus
-) -> list[PlanAction]:
-    """Return one record action for each stage verdict that changes.
-
-    `record_action` names the policy, or the variant written by hand, which is a stage of
-    its own.
-    """
-    actions = []
-    for key in sorted(recorded.history.keys() | planned.history.keys()):
-        past, present = recorded.history.get(key), planned.history.get(key)
-        if past == present:
-            continue
-        stage, revision = key
-        subject = f"variant {record_action.variant}" if record_action.variant else f"stage {stage}"
-        is_passed = present is not None and present.passed is not None
-        is_past = present is not None and present.left is not None
-        detail = (
-            f"that {subject} has {'moved on from' if is_past else 'passed'} {revision}"
-            if is_passed
-            else f"that {subject} does not pass {revision} any more"
-        )
-        stage_name = "" if record_action.variant else stage
-        actions.append(replace(record_action, stage=stage_name, revision=revision, detail=detail))
-    return actions

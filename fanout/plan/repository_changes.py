@@ -24,7 +24,6 @@ from fanout.plan.publication_messages import (
     split_publication,
 )
 from fanout.plan.publication_statement import PublicationStatement
-from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.removal.package_removal import PackageRemoval
 from fanout.plan.removal.removal_drafts import (
     RemovalDraftPlan,
@@ -34,7 +33,7 @@ from fanout.plan.removal.removal_drafts import (
 from fanout.plan.removal.removal_plan import VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
-from fanout.values import Value, astuple, field, replace
+from fanout.values import Value, astuple, field
 
 _RENDERING_STEPS = (VariantStep.WRITE, VariantStep.ADOPT)
 _PUBLISHING_STEPS = (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
@@ -84,14 +83,26 @@ def build_changes(
         # The time of the release and not of the push: a pass repeated after an interruption makes
         # the same commits.
         timestamp = max(int(grant.at.timestamp()) for grant in find_grants(variants, plan))
-        work_by_repository[key.repository].merges.extend(
-            PublicationMerge(
-                drafts=tuple(_build_merged_draft(variant) for variant in merged),
-                message=build_publication_message(key, merged, plan, settings),
-                timestamp=timestamp,
+        for merged in split_publication(variants):
+            merged_drafts: list[MergedDraft] = []
+            for variant in merged:
+                draft = variant.observed.draft
+                assert draft is not None, "only a standing draft is published"
+                assert draft.tree is not None, "a draft has its package"
+                merged_drafts.append(
+                    MergedDraft(
+                        commit=draft.commit,
+                        path=variant.spec.path,
+                        tree=draft.tree,
+                        tag=next_publication_tag(variant),
+                        last_tag=last_publication_tag(variant),
+                        last_commit=last_publication_commit(variant),
+                    )
+                )
+            message = build_publication_message(key, merged, plan, settings)
+            work_by_repository[key.repository].merges.append(
+                PublicationMerge(tuple(merged_drafts), message, timestamp)
             )
-            for merged in split_publication(variants)
-        )
     all_changes = (
         _build_change(work_by_repository[repository], settings, appends=appends)
         for repository in sorted(work_by_repository)
@@ -105,7 +116,16 @@ def _build_change(
     steps = sorted(work.steps, key=lambda planned: planned.rendered.spec.path)
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
-    drafts = plan_drafts(state, writes, *_find_leaving_drafts(work), appends=appends)
+    # Drafts whose content is on the branch after this pass, and those withdrawn.
+    published: list[OpenDraft] = []
+    withdrawn = [draft for _, removal in work.removals for draft in removal.drafts]
+    for item in work.steps:
+        draft, keeps = item.rendered.observed.draft, item.rendered.observed.keeps_draft
+        if draft is not None and item.step is VariantStep.REMOVE:
+            withdrawn.append(draft)
+        elif draft is not None and not keeps and item.step in _PUBLISHING_STEPS:
+            published.append(draft)
+    drafts = plan_drafts(state, writes, published, withdrawn, appends=appends)
     rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]
     # Removals are a second push, after the one that writes: a ref in both would lose the new
     # draft.
@@ -123,10 +143,20 @@ def _build_change(
     branches = (*drafts.writes, *removal_writes)
     if not (branches or removed or vendor or merges or tags):
         return None
-    change = RepositoryChange(
+    touched = [update.ref for update in branches]
+    touched += [*removed, *tags]
+    if merges:
+        touched.append(state.branch)
+        touched += [draft.tag for merge in merges for draft in merge.drafts]
+    if vendor:
+        touched.append(vendor.ref)
+    return RepositoryChange(
         remote=state.remote,
         identity=settings.identity,
-        expected={},
+        # The server checks a lease only for refs named in the push. A ref created by
+        # somebody in between would be overwritten without complaint; hence the explicit
+        # "" for refs that must not exist.
+        expected={ref: state.refs.get(ref, "") for ref in sorted(touched)},
         blobs=_collect_blobs(rendered_variants),
         # No draft contains a rendering unchanged in which edits were merged.
         trees=(
@@ -146,20 +176,6 @@ def _build_change(
         removed_drafts=tuple(removed),
         drafts_under=drafts_prefix(settings.install),
     )
-    return _with_expected_refs(change, state)
-
-
-def _find_leaving_drafts(work: _RepositoryWork) -> tuple[list[OpenDraft], list[OpenDraft]]:
-    """Return the drafts whose content is on the branch after this pass, and those withdrawn."""
-    published: list[OpenDraft] = []
-    withdrawn = [draft for _, removal in work.removals for draft in removal.drafts]
-    for item in work.steps:
-        draft, keeps = item.rendered.observed.draft, item.rendered.observed.keeps_draft
-        if draft is not None and item.step is VariantStep.REMOVE:
-            withdrawn.append(draft)
-        elif draft is not None and not keeps and item.step in _PUBLISHING_STEPS:
-            published.append(draft)
-    return published, withdrawn
 
 
 def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:
@@ -171,22 +187,6 @@ def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:
         and planned.step is not VariantStep.ADOPT
         and not planned.rendered.observed.tag
     ]
-
-
-def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> RepositoryChange:
-    """Return the change with the observed id of every ref that it touches."""
-    touched = [update.ref for update in change.branches]
-    touched += [*change.removed_drafts, *change.tags]
-    if change.merges:
-        touched.append(change.branch)
-        touched += [draft.tag for merge in change.merges for draft in merge.drafts]
-    if change.vendor:
-        touched.append(change.vendor.ref)
-    # The server checks a lease only for refs named in the push. A ref created by
-    # somebody in between would be overwritten without complaint; hence the explicit
-    # "" for refs that must not exist.
-    expected = {ref: state.refs.get(ref, "") for ref in sorted(touched)}
-    return replace(change, expected=expected)
 
 
 def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
@@ -208,19 +208,6 @@ def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
     return blobs
 
 
-def _build_merged_draft(variant: RenderedVariant) -> MergedDraft:
-    assert variant.observed.draft is not None, "only a standing draft is published"
-    assert variant.observed.draft.tree is not None, "a draft has its package"
-    return MergedDraft(
-        commit=variant.observed.draft.commit,
-        path=variant.spec.path,
-        tree=variant.observed.draft.tree,
-        tag=next_publication_tag(variant),
-        last_tag=last_publication_tag(variant),
-        last_commit=last_publication_commit(variant),
-    )
-
-
 def last_publication_number(variant: RenderedVariant) -> int:
     """Return the number of the newest publication at the variant's path, or 0 without one.
 
@@ -236,18 +223,13 @@ def last_publication_number(variant: RenderedVariant) -> int:
 def last_publication_commit(variant: RenderedVariant) -> str:
     """Return the commit of the newest publication at the variant's path, or "" without one."""
     path, state = variant.spec.path, variant.observed.repository_state
-    recorded = _recorded_publication(variant)
-    if recorded is not None and last_publication_number(variant) != state.publication_numbers.get(
-        path, 0
-    ):
+    line = variant.observed.status_line
+    # The publication on record counts if it was at the variant's present path.
+    recorded = line.published if line.place == (state.identity, path) else None
+    number = state.publication_numbers.get(path, 0)
+    if recorded is not None and last_publication_number(variant) != number:
         return recorded.merge
     return state.find_publication_commit(path)
-
-
-def _recorded_publication(variant: RenderedVariant) -> PublishedLine | None:
-    """Return the publication on record, if it was at the variant's present path."""
-    line, state = variant.observed.status_line, variant.observed.repository_state
-    return line.published if line.place == (state.identity, variant.spec.path) else None
 
 
 def last_publication_tag(variant: RenderedVariant) -> str:
@@ -302,7 +284,18 @@ def _build_vendor_commit(
     paths = {path for draft in drafts for path in draft.removed_trees}
     drop += [f"published/{path}" for path in sorted(paths & state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)
-    used_numbers = _find_used_numbers(work, steps)
+    # The number used last at each path of which nothing will show it after this pass: a variant
+    # leaves the path, or its publication there was reverted and is not on record any more.
+    numbers = {it.path: it.used_number for _, it in work.removals if it.used_number}
+    for planned in steps:
+        is_reverted = planned.rendered.observed.reverted_publication is not None
+        if planned.step is VariantStep.ADOPT and is_reverted:
+            numbers[planned.rendered.spec.path] = last_publication_number(planned.rendered)
+    used_numbers = {
+        path: number
+        for path, number in sorted(numbers.items())
+        if not state.is_number_stated(path, number)
+    }
     if not put and not drop and not statements and not used_numbers:
         return None
     return VendorCommit(
@@ -318,23 +311,6 @@ def _build_vendor_commit(
     )
 
 
-def _find_used_numbers(work: _RepositoryWork, steps: Sequence[DecidedVariant]) -> dict[str, int]:
-    """Return the number used last at each path of which nothing will show it after this pass.
-
-    A variant leaves the path, or its publication there was reverted and is not on record any more.
-    """
-    numbers = {it.path: it.used_number for _, it in work.removals if it.used_number}
-    for planned in steps:
-        is_reverted = planned.rendered.observed.reverted_publication is not None
-        if planned.step is VariantStep.ADOPT and is_reverted:
-            numbers[planned.rendered.spec.path] = last_publication_number(planned.rendered)
-    return {
-        path: number
-        for path, number in sorted(numbers.items())
-        if not work.state.is_number_stated(path, number)
-    }
-
-
 def _state_publications(
     steps: Sequence[DecidedVariant], state: RepositoryState, install: str
 ) -> tuple[PublicationStatement, ...]:
@@ -348,10 +324,25 @@ def _state_publications(
         for planned in steps
         if planned.step is VariantStep.PUBLISH and planned.rendered.observed.draft is not None
     ]
-    publications += [
-        (variant, _merged_trailers(variant, install), state.head)
-        for variant in _merged_by_hand(steps)
-    ]
+    for variant in _merged_by_hand(steps):
+        spec, draft, published = variant.spec, variant.observed.draft, variant.observed.published
+        assert published is not None, "what was merged by hand is published"
+        if draft is not None and draft.tree == published.tree:
+            trailers = draft.trailers
+        else:  # the draft may not be there any more
+            trailers = PackageStatement(
+                install=install,
+                policy=f"{spec.namespace}/{spec.policy}",
+                variant=spec.name,
+                stage=spec.stage or NO_VALUE,
+                revision=published.revision,
+                commit=published.commit,
+                digest=published.digest,
+                onto=NO_VALUE,
+                tree=published.tree,
+                rendered=published.pristine,
+            )
+        publications.append((variant, trailers, state.head))
     return tuple(
         PublicationStatement(
             path=variant.spec.path,
@@ -361,26 +352,6 @@ def _state_publications(
         )
         for variant, trailers, merge in publications
         if variant.observed.shares_draft or not state.pushes_tags
-    )
-
-
-def _merged_trailers(variant: RenderedVariant, install: str) -> PackageStatement:
-    """Return the trailers of the draft that was merged by hand; it may not be there any more."""
-    observed, published = variant.observed, variant.observed.published
-    assert published is not None, "what was merged by hand is published"
-    if observed.draft is not None and observed.draft.tree == published.tree:
-        return observed.draft.trailers
-    return PackageStatement(
-        install=install,
-        policy=f"{variant.spec.namespace}/{variant.spec.policy}",
-        variant=variant.spec.name,
-        stage=variant.spec.stage or NO_VALUE,
-        revision=published.revision,
-        commit=published.commit,
-        digest=published.digest,
-        onto=NO_VALUE,
-        tree=published.tree,
-        rendered=published.pristine,
     )
 
 

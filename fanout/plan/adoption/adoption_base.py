@@ -7,7 +7,7 @@ is nearer to, since only against it objects that a function renames are the same
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
@@ -84,15 +84,6 @@ def _base_missing(problem: str, file: str) -> InvalidInput:
     )
 
 
-class _CloneForms(Value):
-    """Forms in which a clone may have been committed first."""
-
-    raw: PackageFiles
-    rendered: PackageFiles  # by upstream's pipeline
-    rendered_by_clone: PackageFiles  # by the clone's, which people may have changed
-    problem: FanoutError | None  # error of one of the two renderings
-
-
 def find_clone_edits(
     upstream_files: PackageFiles,
     local_files: PackageFiles,
@@ -121,41 +112,12 @@ def find_clone_edits(
         for data in _kptfile_contents(files).values()
     ):
         return raw, local_files
-    forms = _build_forms(raw, local_files, limits, answers)
-    base = raw
-    if (
-        compute_distance(forms.rendered, local_files) <= compute_distance(raw, local_files)
-        and forms.rendered != raw
-    ):
-        base = forms.rendered
-        local_files = remove_stale_marks(local_files, find_identities(base))
-    # A raw clone with an object that rendering renames would have it twice. The merge follows an
-    # object into another namespace, so that alone is accepted. A rendered base has the names that
-    # functions give.
-    if base is raw:
-        differences = find_unmatched(raw, forms.rendered)
-        kinds = {unit.key[1:3] for unit in differences.added}
-        local_identities = {identity for _, identity in find_identities(local_files)}
-        for unit in differences.removed:
-            if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
-                problem = "the pipeline of the package gives this object another name"
-                raise _object_refused(unit, problem)
-    _refuse_unmatched(base, local_files, forms)
-    return base, local_files
-
-
-def _kptfile_contents(files: PackageFiles) -> dict[str, bytes]:
-    return {p: data for p, (_, data) in files.items() if p.rpartition("/")[2] == KPTFILE_NAME}
-
-
-def _build_forms(
-    raw: PackageFiles, local: PackageFiles, limits: RenderLimits, answers: Responses
-) -> _CloneForms:
     # The package context says which clone it is: functions may read it, and it is no edit.
-    context = {CONTEXT: local[CONTEXT]} if CONTEXT in local else {}
-    rendered, problem = _render_raw(raw, {**raw, **context}, limits, answers)
-    # The clone's Kptfiles, and the files that configure their functions.
-    clone_configuration = {path: local[path] for path in _kptfile_contents(local)}
+    context = {CONTEXT: local_files[CONTEXT]} if CONTEXT in local_files else {}
+    rendered, error = _render_raw(raw, {**raw, **context}, limits, answers)
+    # The clone's Kptfiles, which people may have changed, and the files that configure their
+    # functions.
+    clone_configuration = {path: local_files[path] for path in _kptfile_contents(local_files)}
     for path, (_, data) in list(clone_configuration.items()):
         try:
             value = find_kptfile(Manifest.parse(data, path)).value
@@ -165,14 +127,38 @@ def _build_forms(
             name = entry.get("configPath") if isinstance(entry, Mapping) else None
             if isinstance(name, str):
                 name = path[: -len(KPTFILE_NAME)] + normalize_inside(name)
-                if name in local and name != CONTEXT:
-                    clone_configuration[name] = local[name]
-    # The clone's pipeline is upstream's, so it need not run a second time.
-    if all(raw.get(path) == content for path, content in clone_configuration.items()):
-        return _CloneForms(raw, rendered, rendered, problem)
-    inputs = {**raw, **context, **clone_configuration}
-    rendered_by_clone, clone_problem = _render_raw(raw, inputs, limits, answers)
-    return _CloneForms(raw, rendered, rendered_by_clone, problem or clone_problem)
+                if name in local_files and name != CONTEXT:
+                    clone_configuration[name] = local_files[name]
+    rendered_by_clone = rendered
+    # If the clone's pipeline is upstream's, it need not run a second time.
+    if any(raw.get(path) != content for path, content in clone_configuration.items()):
+        inputs = {**raw, **context, **clone_configuration}
+        rendered_by_clone, clone_error = _render_raw(raw, inputs, limits, answers)
+        error = error or clone_error
+    base = raw
+    if (
+        compute_distance(rendered, local_files) <= compute_distance(raw, local_files)
+        and rendered != raw
+    ):
+        base = rendered
+        local_files = remove_stale_marks(local_files, find_identities(base))
+    # A raw clone with an object that rendering renames would have it twice. The merge follows an
+    # object into another namespace, so that alone is accepted. A rendered base has the names that
+    # functions give.
+    if base is raw:
+        differences = find_unmatched(raw, rendered)
+        kinds = {unit.key[1:3] for unit in differences.added}
+        local_identities = {identity for _, identity in find_identities(local_files)}
+        for unit in differences.removed:
+            if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
+                problem = "the pipeline of the package gives this object another name"
+                raise _object_refused(unit, problem)
+    _refuse_unmatched(base, local_files, (raw, rendered, rendered_by_clone), error)
+    return base, local_files
+
+
+def _kptfile_contents(files: PackageFiles) -> dict[str, bytes]:
+    return {p: data for p, (_, data) in files.items() if p.rpartition("/")[2] == KPTFILE_NAME}
 
 
 def _render_raw(
@@ -201,14 +187,19 @@ def _render_raw(
     return {**files, **{path: raw[path] for path in kept_paths if path in raw}}, None
 
 
-def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForms) -> None:
+def _refuse_unmatched(
+    base: PackageFiles,
+    local: PackageFiles,
+    forms: Iterable[PackageFiles],
+    error: FanoutError | None,
+) -> None:
     """Refuse an object that looks added but is upstream's under another name.
 
     It would be duplicated in the draft, or its edits would be lost.
     """
     differences = find_unmatched(base, local)
     upstream_identities = set[object]()
-    for form in (forms.raw, forms.rendered, forms.rendered_by_clone):
+    for form in forms:
         upstream_identities |= {identity for _, identity in find_identities(form)}
     renamed = [
         unit
@@ -220,10 +211,10 @@ def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForm
             renamed[0],
             "the object is from upstream, but its name does not match the rest of the clone",
         )
-    if forms.problem is not None and differences.removed and differences.added:
+    if error is not None and differences.removed and differences.added:
         problem = (
             "the object may be from upstream under another name; the pipeline that would show it"
-            f" cannot run: {forms.problem}"
+            f" cannot run: {error}"
         )
         raise _object_refused(differences.added[0], problem)
 

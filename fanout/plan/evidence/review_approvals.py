@@ -95,11 +95,21 @@ def find_requested_changes(
     changes: list[ReviewFacts] = []
     for group, rule in _pair_with_rules(variants, stage_rules):
         for rejection in find_rejecting_reviews(group.host, group.facts, rule):
-            refused = tuple(
-                it.observed.spec.name
-                for it in group.packages
-                if _is_refused(group, it.observed, rejection)
-            )
+            revisions = group.facts.refused_revisions.get(rejection.commit)
+            refused: list[str] = []
+            for variant in (it.observed for it in group.packages):
+                name, grant = variant.spec.name, variant.status_line.grant
+                if revisions is not None:
+                    is_refused = revisions.get(name) == group.revision
+                else:
+                    # The commit was replaced and is gone: what was on the branch then, the release
+                    # tells.
+                    is_refused = (
+                        grant is None
+                        or grant.revision != group.revision
+                        or (grant.since or grant.at) <= rejection.at
+                    )
+                refused += [name] if is_refused else []
             if refused:
                 changes.append(
                     ReviewFacts(
@@ -108,7 +118,7 @@ def find_requested_changes(
                         stage=group.stage,
                         check=rule.name,
                         revision=group.revision,
-                        variants=refused,
+                        variants=tuple(refused),
                         link=rejection.link,
                     )
                 )
@@ -227,18 +237,6 @@ def _pair_with_rules(
         group = _ReviewedGroup(forge.host, forge.requests[ref], stage, revision, tuple(several))
         for rule in rules_by_stage[stage]:
             yield group, rule
-
-
-def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:
-    """Return whether a request for changes is about the revision that the variant has now."""
-    revisions = group.facts.refused_revisions.get(rejection.commit)
-    if revisions is not None:
-        return revisions.get(variant.spec.name) == group.revision
-    # The commit was replaced and is gone: what was on the branch then, the release tells.
-    grant = variant.status_line.grant
-    if grant is None or grant.revision != group.revision:
-        return True
-    return (grant.since or grant.at) <= rejection.at
 
 
 def _find_person(host: str, rule: ApprovalRule, login: str) -> str:

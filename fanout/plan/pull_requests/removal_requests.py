@@ -219,25 +219,21 @@ class RemovalReviews(Value, kw_only=True):
         for rule in rules:
             result = self._count_approvals(rule, branch, removal)
             if result.verdict is not Verdict.PASSED:
-                advice = self._advise_approval(removal, rule, has_others=len(rules) > 1)
+                state, facts = removal.state, removal.state.find_request(branch.ref)
+                advice = ""
+                if state.forge is None:
+                    check = f" --check {rule.name}" if len(rules) > 1 else ""
+                    options = f"--stage {removal.stage} --removals{check}"
+                    name = branch.ref.removeprefix("refs/heads/")
+                    advice = (
+                        f"review branch {name} of {removal.repository}, then run"
+                        f" `fanout approve {self.owner.name} {options}`"
+                    )
+                elif facts is not None:
+                    advice = f"approve pull request {facts.request.number} ({facts.request.url})"
                 sentence = "; ".join(filter(None, (result.message, advice)))
                 return Hold(result.reason, sentence, result.who, until=result.until)
         return None
-
-    def _advise_approval(
-        self, removal: PackageRemoval, rule: ApprovalRule, *, has_others: bool
-    ) -> str:
-        """Return how people approve the branch that removes a package."""
-        state, ref = removal.state, self.owner.find_ref(removal.stage)
-        if state.forge is None:
-            check = f" --check {rule.name}" if has_others else ""
-            command = f"fanout approve {self.owner.name} --stage {removal.stage} --removals{check}"
-            branch = ref.removeprefix("refs/heads/")
-            return f"review branch {branch} of {removal.repository}, then run `{command}`"
-        facts = state.forge.requests.get(ref)
-        if facts is None:
-            return ""
-        return f"approve pull request {facts.request.number} ({facts.request.url})"
 
     def complete_plans(self, plans: Iterable[RemovalDraftPlan]) -> Iterator[RemovalDraftPlan]:
         """Yield the plans with what people decided: who approved, and whether anybody declined."""

@@ -179,10 +179,17 @@ def build_body(content: RequestContent) -> str:
         sentence = f": {format_sentence(result.message)}" if result.message else ""
         since = f", since {format_code(format_instant(result.at))}" if result.at else ""
         checks.append(f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}")
+    holds = [] if content.holds else ["* Nothing: the gates are open."]
+    for it in content.holds:
+        hold, subject = it.hold, _format_subject(content, it.paths)
+        sentence = f"* {subject}{format_sentence(hold.message)} ({format_code(hold.reason)})."
+        if hold.until is not None:
+            sentence += f" Until {format_code(format_instant(hold.until))}."
+        holds.append(sentence + (f" Who can act: {format_sentence(hold.who)}." if hold.who else ""))
     # What needs a person is first, what may be long is last.
     sections = [
         _Section("Undecided merge conflicts", "undecided conflict", undecided, 6),
-        _Section("What it waits for", "entry", tuple(_format_holds(content)), 7),
+        _Section("What it waits for", "entry", tuple(holds), 7),
         _Section("Packages", "entry", tuple(_format_variants(content)), 1),
         _Section("Checks", "check", tuple(checks), 4),
         _Section("What you can do", "entry", tuple(_format_instructions(content)), 3),
@@ -190,33 +197,25 @@ def build_body(content: RequestContent) -> str:
         _Section("Decided merge conflicts", "decided conflict", decided, 5),
         _Section("Where it comes from", "entry", tuple(provenance), 2),
     ]
-    shown = [section for section in sections if section.entries]
-    return "\n\n".join([opening, *_cut_sections(shown, MAX_TEXT - len(opening.encode()) - _NOTES)])
-
-
-def _cut_sections(sections: Sequence[_Section], limit: int) -> list[str]:
-    """Return the texts of the sections in their order, within a limit in bytes.
-
-    Entries are left out from the end of a section, until it has none; then of the next rank.
-    """
+    sections = [section for section in sections if section.entries]
+    # Entries are left out from the end of a section, until it has none; then of the next rank.
     shown = [len(section.entries) for section in sections]
     sizes = [[len(entry.encode()) + 2 for entry in section.entries] for section in sections]
     total = sum(map(sum, sizes)) + sum(len(section.heading) + 10 for section in sections)
     for index in sorted(range(len(sections)), key=lambda it: sections[it].cut_rank):
-        while total > limit and shown[index]:
+        while total > MAX_TEXT - len(opening.encode()) - _NOTES and shown[index]:
             shown[index] -= 1
             total -= sizes[index][shown[index]]
-    texts: list[str] = []
+    texts = [opening]
     for section, number in zip(sections, shown, strict=True):
         parts = list(section.entries[:number])
-        omitted = len(section.entries) - number
-        if omitted:
+        if omitted := len(section.entries) - number:
             parts.append(
                 f"\n{pluralize(omitted, section.noun)} of {len(section.entries)} not shown:"
                 " the text would be too long."
             )
         texts.append(f"### {section.heading}\n\n{section.separator.join(parts).strip()}")
-    return texts
+    return "\n\n".join(texts)
 
 
 def _find_verb(content: RequestContent) -> ChangeVerb:
@@ -250,19 +249,6 @@ def _format_variants(content: RequestContent) -> Iterator[str]:
             packages += f" (variant {format_code(first.name)}"
             packages += f", target {format_code(target)})" if target else ")"
         yield f"* {change}: {packages}{detail}"
-
-
-def _format_holds(content: RequestContent) -> Iterator[str]:
-    for item in content.holds:
-        hold, subject = item.hold, _format_subject(content, item.paths)
-        sentence = f"* {subject}{format_sentence(hold.message)} ({format_code(hold.reason)})."
-        if hold.until is not None:
-            sentence += f" Until {format_code(format_instant(hold.until))}."
-        if hold.who:
-            sentence += f" Who can act: {format_sentence(hold.who)}."
-        yield sentence
-    if not content.holds:
-        yield "* Nothing: the gates are open."
 
 
 def _format_subject(content: RequestContent, paths: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
+from fanout.plan.moves.move_locations import AbandonedLocation
 from fanout.plan.observation.repository_state import ObservedPath
 from fanout.plan.observed_variant import lost_leftover_hold, missing_branch_hold
 from fanout.plan.removal.package_removal import (
@@ -23,10 +23,7 @@ from fanout.plan.removal.package_removal import (
     find_used_number,
     is_reviewed,
 )
-from fanout.plan.removal.removal_drafts import (
-    BRANCH_REASONS,
-    describe_removing,
-)
+from fanout.plan.removal.removal_drafts import BRANCH_REASONS, describe_removing
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
@@ -57,20 +54,31 @@ def plan_move_cleanup(planned: DecidedVariant, permission: CleanupPermission) ->
     removals: list[PackageRemoval] = []
     # While the variant's own place cannot be used, nothing shows what has arrived there.
     if variant.observed.obstacle is None:
-        removals += (
-            replace(
-                build_leftover_removal(spec, it),
-                tree="",
-                drafts=(it.draft,),
-                # Drafts of other policies at the path share the directory of its rendering.
-                renderings=(f"drafts/{it.path}",)
-                if it.path in it.repository_state.drafted_renderings
+        for it in variant.observed.misplaced_drafts:
+            # Two repositories are two pushes, either of which may fail; so a draft that takes over
+            # commits of another repository must be seen there first.
+            identity = variant.observed.repository_state.identity
+            if planned.step is VariantStep.WRITE:
+                is_kept = not it.draft.has_edits or it.repository_state.identity == identity
+            elif variant.observed.draft is not None:
+                is_kept = it.is_contained_in(variant.observed.draft)
+            else:
+                is_kept = variant.selected.is_in_force and not it.draft.has_edits
+            if not is_kept:
+                continue
+            # Drafts of other policies at the path share the directory of its rendering.
+            is_only_draft = (
+                it.path in it.repository_state.drafted_renderings
                 and permission.drafts[it.repository_state.key].counts[it.path] == 1
-                else (),
             )
-            for it in variant.observed.misplaced_drafts
-            if _is_edit_kept(planned, it)
-        )
+            removals.append(
+                replace(
+                    build_leftover_removal(spec, it),
+                    tree="",
+                    drafts=(it.draft,),
+                    renderings=(f"drafts/{it.path}",) if is_only_draft else (),
+                )
+            )
         leftovers = (_plan_leftover(variant, it, permission) for it in variant.observed.abandoned)
         removals += filter(None, leftovers)
     return VariantRemoval(
@@ -115,23 +123,6 @@ def _plan_leftover(
     )
 
 
-def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:
-    """Return whether the edits in the misplaced draft are in the draft at the new place.
-
-    Two repositories are two pushes, either of which may fail; so a draft that takes over
-    commits of another repository must be seen there first.
-    """
-    variant = planned.rendered
-    if planned.step is VariantStep.WRITE:
-        return (
-            not misplaced.draft.has_edits
-            or misplaced.repository_state.identity == variant.observed.repository_state.identity
-        )
-    if variant.observed.draft is not None:
-        return misplaced.is_contained_in(variant.observed.draft)
-    return variant.selected.is_in_force and not misplaced.draft.has_edits
-
-
 def _moves_back(variant: RenderedVariant, abandoned: AbandonedLocation) -> bool:
     return abandoned.left_place.place == (
         variant.observed.repository_state.identity,
@@ -160,13 +151,26 @@ def list_drafted_leftovers(
     for abandoned in variant.observed.abandoned:
         removal = build_leftover_removal(variant.spec, abandoned.location)
         if (
-            _is_reviewed(abandoned, permission)
-            and not abandoned.is_vacant
-            and not abandoned.has_lost_history
-            and not _moves_back(variant, abandoned)
-            and (not abandoned.is_edited or removal.tree in (permission.confirmed_trees or ()))
+            not _is_reviewed(abandoned, permission)
+            or abandoned.is_vacant
+            or abandoned.has_lost_history
+            or _moves_back(variant, abandoned)
+            or (abandoned.is_edited and removal.tree not in (permission.confirmed_trees or ()))
         ):
-            yield replace(removal, hold=_leftover_hold(variant, abandoned, permission))
+            continue
+        # Why it does not join a branch in this pass.
+        hold = permission.review_holds.get(abandoned.left_place.place)
+        if hold is None or hold.reason in BRANCH_REASONS:
+            hold = permission.window_hold
+            if hold is None and not permission.is_ready and not is_confirmed:
+                name, path = variant.spec.name, abandoned.location.path
+                sentence = f"{path} is removed when {name} is ready at its new path"
+                hold = Hold(Reason.PLACE_LEFT, sentence)
+            elif hold is None and not (
+                permission.is_publishing and (permission.automation_acts or is_confirmed)
+            ):
+                hold = Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
+        yield replace(removal, hold=hold)
 
 
 def build_leftover_removal(spec: VariantSpec, place: ObservedPath) -> PackageRemoval:
@@ -180,25 +184,6 @@ def build_leftover_removal(spec: VariantSpec, place: ObservedPath) -> PackageRem
         tree=place.path_state.tree or "",
         reason=f"its variant is {spec.path} in {spec.repository} now",
     )
-
-
-def _leftover_hold(
-    variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
-) -> Hold | None:
-    """Return why an old package does not join a branch in this pass, or None."""
-    review_hold = permission.review_holds.get(abandoned.left_place.place)
-    if review_hold is not None and review_hold.reason not in BRANCH_REASONS:
-        return review_hold
-    is_confirmed = permission.confirmed_trees is not None
-    if permission.window_hold is not None:
-        return permission.window_hold
-    if not permission.is_ready and not is_confirmed:
-        name = variant.spec.name
-        sentence = f"{abandoned.location.path} is removed when {name} is ready at its new path"
-        return Hold(Reason.PLACE_LEFT, sentence)
-    if not permission.is_publishing or not (permission.automation_acts or is_confirmed):
-        return Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
-    return None
 
 
 def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> Iterator[Hold]:

@@ -18,11 +18,7 @@ from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
 from fanout.plan.commit_limits import split_by_commit
-from fanout.plan.commit_statement import (
-    CommitStatement,
-    format_message,
-    parse_message,
-)
+from fanout.plan.commit_statement import CommitStatement, format_message, parse_message
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
@@ -185,11 +181,33 @@ def _plan_draft(
     if draft is None or not draft.is_edited or is_merged(draft, state):
         packages = ordered
         if present_trees != {it.path: it.tree for it in ordered}:
-            commits = _removal_commits(ordered, statement, state.head_time)
+            commits = list(_removal_commits(ordered, statement, state.head_time))
             plan = replace(plan, write=BranchUpdate(ref, state.head, tuple(commits)))
     else:
         packages = [it for it in ordered if it.path not in draft.idle_paths]
-        plan = replace(plan, write=_append(draft, state, packages, statement))
+        # On top of the commits of people.
+        statement = replace(statement, base=draft.base)
+        floor = max(state.head_time, draft.timestamp)
+        added = [it for it in packages if it.path not in draft.removed_trees]
+        commits = list(_removal_commits(added, statement, floor))
+        restored_trees = {
+            path: tree
+            for path in sorted(draft.removed_trees.keys() - {it.path for it in packages})
+            if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
+        }
+        if restored_trees:
+            message = format_message(
+                f"Keep {join_paths(list(restored_trees))}",
+                replace(statement, restored=tuple(restored_trees)),
+                "It is not to be removed any more."
+                if len(restored_trees) == 1
+                else "They are not to be removed any more.",
+            )
+            commits.append(
+                BranchCommit(trees_by_path=restored_trees, message=message, timestamp=floor)
+            )
+        if commits:
+            plan = replace(plan, write=BranchUpdate(draft.ref, draft.commit, tuple(commits)))
     holds = [it.hold for it in packages if it.hold is not None]
     if draft is not None:
         holds += filter(None, (find_package_hold(it, draft) for it in packages))
@@ -253,41 +271,6 @@ def is_merged(draft: SetState, state: RepositoryState) -> bool:
     return bool(draft.removed_trees) and all(is_gone(state, path) for path in draft.removed_trees)
 
 
-def _append(
-    draft: SetState,
-    state: RepositoryState,
-    packages: Sequence[PackageRemoval],
-    statement: CommitStatement,
-) -> BranchUpdate | None:
-    """Return the commits on top of those of people; None if nothing changes."""
-    statement = replace(statement, base=draft.base)
-    floor = max(state.head_time, draft.timestamp)
-    added = [it for it in packages if it.path not in draft.removed_trees]
-    commits = list(_removal_commits(added, statement, floor))
-    paths = {it.path for it in packages}
-    restored_trees = {
-        path: tree
-        for path in sorted(draft.removed_trees.keys() - paths)
-        if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
-    }
-    if restored_trees:
-        names = join_paths(list(restored_trees))
-        commits.append(
-            BranchCommit(
-                trees_by_path=restored_trees,
-                message=format_message(
-                    f"Keep {names}",
-                    replace(statement, restored=tuple(restored_trees)),
-                    "It is not to be removed any more."
-                    if len(restored_trees) == 1
-                    else "They are not to be removed any more.",
-                ),
-                timestamp=floor,
-            )
-        )
-    return BranchUpdate(draft.ref, draft.commit, tuple(commits)) if commits else None
-
-
 def _removal_commits(
     packages: Sequence[PackageRemoval], statement: CommitStatement, timestamp: int
 ) -> Iterator[BranchCommit]:
@@ -313,39 +296,33 @@ def list_removal_writes(
 ) -> list[BranchUpdate]:
     """Return the new commits of removal drafts.
 
-    `appends`: the server refuses to replace a branch, so each is continued.
+    `appends`: the server refuses to replace a branch, so each is continued: by a commit that has
+    the branch as a parent, and the files of the target branch. A forge that rebases leaves out
+    commits with several parents, and what they change.
     """
-    return [
-        _continue_branch(plan.draft, plan.write)
-        if appends and plan.draft is not None
-        else plan.write
-        for plan in plans
-        if plan.write is not None
-    ]
-
-
-def _continue_branch(draft: SetState, write: BranchUpdate) -> BranchUpdate:
-    """Return the commits of a draft written anew, after one that has its branch as a parent.
-
-    That commit has the files of the target branch: a forge that rebases leaves out commits with
-    several parents, and what they change.
-    """
-    if write.parent == draft.commit:
-        return write  # on top of commits of people
-    first = write.commits[0]
-    statement = parse_message(first.message)
-    assert statement is not None, "a removal draft begins with a commit of its own"
-    joint = BranchCommit(
-        trees_by_path={},
-        message=format_message(
-            "Begin again from the target branch",
-            replace(statement, removed=()),
-            "The server does not let this branch be replaced.",
-        ),
-        timestamp=max(first.timestamp, draft.timestamp),
-        more_parents=(draft.commit,),
-    )
-    return replace(write, commits=(joint, *write.commits))
+    writes: list[BranchUpdate] = []
+    for write, draft in ((it.write, it.draft) for it in plans):
+        if write is None:
+            continue
+        # Others are on top of commits of people.
+        if appends and draft is not None and write.parent != draft.commit:
+            first = write.commits[0]
+            statement = parse_message(first.message)
+            assert statement is not None, "a removal draft begins with a commit of its own"
+            joint = BranchCommit(
+                trees_by_path={},
+                message=format_message(
+                    "Begin again from the target branch",
+                    replace(statement, removed=()),
+                    "The server does not let this branch be replaced.",
+                ),
+                timestamp=max(first.timestamp, draft.timestamp),
+                more_parents=(draft.commit,),
+            )
+            writes.append(replace(write, commits=(joint, *write.commits)))
+        else:
+            writes.append(write)
+    return writes
 
 
 def build_removal_merge(plan: RemovalDraftPlan) -> PublicationMerge:
