@@ -164,7 +164,7 @@ def sort_actions(plan: PolicyPlan, stages: Sequence[str]) -> PolicyPlan:
 def _plan_variants(
     steps: Sequence[DecidedVariant], recorded_status: RecordedStatus, moment: RecordPosition
 ) -> tuple[dict[str, VariantLine], dict[str, VariantLine], list[PlanAction]]:
-    """Return the variant lines before the push, those after it, and the actions."""
+    # Lines before the push, and those after it.
     lines = dict(recorded_status.variants)
     new_places = frozenset(
         (planned_step.rendered.observed.repository_state.identity, planned_step.rendered.spec.path)
@@ -226,12 +226,36 @@ def join_plans(plans: Iterable[PolicyPlan], further_actions: Iterable[PlanAction
 
 
 def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> VariantLine:
-    """Return the variant's line as it is recorded before anything is pushed."""
     variant, line = planned.rendered, planned.rendered.observed.status_line
     if line.stage != variant.spec.stage:
         line = replace(line, stage=variant.spec.stage)
     if planned.step is VariantStep.ADOPT:
-        line = replace(line, grant=None, published=_adopted_publication(variant, moment))
+        # Of changed inputs that render to the published bytes.
+        inputs, content, observed = variant.selected.inputs, variant.draft_content, variant.observed
+        assert inputs is not None, "a rendered variant has inputs"
+        assert content is not None, "an adopted variant is rendered"
+        assert variant.rendering is not None, "an adopted variant is rendered"
+        # A reverted publication is not in force any more, so its clocks do not go on.
+        last = observed.published if observed.reverted_publication is None else None
+        revision = variant.selected.revision
+        same_revision = last is not None and last.revision == revision
+        published = PublishedLine(
+            revision=revision,
+            commit=variant.selected.upstream_commit,
+            digest=inputs.digest,
+            tree=content.tree,
+            at=last.at if last and same_revision else moment.now,
+            merge=last.merge if last else observed.repository_state.head,
+            tag=last.tag if last else "",
+            out_of_band=last is not None and same_revision and last.out_of_band,
+            pristine=variant.rendering.tree,
+            reads=inputs.object_versions,
+            heard=last.heard if last and same_revision else moment.last_evidence,
+            since=last.in_force_since(revision) if last else None,
+            rejected=last.rejected if last and same_revision else (),
+            waiting=last.waiting if last else (),
+        )
+        line = replace(line, grant=None, published=published)
     if planned.release:
         draft, former = find_release_draft(variant), variant.observed.status_line.grant
         assert draft is not None, "only a draft is released"
@@ -311,32 +335,6 @@ def _draft_reads(variant: RenderedVariant, draft: OpenDraft) -> Mapping[str, str
     if variant.selected.inputs is None or not is_current:
         return {}
     return variant.selected.inputs.object_versions
-
-
-def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine:
-    """Return the publication of changed inputs that render to the published bytes."""
-    assert variant.selected.inputs is not None, "a rendered variant has inputs"
-    assert variant.draft_content is not None, "an adopted variant is rendered"
-    assert variant.rendering is not None, "an adopted variant is rendered"
-    # A reverted publication is not in force any more, so its clocks do not go on.
-    previous = variant.observed.published if variant.observed.reverted_publication is None else None
-    same_revision = previous is not None and previous.revision == variant.selected.revision
-    return PublishedLine(
-        revision=variant.selected.revision,
-        commit=variant.selected.upstream_commit,
-        digest=variant.selected.inputs.digest,
-        tree=variant.draft_content.tree,
-        at=previous.at if previous and same_revision else moment.now,
-        merge=previous.merge if previous else variant.observed.repository_state.head,
-        tag=previous.tag if previous else "",
-        out_of_band=previous is not None and same_revision and previous.out_of_band,
-        pristine=variant.rendering.tree,
-        reads=variant.selected.inputs.object_versions,
-        heard=previous.heard if previous and same_revision else moment.last_evidence,
-        since=previous.in_force_since(variant.selected.revision) if previous else None,
-        rejected=previous.rejected if previous and same_revision else (),
-        waiting=previous.waiting if previous else (),
-    )
 
 
 def _line_after_push(

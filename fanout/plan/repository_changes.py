@@ -1,6 +1,6 @@
 """Changes of one pass per repository: drafts, publications, vendor branch, removals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fanout.package.tree_ids import BlobUnion
 from fanout.plan.commit_statement import NO_VALUE, PackageStatement
@@ -143,6 +143,17 @@ def _build_change(
     branches = (*drafts.writes, *removal_writes)
     if not (branches or removed or vendor or merges or tags):
         return None
+    # All content that may be needed; the writer skips what the repository has.
+    blobs = BlobUnion()
+    # Variants at one revision share one package object, whose files are added once.
+    packages = {id(it.selected.package): it.selected.package for it in rendered_variants}
+    for package in filter(None, packages.values()):
+        blobs.add({entry.oid: data for entry, data in package.upstream.files.values()})
+    for variant in rendered_variants:
+        assert variant.rendering is not None, "a draft is rendered before it is written"
+        blobs.add(variant.rendering.blobs)
+        if variant.merged is not None:
+            blobs.add(variant.merged.content.blobs)
     touched = [update.ref for update in branches]
     touched += [*removed, *tags]
     if merges:
@@ -157,7 +168,7 @@ def _build_change(
         # somebody in between would be overwritten without complaint; hence the explicit
         # "" for refs that must not exist.
         expected={ref: state.refs.get(ref, "") for ref in sorted(touched)},
-        blobs=_collect_blobs(rendered_variants),
+        blobs=blobs,
         # No draft contains a rendering unchanged in which edits were merged.
         trees=(
             *(
@@ -187,25 +198,6 @@ def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:
         and planned.step is not VariantStep.ADOPT
         and not planned.rendered.observed.tag
     ]
-
-
-def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
-    """Collect all content that may be needed; the writer skips what the repository has."""
-    blobs = BlobUnion()
-    # Variants at one revision share one package object, whose files are added once.
-    packages = {
-        id(variant.selected.package): variant.selected.package
-        for variant in rendered_variants
-        if variant.selected.package is not None
-    }
-    for package in packages.values():
-        blobs.add({entry.oid: data for entry, data in package.upstream.files.values()})
-    for variant in rendered_variants:
-        assert variant.rendering is not None, "a draft is rendered before it is written"
-        blobs.add(variant.rendering.blobs)
-        if variant.merged is not None:
-            blobs.add(variant.merged.content.blobs)
-    return blobs
 
 
 def last_publication_number(variant: RenderedVariant) -> int:

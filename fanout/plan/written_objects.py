@@ -64,23 +64,22 @@ def add_transition_times(
     it is that of the present condition if its status is the same, else that of the pass; a new
     object has that of its creation.
     """
-    return [{**it, "lastTransitionTime": _find_instant(it, present, times)} for it in conditions]
-
-
-def _find_instant(
-    condition: Mapping[str, Any], present: Mapping[str, ConditionState], times: TransitionTimes
-) -> str:
-    earlier = present.get(condition["type"])
-    recorded: str | None = condition.get("lastTransitionTime")
-    if recorded is not None:
-        return max(recorded, earlier.since) if earlier is not None else recorded
-    if not present:
-        return times.created
-    if earlier is None:
-        return max(times.observed, *(it.since for it in present.values()))
-    if earlier.status == condition["status"]:
-        return earlier.since
-    return max(times.observed, earlier.since)
+    result: list[dict[str, Any]] = []
+    for condition in conditions:
+        earlier = present.get(condition["type"])
+        instant: str | None = condition.get("lastTransitionTime")
+        if instant is not None:
+            instant = max(instant, earlier.since) if earlier is not None else instant
+        elif not present:
+            instant = times.created
+        elif earlier is None:
+            instant = max(times.observed, *(it.since for it in present.values()))
+        elif earlier.status == condition["status"]:
+            instant = earlier.since
+        else:
+            instant = max(times.observed, earlier.since)
+        result.append({**condition, "lastTransitionTime": instant})
+    return result
 
 
 def merge_present(

@@ -47,7 +47,22 @@ def find_new_faults(
     Raises InvalidInput, with the file inside the package, for a package with more values
     than `limits` allows.
     """
-    suspects = _suspect_files(files, references[0], limits) if references else files
+    suspects, reference = files, references[0] if references else {}
+    if references and _kptfile_paths(files) == _kptfile_paths(reference):
+        changed = {path: it for path, it in files.items() if reference.get(path) != it}
+        ignored = find_ignored(files)
+        # Checking every file of every draft would dominate a pass. Unchanged files can only matter
+        # where an object was added that one of them may contain too. And what a `.krmignore` does
+        # not name any more may have any fault.
+        if ignored == find_ignored(reference) & files.keys() and all(
+            _object_counts(path, data, limits)
+            <= (
+                _object_counts(path, reference[path][1], limits) if path in reference else Counter()
+            )
+            for path, (_, data) in changed.items()
+            if path not in ignored
+        ):
+            suspects = changed
     by_key = dict(_find_faults(files, suspects, limits))
     # Checking the references again costs as much, and most packages have no fault.
     for reference in references if by_key else ():
@@ -97,31 +112,6 @@ def with_remedy(fault: InvalidInput) -> str:
     return text if fault.remedy.startswith(("correct ", "keep ")) else f"{text}; correct it"
 
 
-def _suspect_files(
-    files: PackageFiles, reference: PackageFiles, limits: SizeLimits
-) -> PackageFiles:
-    """Return the files that may have a fault that the reference package does not have.
-
-    These are the changed files, or all files if an object was added that may duplicate another.
-    """
-    changed = {path: it for path, it in files.items() if reference.get(path) != it}
-    if _kptfile_paths(files) != _kptfile_paths(reference):
-        return files
-    # What a `.krmignore` does not name any more may have any fault.
-    ignored = find_ignored(files)
-    if ignored != find_ignored(reference) & files.keys():
-        return files
-    # Checking every file of every draft would dominate a pass. Unchanged files can
-    # only matter where an object was added that one of them may contain too.
-    no_new_objects = all(
-        _object_counts(path, data, limits)
-        <= (_object_counts(path, reference[path][1], limits) if path in reference else Counter())
-        for path, (_, data) in changed.items()
-        if path not in ignored
-    )
-    return changed if no_new_objects else files
-
-
 def _kptfile_paths(files: PackageFiles) -> set[str]:
     return {path for path in files if path.rpartition("/")[2] == KPTFILE}
 
@@ -138,7 +128,6 @@ def _object_counts(path: str, data: bytes, limits: SizeLimits) -> Counter[object
 def _find_faults(
     files: PackageFiles, suspects: PackageFiles, limits: SizeLimits
 ) -> Iterator[_KeyedFault]:
-    """Yield the faults of the suspect files, each with the key by which it is compared."""
     manifests: dict[str, Manifest] = {}
     counter = ValueCounter(limits.values)
     ignored = find_ignored(files)

@@ -116,7 +116,8 @@ def group_by_stage(
             number = stretch.number + 1 if stretch is not None else 1
             stretch = newest[key] = _Stretch(number)
             stretches.append(stretch)
-        stretch.add(entry)
+        stretch.entries.append(entry)
+        stretch.variants.add(entry.recorded.variant)
     passes: dict[tuple[str, str], list[datetime]] = {}
     for verdict in verdicts:
         if verdict.history is not None and verdict.history.passed is not None:
@@ -157,10 +158,6 @@ class _Stretch:
     number: int
     entries: list[HistoryEntry] = field(default_factory=list)
     variants: set[str] = field(default_factory=set)
-
-    def add(self, entry: HistoryEntry) -> None:
-        self.entries.append(entry)
-        self.variants.add(entry.recorded.variant)
 
     def is_over_for(self, entry: HistoryEntry) -> bool:
         """Return whether an entry of the same stage and revision is of another stretch."""

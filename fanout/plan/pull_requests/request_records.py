@@ -54,7 +54,27 @@ def observe_request_lines(
             declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
     states = [it.repository_state for it in variants] + [it.state for it in removals]
     forges = {state.identity: state.forge for state in states}
-    lines = _carry_rejections(status.requests, variants)
+    # A branch has another name when `draftPer`, the stage or the path is changed. The request from
+    # the former one is closed, and what people requested there is not answered by that.
+    earlier: dict[RequestKey, set[int]] = {}
+    for variant in variants:
+        state = variant.repository_state
+        for misplaced in variant.misplaced_drafts:
+            line = status.requests.get((state.identity, misplaced.draft.ref))
+            if line is None or misplaced.repository_state is not state:
+                continue
+            facts = state.find_request(misplaced.draft.ref)
+            if line.earlier or (facts is not None and find_rejections(facts.reviews)):
+                numbers = earlier.setdefault((state.identity, variant.draft_ref), set())
+                numbers.update((*line.earlier, line.number))
+    # Lines about unopened requests of branches that no variant has any more are left out.
+    present = {(it.repository_state.identity, it.draft_ref) for it in variants}
+    lines = {key: it for key, it in status.requests.items() if it.number or key in present}
+    for key, numbers in earlier.items():
+        line = lines.get(key) or RequestLine(number=0, state=RequestState.OPEN.value)
+        numbers -= {0, line.number, *line.earlier}
+        kept = (*line.earlier, *sorted(numbers))[-_MAX_EARLIER:]
+        lines[key] = replace(line, earlier=kept)
     details: list[str] = []
     for key in sorted({*lines, *declined}):
         forge = forges.get(key[0])
@@ -71,37 +91,6 @@ def observe_request_lines(
         state = _STATE_WORDS[RequestState(line.state)] if line is not None else "closed by fanout"
         details.append(f"that pull request {facts.request.number} is {state}")
     return lines, tuple(details)
-
-
-def _carry_rejections(
-    lines: Mapping[RequestKey, RequestLine], variants: Sequence[ObservedVariant]
-) -> dict[RequestKey, RequestLine]:
-    """Return the lines, those of branches with the requests from where their drafts were before.
-
-    A branch has another name when `draftPer`, the stage or the path is changed. The request from
-    the former one is closed, and what people requested there is not answered by that. Lines about
-    unopened requests of branches that no variant has any more are left out.
-    """
-    earlier: dict[RequestKey, set[int]] = {}
-    for variant in variants:
-        state = variant.repository_state
-        for misplaced in variant.misplaced_drafts:
-            line = lines.get((misplaced.repository_state.identity, misplaced.draft.ref))
-            forge = misplaced.repository_state.forge
-            facts = forge.requests.get(misplaced.draft.ref) if forge is not None else None
-            if line is None or misplaced.repository_state is not state:
-                continue
-            if line.earlier or (facts is not None and find_rejections(facts.reviews)):
-                numbers = earlier.setdefault((state.identity, variant.draft_ref), set())
-                numbers.update((*line.earlier, line.number))
-    present = {(it.repository_state.identity, it.draft_ref) for it in variants}
-    carried = {key: it for key, it in lines.items() if it.number or key in present}
-    for key, numbers in earlier.items():
-        line = carried.get(key) or RequestLine(number=0, state=RequestState.OPEN.value)
-        numbers -= {0, line.number, *line.earlier}
-        kept = (*line.earlier, *sorted(numbers))[-_MAX_EARLIER:]
-        carried[key] = replace(line, earlier=kept)
-    return carried
 
 
 def _observe_line(

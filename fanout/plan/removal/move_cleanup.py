@@ -79,47 +79,45 @@ def plan_move_cleanup(planned: DecidedVariant, permission: CleanupPermission) ->
                     renderings=(f"drafts/{it.path}",) if is_only_draft else (),
                 )
             )
-        leftovers = (_plan_leftover(variant, it, permission) for it in variant.observed.abandoned)
-        removals += filter(None, leftovers)
+        for abandoned in variant.observed.abandoned:
+            state, path = abandoned.location.repository_state, abandoned.location.path
+            is_automatic = (
+                permission.is_automatic
+                and permission.automation_acts
+                and permission.window_hold is None
+            )
+            # An edit made after the move is not at the new place and would be lost.
+            may_remove = abandoned.is_vacant or (
+                permission.is_ready and is_automatic and not abandoned.is_edited
+            )
+            removes_package = not abandoned.is_vacant and not permission.keeps_package
+            if (
+                # Its package may be on a branch of another name, or come back with the history.
+                not state.head
+                or abandoned.has_lost_history
+                or not permission.is_publishing
+                or not may_remove
+                or _moves_back(variant, abandoned)
+                # It goes by a branch, and is settled when that is merged.
+                or (removes_package and _is_reviewed(abandoned, permission))
+            ):
+                continue
+            is_rendered = not abandoned.has_other_owner and path in state.published_renderings
+            removals.append(
+                replace(
+                    build_leftover_removal(spec, abandoned.location),
+                    left_line=abandoned.left_place,
+                    tree=abandoned.left_place.tree if removes_package else "",
+                    renderings=(f"published/{path}",) if is_rendered else (),
+                    used_number=find_used_number(state, path, None, abandoned.left_place),
+                )
+            )
     return VariantRemoval(
         namespace=spec.namespace,
         policy=spec.policy,
         stage=spec.stage,
         variant=spec.name,
         packages=tuple(removals),
-    )
-
-
-def _plan_leftover(
-    variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
-) -> PackageRemoval | None:
-    """Return what this pass removes from a place that a variant has left, or None."""
-    state, path = abandoned.location.repository_state, abandoned.location.path
-    if not state.head or abandoned.has_lost_history:
-        return None  # its package may be on a branch of another name, or come back with the history
-    is_automatic = (
-        permission.is_automatic and permission.automation_acts and permission.window_hold is None
-    )
-    # An edit made after the move is not at the new place and would be lost.
-    may_remove = abandoned.is_vacant or (
-        permission.is_ready and is_automatic and not abandoned.is_edited
-    )
-    removes_package = not abandoned.is_vacant and not permission.keeps_package
-    if (
-        not permission.is_publishing
-        or not may_remove
-        or _moves_back(variant, abandoned)
-        # It goes by a branch, and is settled when that is merged.
-        or (removes_package and _is_reviewed(abandoned, permission))
-    ):
-        return None
-    is_rendered = not abandoned.has_other_owner and path in state.published_renderings
-    return replace(
-        build_leftover_removal(variant.spec, abandoned.location),
-        left_line=abandoned.left_place,
-        tree=abandoned.left_place.tree if removes_package else "",
-        renderings=(f"published/{path}",) if is_rendered else (),
-        used_number=find_used_number(state, path, None, abandoned.left_place),
     )
 
 
