@@ -201,12 +201,42 @@ def _plan_variants(
                 path=variant.spec.path,
                 orphan=line.orphan,
             )
-            differences = _line_actions(variant, recorded, line)
+            # Differences that no other action reports.
+            answered = {(it.check, it.digest) for it in line.answers}
+            details = [
+                f"that check {it.check} of {name} has {it.verdict.value}"
+                for it in line.answers
+                if it not in recorded.answers
+            ]
+            details += [
+                f"that check {it.check} of {name} must be answered again"
+                for it in recorded.answers
+                if (it.check, it.digest) not in answered
+            ]
+            publication, before = status_line.published, recorded.published
+            if publication is not None and (publication.tag or publication.merge):
+                is_recorded = before is not None and (
+                    publication.tag == before.tag
+                    if publication.tag
+                    else publication.merge == before.merge
+                )
+                if not is_recorded:  # but read from the repository
+                    witness = "its tag" if publication.tag else "the vendor branch"
+                    revision = publication.revision
+                    details.append(f"that {name} is published at {revision}, as {witness} shows")
+            if line.place != recorded.place:
+                location = f"{variant.spec.repository}:{variant.spec.path}"
+                details.append(f"that {name} is at {location}, no longer at {recorded.path}")
+            if line.orphan != recorded.orphan:
+                details.append(f"the deletionPolicy of {name}")
+            if recorded.stage not in ("", line.stage):
+                stage = f"stage {line.stage}" if line.stage else "no stage"
+                details.append(f"that {name} is in {stage} now")
             # A stage alone is no reason to write a line. Lines of older versions have none,
             # and the first pass of a new version would rewrite all of them.
-            if differences or replace(line, stage=recorded.stage) != recorded:
+            if details or replace(line, stage=recorded.stage) != recorded:
                 lines[name] = line
-            actions += differences
+            actions += [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
         if planned.step is VariantStep.PUBLISH or variant.observed.is_unrecorded:
             published[name] = _line_after_push(line, planned, new_places, moment)
         actions += _step_actions(planned)
@@ -288,45 +318,6 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
             previous = PreviousGrantLine(grant=former, rendering=rendering)
         line = replace(line, grant=grant, previous_grant=previous)
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
-
-
-def _line_actions(
-    variant: RenderedVariant, recorded: VariantLine, line: VariantLine
-) -> list[PlanAction]:
-    """Return record actions for differences of the line that no other action reports.
-
-    A stage that is not on record yet is no difference; it is written when anything else is.
-    """
-    name = variant.spec.name
-    answered = {(it.check, it.digest) for it in line.answers}
-    details = [
-        f"that check {it.check} of {name} has {it.verdict.value}"
-        for it in line.answers
-        if it not in recorded.answers
-    ]
-    details += [
-        f"that check {it.check} of {name} must be answered again"
-        for it in recorded.answers
-        if (it.check, it.digest) not in answered
-    ]
-    published, before = variant.observed.status_line.published, recorded.published
-    if published is not None and (published.tag or published.merge):
-        is_recorded = before is not None and (
-            published.tag == before.tag if published.tag else published.merge == before.merge
-        )
-        if not is_recorded:  # but read from the repository
-            witness = "its tag" if published.tag else "the vendor branch"
-            details.append(f"that {name} is published at {published.revision}, as {witness} shows")
-    if line.place != recorded.place:
-        location = f"{variant.spec.repository}:{variant.spec.path}"
-        details.append(f"that {name} is at {location}, no longer at {recorded.path}")
-    if line.orphan != recorded.orphan:
-        details.append(f"the deletionPolicy of {name}")
-    if recorded.stage not in ("", line.stage):
-        details.append(
-            f"that {name} is in {f'stage {line.stage}' if line.stage else 'no stage'} now"
-        )
-    return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
 
 
 def _draft_reads(variant: RenderedVariant, draft: OpenDraft) -> Mapping[str, str]:

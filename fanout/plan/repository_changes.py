@@ -238,7 +238,6 @@ def next_publication_tag(variant: RenderedVariant) -> str:
 def _build_vendor_commit(
     work: _RepositoryWork, steps: Sequence[DecidedVariant], install: str
 ) -> VendorCommit | None:
-    """Build the next commit of the branch of renderings, or None without a change."""
     state = work.state
     put: dict[str, str] = {}
     drop = [path for _, removal in work.removals for path in removal.renderings]

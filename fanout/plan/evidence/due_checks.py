@@ -77,49 +77,39 @@ def find_due_checks(
     }
     for variant in variants:
         verification, requires = checks_by_stage.get(variant.spec.stage, ((), ()))
-        published, draft, grant = variant.published, variant.draft, variant.status_line.grant
-        if verification and published is not None:
-            yield from _due_checks_of(
-                variant, verification, variables, (published.revision, published.digest), now
-            )
-        if requires and draft is not None and grant is not None and variant.is_granted:
-            subject = draft.trailers.revision, draft.trailers.digest
-            yield from _due_checks_of(variant, requires, variables, subject, now)
-
-
-def _due_checks_of(
-    variant: ObservedVariant,
-    checks: Sequence[Check],
-    variables: Mapping[str, Variables],
-    subject: tuple[str, str],
-    now: datetime,
-) -> Iterator[DueCheck]:
-    revision, digest = subject
-    spec, publication, grant = variant.spec, variant.published, variant.status_line.grant
-    is_published = publication is not None and (publication.revision, publication.digest) == subject
-    draft = variant.draft if not is_published else None
-    since = (
-        publication.at if publication is not None and is_published else grant.at if grant else now
-    )
-    check_variables = dict(variables.get(spec.name, {}))
-    check_variables["upstream"] = {**check_variables.get("upstream", {}), "revision": revision}
-    for check in checks:
-        # Until then a controller may still report the state of the previous revision.
-        if now < since + (check.settle or timedelta(0)):
-            continue
-        reading = None
-        if check.commit_status is not None:
-            is_drafted = draft is not None
-            reading = read_commit_status(check, variant, digest, is_drafted=is_drafted)
-        yield DueCheck(
-            variant=spec.name,
-            check=check,
-            digest=digest,
-            variables=check_variables,
-            namespace=spec.namespace,
-            draft_commit=draft.commit if draft is not None else "",
-            reading=reading,
-        )
+        published, grant = variant.published, variant.status_line.grant
+        publication = (published.revision, published.digest) if published is not None else None
+        subjects: list[tuple[tuple[str, str], Sequence[Check]]] = []
+        if verification and publication is not None:
+            subjects.append((publication, verification))
+        if requires and variant.draft is not None and grant is not None and variant.is_granted:
+            trailers = variant.draft.trailers
+            subjects.append(((trailers.revision, trailers.digest), requires))
+        for subject, checks in subjects:
+            revision, digest = subject
+            draft = variant.draft if subject != publication else None
+            since = grant.at if grant is not None else now
+            if published is not None and subject == publication:
+                since = published.at
+            own_variables = dict(variables.get(variant.spec.name, {}))
+            own_variables["upstream"] = {**own_variables.get("upstream", {}), "revision": revision}
+            for check in checks:
+                # Until then a controller may still report the state of the previous revision.
+                if now < since + (check.settle or timedelta(0)):
+                    continue
+                reading = None
+                if check.commit_status is not None:
+                    is_drafted = draft is not None
+                    reading = read_commit_status(check, variant, digest, is_drafted=is_drafted)
+                yield DueCheck(
+                    variant=variant.spec.name,
+                    check=check,
+                    digest=digest,
+                    variables=own_variables,
+                    namespace=variant.spec.namespace,
+                    draft_commit=draft.commit if draft is not None else "",
+                    reading=reading,
+                )
 
 
 def read_commit_status(

@@ -175,7 +175,6 @@ def group_orphaned(
 
 
 def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:
-    """Return the first hold that keeps a branch from being merged, or None."""
     if stray_paths:
         sentence = f"{stray_paths[0]} is on the branch, but its variant no longer exists"
         return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
