@@ -88,8 +88,8 @@ def observe_request_lines(
             del lines[key]
         else:
             lines[key] = line
-        state = _STATE_WORDS[RequestState(line.state)] if line is not None else "closed by fanout"
-        details.append(f"that pull request {facts.request.number} is {state}")
+        words = _STATE_WORDS[RequestState(line.state)] if line is not None else "closed by fanout"
+        details.append(f"that pull request {facts.request.number} is {words}")
     return lines, tuple(details)
 
 
