@@ -45,10 +45,6 @@ class RepositoryHistory(Value):
     # Commits that reports name, by stage, path and tree of the package there.
     reported: Mapping[tuple[str, str, str], Sequence[str]] = field(default_factory=dict)
 
-    def find_commit(self, publication: RecordedPublication) -> PublicationCommit | None:
-        """Return the commit of a publication; None if it could not be read."""
-        return self.commits.get(publication.line.merge)
-
 
 def read_repository_history(
     reader: ObjectReader,
@@ -161,8 +157,8 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
     recorded: list[RecordedPublication] = []
     for publication in history.publications:
         repository = repositories.get(publication.repository, _UNREAD)
-        commit = repository.find_commit(publication) if publication.is_recovered else None
         line = publication.line
+        commit = repository.commits.get(line.merge) if publication.is_recovered else None
         if commit is not None:  # it was recorded late, and has the time of its commit
             line = replace(line, at=min(line.at, commit.at))
         recorded.append(replace(publication, line=line))
@@ -172,7 +168,7 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
     entries = []
     for publication in merged:
         repository = repositories.get(publication.repository, _UNREAD)
-        commit = repository.find_commit(publication)
+        commit = repository.commits.get(publication.line.merge)
         package = publication.stage, publication.path, publication.line.tree
         entries.append(
             HistoryEntry(

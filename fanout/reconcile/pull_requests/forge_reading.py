@@ -1,6 +1,6 @@
 """Reading of one repository on its forge: requests, reviews, statuses, rules of its branch."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
@@ -150,7 +150,27 @@ class ForgeReader:
             listed = repository.forge.open_requests(repository.name)
             opened = [it for it in listed if it.is_from(repository.name)]
         own_heads = {f"{_BRANCH}{it.head_branch}" for it in opened if it.base_branch == base}
-        closed = self._find_closed(unrecorded - own_heads)
+        unrecorded -= own_heads
+        newest: dict[str, ObservedRequest] = {}
+        if unrecorded:
+            requests = repository.forge.closed_requests(repository.name, self.memo.login)
+            for request in islice(requests, len(unrecorded) + _MOST_RECENT):
+                ref = f"{_BRANCH}{request.head_branch}"
+                # Only those of the very commit that Git lists.
+                if (
+                    ref in unrecorded
+                    and request.base_branch == base
+                    and refs.get(ref, request.head_commit) == request.head_commit
+                    and (ref not in newest or newest[ref].number < request.number)
+                ):
+                    newest[ref] = request
+        # Where the branch is gone, the newest one if nobody merged it: that it was merged, Git
+        # shows.
+        closed = {
+            ref: it.number
+            for ref, it in newest.items()
+            if ref in refs or it.state is RequestState.CLOSED
+        }
         for ref in missing:
             heads[ref] = self._read_head(ref, opened, closed.get(ref))
         if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():
@@ -203,32 +223,6 @@ class ForgeReader:
             base_commit=repository.state.head,
             read=self.instant,
         )
-
-    def _find_closed(self, unrecorded: Collection[str]) -> Mapping[str, int]:
-        """Return the numbers of closed and merged requests of heads that are not on record.
-
-        Only those of the very commit that Git lists. Where the branch is gone, the newest one if
-        nobody merged it: that it was merged, Git shows.
-        """
-        if not unrecorded:
-            return {}
-        repository, refs = self.repository, self.repository.state.refs
-        newest: dict[str, ObservedRequest] = {}
-        requests = repository.forge.closed_requests(repository.name, self.memo.login)
-        for request in islice(requests, len(unrecorded) + _MOST_RECENT):
-            ref = f"{_BRANCH}{request.head_branch}"
-            if (
-                ref in unrecorded
-                and request.base_branch == repository.base_branch
-                and refs.get(ref, request.head_commit) == request.head_commit
-                and (ref not in newest or newest[ref].number < request.number)
-            ):
-                newest[ref] = request
-        return {
-            ref: it.number
-            for ref, it in newest.items()
-            if ref in refs or it.state is RequestState.CLOSED
-        }
 
     def _read_facts(self, ref: str, request: ObservedRequest) -> RequestFacts:
         forge, name = self.repository.forge, self.repository.name

@@ -66,7 +66,22 @@ class PackageChangeReader:
         files_left_out: dict[int, list[str]] = {}
         with open_one_at_a_time(self.git) as open_reader:
             for variant in variants[:_MAX_PACKAGES]:
-                patch = self._find_patch(variant, open_reader)
+                draft, old_tree = find_next_draft(variant), variant.observed.package_state.tree
+                if draft is None:
+                    continue
+                key = variant.spec.namespace, old_tree or "", draft.tree or ""
+                patch = self._patches.get(key)
+                if patch is None:
+                    try:
+                        patch = _build_patch(variant, draft, open_reader)
+                    except FanoutError:
+                        continue
+                    size = 1 + sum(len(file.lines) for file in patch.files)
+                    if self._lines_kept + size > _MAX_LINES_KEPT:
+                        self._patches.clear()
+                        self._lines_kept = 0
+                    self._lines_kept += size
+                    self._patches[key] = patch
                 for file in patch.files:
                     paths_by_patch.setdefault(file, []).append(variant.spec.path)
                 if patch.omitted_files:
@@ -98,26 +113,6 @@ class PackageChangeReader:
                 PackageChange(tuple(rest), (), f"the changes of {pluralize(len(rest), 'package')}")
             )
         return tuple(changes)
-
-    def _find_patch(self, variant: RenderedVariant, open_reader: OpenReader) -> PackagePatch:
-        draft = find_next_draft(variant)
-        if draft is None:
-            return PackagePatch(())
-        old_tree = variant.observed.package_state.tree
-        key = variant.spec.namespace, old_tree or "", draft.tree or ""
-        patch = self._patches.get(key)
-        if patch is None:
-            try:
-                patch = _build_patch(variant, draft, open_reader)
-            except FanoutError:
-                return PackagePatch(())
-            size = 1 + sum(len(file.lines) for file in patch.files)
-            if self._lines_kept + size > _MAX_LINES_KEPT:
-                self._patches.clear()
-                self._lines_kept = 0
-            self._lines_kept += size
-            self._patches[key] = patch
-        return patch
 
 
 def _build_patch(

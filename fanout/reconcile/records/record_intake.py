@@ -28,7 +28,7 @@ from fanout.plan.records.policy_records import (
 from fanout.plan.records.record_listing import RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
 from fanout.reconcile.pass_scope import PassSubject
-from fanout.reconcile.records.rewound_records import format_reset_remedy
+from fanout.reconcile.records.rewound_records import build_reset_error
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, replace
 
@@ -65,6 +65,24 @@ class _Intake:
     states: list[tuple[RecordObject, RecordState]] = field(default_factory=list)  # to be written
     has_more: bool = False
 
+    def write(self, item: RecordObject, state: RecordState) -> None:
+        """Note a state that is to be written, unless only its instant differs."""
+        if replace(item.state, at=state.at) != state:
+            self.states.append((item, state))
+
+    def wait(
+        self, key: RecordsKey, items: Sequence[RecordObject], error: FanoutError, *, is_held: bool
+    ) -> None:
+        """Leave the records of a policy for the next time; `is_held`: it must not go on."""
+        subject = f"policy {key.policy}" if key.policy else "variants without a policy"
+        problem = f"records of {subject} in namespace {key.namespace} wait: {error}"
+        self.problems.append(problem)
+        if is_held:
+            # One of them may be a suspension.
+            self.held[key] = problem
+        for item in items:
+            self.write(item, _build_state(error, self.now))
+
 
 @dataclass(slots=True)
 class RecordIntake:
@@ -89,17 +107,17 @@ class RecordIntake:
             if item.state.is_refused:  # for good: another one has to be created
                 continue
             if listing.admission_problem is not None:  # all records wait
-                self._write_state(item, _build_state(listing.admission_problem, now), intake)
+                intake.write(item, _build_state(listing.admission_problem, now))
             elif (error := _find_refusal(item, listing.admitted_since)) is not None:
                 refused = _build_state(error, item.created_at)
-                self._write_state(item, replace(refused, is_refused=True), intake)
+                intake.write(item, replace(refused, is_refused=True))
             else:
                 waiting.setdefault(item.key, []).append(item)
         keys = sorted(waiting)
         states = run_isolated(partial(self.records.read, keys)) if keys else {}
         for key in keys:
             if isinstance(states, FanoutError):
-                self._wait(key, waiting[key], states, intake, is_held=True)
+                intake.wait(key, waiting[key], states, is_held=True)
             else:
                 self._take_in_policy(key, waiting[key], states[key], intake)
         self.records.hold_status(intake.held)
@@ -144,11 +162,10 @@ class RecordIntake:
                     remedy="restore it, or name the correct records repository with --records",
                 )
             if rewound is not None and not is_rewound:
-                title = f"{key.namespace}/{key.policy}"
-                raise InvalidInput(
+                raise build_reset_error(
                     f"{rewound.branch} was put back to an older state",
-                    reason="RecordsRewound",
-                    remedy=format_reset_remedy("restore the branch", title),
+                    "restore the branch",
+                    f"{key.namespace}/{key.policy}",
                 )
             submitted = [
                 SubmittedRecord(
@@ -164,7 +181,7 @@ class RecordIntake:
         entries = run_isolated(append)
         if isinstance(entries, FanoutError):
             # Without a head nothing is released anyway.
-            self._wait(key, items, entries, intake, is_held=bool(policy_records.head))
+            intake.wait(key, items, entries, is_held=bool(policy_records.head))
             return
         intake.has_more |= len(taken) < len(items)
         known_uids = {record.uid for record in policy_records.records}
@@ -172,30 +189,7 @@ class RecordIntake:
             if entry.uid not in known_uids:
                 names = (key.policy,) if key.policy else entry.spec.variants
                 intake.changed |= {PassSubject(key.namespace, name) for name in names}
-            self._write_state(item, RecordState(record=entry.name, at=entry.at), intake)
-
-    def _wait(
-        self,
-        key: RecordsKey,
-        items: Sequence[RecordObject],
-        error: FanoutError,
-        intake: _Intake,
-        *,
-        is_held: bool,
-    ) -> None:
-        """Leave the records of a policy for the next time; `is_held`: it must not go on."""
-        subject = f"policy {key.policy}" if key.policy else "variants without a policy"
-        problem = f"records of {subject} in namespace {key.namespace} wait: {error}"
-        intake.problems.append(problem)
-        if is_held:
-            # One of them may be a suspension.
-            intake.held[key] = problem
-        for item in items:
-            self._write_state(item, _build_state(error, intake.now), intake)
-
-    def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:
-        if replace(item.state, at=state.at) != state:
-            intake.states.append((item, state))
+            intake.write(item, RecordState(record=entry.name, at=entry.at))
 
 
 def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> FanoutError | None:

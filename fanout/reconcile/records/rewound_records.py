@@ -106,11 +106,7 @@ def refuse_rewound_branch(inputs: PolicyInputs) -> None:
             problem += f" and {len(sentences) - _MAX_LISTED} more"
     elif policy_state.rewound.records is not None:
         problem += "; no record is missing, only status"
-    raise InvalidInput(
-        problem,
-        reason="RecordsRewound",
-        remedy=format_reset_remedy("restore the branch", inputs.resolved_policy.title),
-    )
+    raise build_reset_error(problem, "restore the branch", inputs.resolved_policy.title)
 
 
 def refuse_missing_records(inputs: PolicyInputs, variants: tuple[ObservedVariant, ...]) -> None:
@@ -118,14 +114,12 @@ def refuse_missing_records(inputs: PolicyInputs, variants: tuple[ObservedVariant
     sentences = [variant.rewound_records for variant in variants if variant.rewound_records]
     if not sentences:
         return
-    problem = sentences[0]
-    if len(sentences) > 1:
-        problem += f" (and {len(sentences) - 1} more)"
-    raise InvalidInput(
-        f"{problem}: the records were reset to an older state (commit"
+    more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
+    raise build_reset_error(
+        f"{sentences[0]}{more}: the records were reset to an older state (commit"
         f" {inputs.policy_state.head[:12]})",
-        reason="RecordsRewound",
-        remedy=format_reset_remedy("restore the newer records", inputs.resolved_policy.title),
+        "restore the newer records",
+        inputs.resolved_policy.title,
     )
 
 
@@ -134,22 +128,23 @@ def refuse_lost_traces(
 ) -> None:
     """Raise InvalidInput if a repository names a record that is not on record."""
     for repository_state, trace in lost_traces:
-        raise InvalidInput(
+        raise build_reset_error(
             f"record {trace.record} stopped something and is named in"
             f" {repository_state.remote.url}, but it is not on record: the records were reset to"
             " an older state",
-            reason="RecordsRewound",
-            remedy=format_reset_remedy("restore the newer records", inputs.resolved_policy.title),
+            "restore the newer records",
+            inputs.resolved_policy.title,
         )
 
 
-def format_reset_remedy(restoration: str, title: str) -> str:
-    """Format the remedy of records that were reset. `title` is NAMESPACE/NAME."""
+def build_reset_error(problem: str, restoration: str, title: str) -> InvalidInput:
+    """Build the error of records that were reset. `title` is NAMESPACE/NAME."""
     namespace, _, name = title.partition("/")
-    return (
+    remedy = (
         f"{restoration}; or, to continue from what the repositories have published, run"
         f" `fanout accept-records {name} -n {namespace} --reason WHY`"
     )
+    return InvalidInput(problem, reason="RecordsRewound", remedy=remedy)
 
 
 def describe_missing_records(rewound: RewoundBranch) -> list[str]:

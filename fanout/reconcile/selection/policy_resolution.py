@@ -4,6 +4,7 @@ This is the first step of a pass and needs no Git access.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -363,19 +364,15 @@ def _build_variants(
     return spec_by_target
 
 
+@dataclass(slots=True, eq=False)
 class _TargetLabels(Mapping[str, Mapping[str, str]]):
     """Labels of target objects by key, read on demand: few callers need them, for few targets.
 
     A target by name has its Repository's labels.
     """
 
-    __slots__ = ("_targets", "_usable_repositories")
-
-    def __init__(
-        self, targets: Mapping[str, VariantTarget], usable: Mapping[str, Repository]
-    ) -> None:
-        self._targets = targets
-        self._usable_repositories = usable
+    _targets: Mapping[str, VariantTarget]
+    _usable_repositories: Mapping[str, Repository]
 
     def __getitem__(self, key: str) -> Mapping[str, str]:
         target = self._targets[key]

@@ -8,6 +8,7 @@ requests for missing answers, and are evaluated again once these are there (desi
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -26,7 +27,6 @@ _TOO_MANY_ROUNDS = ExpressionFailure(
     "the conditions need too many rounds of evaluation in one pass",
     "move conditions that do not read `stage` into entries of their own",
 )
-_LIMIT_REASON = Reason.LIMIT_EXCEEDED
 MAX_ANSWERS = 100_000  # answers; all are forgotten at once where there are more
 
 
@@ -55,7 +55,7 @@ class PropagationConditions:
             new_texts, names_by_text, self.sandbox.closures(new_texts), strict=True
         ):
             self._variables_by_text[text] = tuple(sorted(names))
-            self._callable_by_text[text] = self._build_callable(text, closure)
+            self._callable_by_text[text] = partial(self._find_answer, text, closure)
 
     def begin_pass(self) -> None:
         """Begin a pass: drop answers over a limit, and all if there are too many."""
@@ -107,17 +107,14 @@ class PropagationConditions:
                 self._default_answer = UNKNOWN
         return decision
 
-    def _build_callable(
-        self, text: str, closure: InProcessExpression | None
-    ) -> Callable[[Variables], object]:
-        def find_answer(row: Variables) -> object:
-            # What is not computed is asked for together, within the budget of the policy.
-            value = ASK if closure is None else closure(row)
-            if value is not ASK:
-                return value
-            return self._answers.get((text, self._row_key(text, row)), self._default_answer)
-
-        return find_answer
+    def _find_answer(
+        self, text: str, closure: InProcessExpression | None, row: Variables
+    ) -> object:
+        # What is not computed is asked for together, within the budget of the policy.
+        value = ASK if closure is None else closure(row)
+        if value is not ASK:
+            return value
+        return self._answers.get((text, self._row_key(text, row)), self._default_answer)
 
     def _row_key(self, text: str, row: Variables) -> str:
         """Return the canonical text of the values that the condition reads from a row."""
@@ -146,5 +143,5 @@ class PropagationConditions:
             [answers] = self.sandbox.evaluate([text], rows, self._budget)
             for part, answer in zip(row_by_key, answers, strict=True):
                 self._answers[text, part] = answer
-                if isinstance(answer, ExpressionFailure) and answer.reason == _LIMIT_REASON:
+                if isinstance(answer, ExpressionFailure) and answer.reason == Reason.LIMIT_EXCEEDED:
                     self._over_limit.add((text, part))
