@@ -72,10 +72,9 @@ def find_lost_tags(variant: ObservedVariant, new_tag: str) -> Mapping[str, str]:
     `new_tag` is the full ref name of the tag of the publication that is recorded now.
     """
     state, recorded = variant.repository_state, variant.status_line.published
-    if recorded is None or not state.pushes_tags:
-        return {}
-    if variant.status_line.place != (state.identity, variant.spec.path):
-        return {}  # left behind with the package
+    is_at_place = variant.status_line.place == (state.identity, variant.spec.path)
+    if recorded is None or not state.pushes_tags or not is_at_place:
+        return {}  # or left behind with the package
     commits_by_tag = {
         f"refs/tags/{tag}": commit
         for tag, commit in {**recorded.lost_tags, recorded.tag: recorded.merge}.items()

@@ -64,6 +64,17 @@ class _RepositoryMemo:
     branches: dict[_BranchKey, SetState | OtherBranch] = field(default_factory=dict)
     other_paths: _DraftedPaths = field(default_factory=dict)
 
+    def keep_present(self, head: str, vendor: str, tips: Mapping[str, str]) -> None:
+        """Keep only values of commits that present refs point to.
+
+        Else a long-running process would keep the paths of every commit it ever saw.
+        """
+        for oid in self.path_states.keys() - {head, vendor}:
+            del self.path_states[oid]
+        for ref, oid, target in list(self.branches):
+            if tips.get(ref) != oid or target not in ("", head):
+                del self.branches[ref, oid, target]
+
 
 @dataclass(slots=True)
 class RepositoryObserver:
@@ -157,23 +168,8 @@ class RepositoryObserver:
             ]
             pristine = _read_paths(memo, reader, vendor, rendering_paths)
             memo.statements = read_statement_index(reader, vendor, memo.statements)
-            traces_commit = refs.get(record_traces_ref(self.install), "")
-            if memo.traces_commit != traces_commit:
-                tree = reader.commit(traces_commit).tree if traces_commit else ""
-                entries = reader.entries(tree, _TRACE_LIMITS) if tree else {}
-                found = (
-                    (path, parse_trace(reader.blob(it.oid, _TRACE_LIMITS.file_size)))
-                    for path, it in entries.items()
-                )
-                memo.traces = {path: trace for path, trace in found if trace is not None}
-                memo.traces_commit = traces_commit
-        # Else a long-running process would keep the paths of every commit it ever saw.
-        memo.path_states = {
-            oid: it for oid, it in memo.path_states.items() if oid in (head, vendor)
-        }
-        for ref, oid, target in list(memo.branches):
-            if tips.get(ref) != oid or target not in ("", head):
-                del memo.branches[ref, oid, target]
+            traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
+        memo.keep_present(head, vendor, tips)
         published = _filter_trees(pristine, "published/", package_paths)
         obsolete = frozenset(path for path in removed_paths if on_branch[path].tree is None)
         # Those of the paths that another installation has a draft at, with its name.
@@ -205,7 +201,7 @@ class RepositoryObserver:
             publication_statements=memo.statements.by_path,
             used_numbers=memo.statements.used_numbers,
             last_statements=memo.statements.newest_commit,
-            record_traces=memo.traces,
+            record_traces=traces,
         )
         return memo.state
 
@@ -261,6 +257,21 @@ def _read_paths(
     if missing_paths:
         states.update(reader.paths(commit, missing_paths))
     return states
+
+
+def _read_traces(
+    memo: _RepositoryMemo, reader: ObjectReader, commit: str
+) -> Mapping[str, RecordTrace]:
+    """Return the traces of records by path; a file that is none is left out."""
+    if memo.traces_commit != commit:
+        entries = reader.entries(reader.commit(commit).tree, _TRACE_LIMITS) if commit else {}
+        contents = {
+            path: reader.blob(entry.oid, _TRACE_LIMITS.file_size) for path, entry in entries.items()
+        }
+        traces = {path: parse_trace(data) for path, data in contents.items()}
+        memo.traces = {path: trace for path, trace in traces.items() if trace is not None}
+        memo.traces_commit = commit
+    return memo.traces
 
 
 def _get_branch(

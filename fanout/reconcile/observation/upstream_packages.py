@@ -65,12 +65,15 @@ def find_revisions(
         revisions = dict(select_allowed(tags, path, parse_range(rule.semver)))
     else:
         revisions = dict(select_releases(tags, path))
+    declaration = resolved_policy.declaration
+    identity = declaration.identity if declaration else resolved_policy.name
+    where = ErrorLocation(identity, "spec.upstream.revision")
     if not revisions and rule.tag:
         raise InvalidInput(
             f"repository {upstream.spec.url} has no tag {path}/{rule.tag}",
             reason="TagMissing",
             remedy="push the tag, or name an existing one",
-            where=_locate_field(resolved_policy, "revision.tag"),
+            where=ErrorLocation(identity, "spec.upstream.revision.tag"),
         )
     if not revisions:
         wanted = "`latest`, which excludes prereleases"
@@ -80,7 +83,7 @@ def find_revisions(
             f"no tag {path}/v<N> of repository {upstream.spec.url} matches {wanted}",
             reason="NoRevision",
             remedy="release a revision, or widen the range",
-            where=_locate_field(resolved_policy, "revision"),
+            where=where,
         )
     for revision, commit in revisions.items():
         if status.revisions.get(revision, commit) != commit:
@@ -89,7 +92,7 @@ def find_revisions(
                 f" and now points to {commit}",
                 reason="TagMoved",
                 remedy="restore the tag, and release the change under a new one",
-                where=_locate_field(resolved_policy, "revision"),
+                where=where,
             )
     return revisions
 
@@ -98,12 +101,6 @@ def list_tags(refs: Mapping[str, str]) -> dict[str, str]:
     """Return the commit of each tag, by its name without `refs/tags/`."""
     prefix = "refs/tags/"
     return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
-
-
-def _locate_field(resolved_policy: ResolvedPolicy, field_name: str) -> ErrorLocation:
-    declaration = resolved_policy.declaration
-    identity = declaration.identity if declaration else resolved_policy.name
-    return ErrorLocation(identity, f"spec.upstream.{field_name}")
 
 
 def _find_tree(
@@ -157,14 +154,14 @@ class UpstreamPackages:
         Raises InvalidInput (with file and line), and what Git raises.
         """
         path = join_upstream_path(repository, package)
-        key = (build_remote(repository).key, path, f"{name}@{commit}")
+        remote = build_remote(repository)
+        key = (remote.key, path, f"{name}@{commit}")
         prepared = self._prepared.get(key)
         # A definition that was declared meanwhile changes the scope of its kinds, and with it what
         # a rendering of the same revision yields.
         if prepared is None or set(prepared.declared_scopes) != {
             (*kind, scopes[kind]) for kind in prepared.undefined_kinds & scopes.keys()
         }:
-            remote = build_remote(repository)
 
             def read() -> UpstreamPackage:
                 with self.git.reader(remote) as reader:
@@ -211,11 +208,11 @@ class UpstreamPackages:
         self, repository: Repository, package: str, name: str, commit: str
     ) -> InvalidInput | None:
         """Return why a revision names no package, or None; files of the package are not read."""
-        path = join_upstream_path(repository, package)
-        if (build_remote(repository).key, path, f"{name}@{commit}") in self._prepared:
+        path, remote = join_upstream_path(repository, package), build_remote(repository)
+        if (remote.key, path, f"{name}@{commit}") in self._prepared:
             return None
         try:
-            with self.git.reader(build_remote(repository)) as reader:
+            with self.git.reader(remote) as reader:
                 _find_tree(reader, repository, path, name, commit)
         except InvalidInput as error:
             return error
