@@ -155,9 +155,7 @@ class _MergeInputs(Value):
             return files
         except InvalidInput as error:
             home, spec = self.variant.package_location, self.variant.spec
-            package_location = (
-                (home.repository, home.path)
-                if repository_state is home.repository_state
-                else (spec.repository, spec.path)
-            )
-            raise add_package(error, ":".join(package_location)) from error
+            place = f"{spec.repository}:{spec.path}"
+            if repository_state is home.repository_state:
+                place = f"{home.repository}:{home.path}"
+            raise add_package(error, place) from error

@@ -5,7 +5,7 @@ its head branch, a request is never opened twice.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
@@ -153,18 +153,17 @@ class _RequestRun:
             refusal = error
         self._note(is_merged=error is None, refusal=refusal)
 
-    def _kinds(self) -> Iterator[ActionKind]:
+    def _kinds(self) -> list[ActionKind]:
         change = self.change
         is_edited = change.edit is not None or bool(change.added_labels)
-        for kind, is_wanted in (
-            (ActionKind.OPEN_REQUEST, change.opening is not None),
-            (ActionKind.UPDATE_REQUEST, change.opening is None and is_edited),
-            (ActionKind.SET_STATUS, change.status is not None),
-            (ActionKind.CLOSE_REQUEST, change.closes),
-            (ActionKind.MERGE_REQUEST, change.merge is not None),
-        ):
-            if is_wanted:
-                yield kind
+        wanted = {
+            ActionKind.OPEN_REQUEST: change.opening is not None,
+            ActionKind.UPDATE_REQUEST: change.opening is None and is_edited,
+            ActionKind.SET_STATUS: change.status is not None,
+            ActionKind.CLOSE_REQUEST: change.closes,
+            ActionKind.MERGE_REQUEST: change.merge is not None,
+        }
+        return [kind for kind, is_wanted in wanted.items() if is_wanted]
 
     def _make(self, kind: ActionKind) -> None:
         """Make the calls of a kind if they are wanted and possible, and keep their error."""

@@ -59,9 +59,8 @@ class RollbackSelector:
                 pristine, _ = _read_tree(reader, publication.pristine_tree)
                 content, files = _read_tree(reader, publication.tree)
             except InvalidInput as error:
-                raise add_package(
-                    error, f"{variant.spec.repository}:{variant.spec.path}"
-                ) from error
+                place = f"{variant.spec.repository}:{variant.spec.path}"
+                raise add_package(error, place) from error
         merged = None if content == pristine else MergedRendering(content, files)
         return RenderedVariant(variant, pristine, merged)
 

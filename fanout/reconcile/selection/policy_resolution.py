@@ -325,11 +325,9 @@ def _reuse_unchanged(
             continue
         # By identity: an unchanged object is the same object in each pass, and a comparison by
         # value of every target would cost as much as its expressions.
-        is_same_target = (
-            previous_target.object is target.object and previous_target.entry == target.entry
-        )
         if (
-            is_same_target
+            previous_target.object is target.object
+            and previous_target.entry == target.entry
             and repository_by_name.get(spec.repository) is previous.repositories[spec.name]
         ):
             reused[target.key] = spec
