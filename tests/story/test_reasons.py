@@ -17,7 +17,7 @@ PLACES = {
     "RefusedError": 0,
     "TargetFailure": 2,
     "TemplateFailure": 0,
-    "ErrorRule": 2,
+    "_ErrorRule": 2,
 }
 SPOKEN = {"Decision"}  # its `reason` is a person's sentence
 
