@@ -193,6 +193,7 @@ def apply_change(
     }
     removable = tuple(ref for ref in change.removed_drafts if ref in listed_refs)
     removed: tuple[str, ...] = ()
+    removal_error: FanoutError | None = None
     try:
         # First the push, then the removal: a draft must not disappear before it is merged. They
         # are two pushes because pruning takes another set of mappings.
@@ -203,13 +204,14 @@ def apply_change(
             try:
                 listed_refs = prune_refs(git, mirror, access, listed_refs, removable, under)
                 removed = removable
-            except FanoutError:
+            except FanoutError as error:
                 if not changed_refs:
                     raise
+                removal_error = error
     finally:
         # Without the outgoing refs, so that no later push repeats them.
         write_refs(mirror, _with_listed_names(listed_refs))
-    return PushedChange(written, removed)
+    return PushedChange(written, removed, removal_error)
 
 
 def _check_expected(

@@ -69,3 +69,34 @@ def test_a_variant_that_is_removed_leaves_its_branch(fleet: Fleet, hooked: bool)
     swept = fleet.later(minutes=1).sweep()
     assert swept.code == (3 if hooked else 0), "what a hook means is its owner's to say"
     assert fleet.published()["sites/ams"] == "v1"
+
+
+WHY = ("--reason", "closed", "--by", "Ann <ann@example.com>")
+REMOVE = ("remove", "monitoring", "sites/ber", *WHY)
+BRANCH = "sites/ber/monitoring"
+
+
+@pytest.mark.parametrize("is_published", [True, False], ids=["with a package", "of a draft alone"])
+def test_a_person_who_removes_a_variant_reads_that_its_branch_stays(
+    fleet: Fleet, is_published: bool
+):
+    if is_published:
+        fleet.settle()
+        fleet.release("v2")
+    fleet.remove("promotion.yaml")
+    fleet.later(minutes=1).sweep()
+    edge = fleet.repos["edge"]
+    assert BRANCH in edge.drafts()
+    denies_deletes(fleet)
+    fleet.write("policy.yaml", PLAIN.replace(", sites/ber]", "]"))
+    done = fleet.later(minutes=1).run(*REMOVE)
+    assert done.code == 0, done.err
+    assert ("left the branch" in done.out) == is_published, done.out
+    assert "did not have it" not in done.out
+    assert "warning: remove the draft of edge:sites/ber: closed: " in done.err, done.err
+    assert "receive.denyDeletes" in done.err
+    assert (BRANCH in edge.drafts(), "sites/ber/Kptfile" in edge.files()) == (True, False)
+    edge.git("config", "receive.denyDeletes", "false")
+    assert fleet.later(minutes=1).run(*REMOVE).code == 0
+    assert BRANCH not in edge.drafts()
+    assert "ber" not in fleet.run("get", "targets").out

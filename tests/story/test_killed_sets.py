@@ -18,7 +18,6 @@ from killing import Killer, killer
 
 KILLS, SEED = int(os.environ.get("KILLS", "12")), int(os.environ.get("SEED", "1"))
 KILLS_OF_A_LIFE = 4
-RENDERED = "fanout/default/rendered"
 ANN = ("--by", "Ann <ann@example.com>")
 WHY = ("--reason", "closed", *ANN)
 # Without expressions, so that no process waits for a sandbox.

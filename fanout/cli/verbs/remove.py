@@ -24,6 +24,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.record_session import (
     REPEATED,
     RecordRequest,
+    RecordSession,
     open_record_session,
     print_new_records,
     print_recorded,
@@ -48,6 +49,7 @@ from fanout.reconcile.execution.removal_execution import (
     remove_by_level,
 )
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.problem_aggregation import format_failed_outcomes
 from fanout.reconcile.records.undeclared_policies import refuse_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, find_promotions
@@ -141,15 +143,31 @@ def command(request: RecordRequest, variant: str | None, all_gone: bool, edited:
             variants = format_names(removal.variant for removal in removals)
             write_stdout(f"the controller removes {variants}\n")
             return ExitCode.OK
-        removal_request = RemovalRequest(request.reason, settings.now())
-        pending = set(names)
-        for removed in remove_by_level(program.world, item, declared, removals, removal_request):
-            for removal in removed:
-                pending.discard(removal.variant)
-                write_stdout(complete_text(f"{_format_removal(removal, owner)}\n"))
-        for name in sorted(pending):
-            write_stdout(f"{name} waits for variants of other stages; a later sweep removes it\n")
+        _remove(session, declared, removals, names, owner)
     return ExitCode.OK
+
+
+def _remove(
+    session: RecordSession,
+    declared: DeclaredObjects,
+    removals: Sequence[PackageRemoval],
+    names: Sequence[str],
+    owner: RemovalDraftOwner,
+) -> None:
+    """Remove the variants of these names, and print what has become of each."""
+    request = RemovalRequest(session.request.reason, session.settings.now())
+    pending = set(names)
+    steps = remove_by_level(session.program.world, session.item, declared, removals, request)
+    for removed, undeletable in steps:
+        kept = {it.action.variant for it in undeletable}
+        for removal in removed:
+            pending.discard(removal.variant)
+            # Of a draft alone nothing is removed if its branch stays.
+            if removal.tree or removal.variant not in kept:
+                write_stdout(complete_text(f"{_format_removal(removal, owner)}\n"))
+        session.print_notes(f"warning: {line}" for line in format_failed_outcomes(undeletable))
+    for name in sorted(pending):
+        write_stdout(f"{name} waits for variants of other stages; a later sweep removes it\n")
 
 
 def _select_names(

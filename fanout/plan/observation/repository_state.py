@@ -250,11 +250,13 @@ class RepositoryChange(Value, kw_only=True):
 class PushedChange(Value):
     """Result of a change: the new id of every ref that was pushed.
 
-    With `tags: None` the tags of publications are among `refs`, although they were not pushed.
+    `removal_error` is why the second push, which removes drafts, did not go through. With
+    `tags: None` the tags of publications are among `refs`, although they were not pushed.
     """
 
     refs: Mapping[str, str]
     removed_refs: tuple[str, ...] = ()
+    removal_error: FanoutError | None = None
 
 
 EMPTY_PATH = PathState(None)

@@ -476,6 +476,13 @@ def _build_outcome(
         # A removal draft is about several variants, and named by its branch.
         result = pushes.find(remote, action.namespace, action.variant or action.ref)
         assert result is not None, "what is pushed is in a change"
+        # A branch that loses one of its packages is written, and not removed.
+        if (
+            action.kind is ActionKind.REMOVE_DRAFT
+            and isinstance(result, PushedChange)
+            and action.ref not in result.refs
+        ):
+            result = result.removal_error
     elif action.kind in _REQUEST_KINDS:
         result = request_outcomes[remote, action.ref].errors.get(action.kind)
     if not isinstance(result, FanoutError):

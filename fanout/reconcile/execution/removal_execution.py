@@ -18,6 +18,7 @@ from fanout.gates.gate_rules import find_approvals
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
+from fanout.plan.actions import ActionResult
 from fanout.plan.evidence.removal_approvals import index_removal_approvals
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.forge_state import ForgeState
@@ -41,7 +42,7 @@ from fanout.reconcile.observation.listing_requests import list_read_refs
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
-from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import (
     REPOSITORY_REMEDY,
     VariantLocation,
@@ -83,13 +84,14 @@ def remove_by_level(
     declared: DeclaredObjects,
     confirmed_removals: Sequence[PackageRemoval],
     request: RemovalRequest,
-) -> Iterator[tuple[PackageRemoval, ...]]:
+) -> Iterator[tuple[tuple[PackageRemoval, ...], tuple[ActionResult, ...]]]:
     """Remove orphaned variants level by level, each after the previous.
 
     Then leftovers of present ones.
 
-    Yields the removals of each level when it is done. Where one waits for a review, the
-    levels after it are left to later sweeps. Raises as `find_removals`, Conflict when people have
+    Yields the removals of each level when it is done, and the outcomes about drafts whose branches
+    the server does not let anybody delete. Where a removal waits for a review, the levels after it
+    are left to later sweeps. Raises as `find_removals`, Conflict when people have
     changed more than `confirmed_removals` has, or another process writes, and Unavailable when a
     repository does not take a removal; the command can be repeated then.
     """
@@ -115,36 +117,46 @@ def remove_by_level(
                     f"{later_edits[0]} changed during the removal",
                     remedy="review it, then run the command again",
                 )
-        merged = _execute(world, build_removal_pass(world, policy_result, removals, request.at))
+        report = _execute(world, build_removal_pass(world, policy_result, removals, request.at))
+        merged = {
+            (it.action.repository, it.action.path)
+            for it in report.outcomes
+            if it.action.merges_branch
+        }
+        undeletable = report.undeletable_drafts
         if merged:
             # Their packages have left the branch, and so do they leave the status.
             remaining = find_removals(world, policy_result, declared, names, request.reason)
-            _execute(world, build_removal_pass(world, policy_result, remaining, request.at))
+            remaining_pass = build_removal_pass(world, policy_result, remaining, request.at)
+            undeletable += _execute(world, remaining_pass).undeletable_drafts
             removals = tuple(
-                replace(it, awaits_review=it.awaits_review and it.path not in merged)
+                replace(it, awaits_review=False) if (it.repository, it.path) in merged else it
                 for it in removals
             )
-        yield removals
+        yield removals, undeletable
         if any(removal.awaits_review for removal in removals):
             return
     # Repositories that have nothing of the policy any more leave the records.
+    key = policy_result.resolved_policy.records_key
+    status = world.records.read([key])[key].status
+    named = {it.observed.repository_state.identity for it in policy_result.variants}
+    occupied = named | {it.repository for it in status.variants.values()}
+    candidates = status.draft_repositories - occupied
     places = [
-        (it.state.identity, it.path) for it in confirmed_removals if it.repository_state is not None
+        (it.state.identity, it.path)
+        for it in confirmed_removals
+        if it.repository_state is not None and it.state.identity in candidates
     ]
     states = [it for _, it in _read_states(world, policy_result, declared, places).values()]
-    key = policy_result.resolved_policy.records_key
     emptied = find_emptied_repositories(
-        trailer_owner(policy_result.resolved_policy),
-        world.records.read([key])[key].status,
-        states,
-        (it.observed.repository_state.identity for it in policy_result.variants),
+        trailer_owner(policy_result.resolved_policy), status, states, named
     )
     if emptied:
         _execute(world, build_removal_pass(world, policy_result, (), request.at, emptied))
 
 
-def _execute(world: World, pass_plan: PassPlan) -> frozenset[str]:
-    """Execute a pass of removals and return the paths of packages whose branches it has merged."""
+def _execute(world: World, pass_plan: PassPlan) -> PassReport:
+    """Execute a pass of removals and return its report; raises what keeps it from being done."""
     report = execute_plan(world, pass_plan)
     for outcome in report.failed_outcomes:
         raise Unavailable(outcome.problem, reason=outcome.reason)
@@ -153,7 +165,7 @@ def _execute(world: World, pass_plan: PassPlan) -> frozenset[str]:
     [before], [after] = pass_plan.policies, report.pass_plan.policies
     if after.error is not None and after.error is not before.error:
         raise after.error
-    return frozenset(it.action.path for it in report.outcomes if it.action.merges_branch)
+    return report
 
 
 def find_removals(
