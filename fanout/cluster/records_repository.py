@@ -16,6 +16,7 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RepositoryChange,
 )
+from fanout.plan.push_refusals import is_refusal
 from fanout.ports import GitStore, ObjectReader
 from fanout.telemetry.metrics import Counters
 from fanout.values import Value, field
@@ -26,7 +27,6 @@ RECORDS_ACCESS_REMEDY = (
     "give the user of fanout a key that this records repository accepts, and its host key in"
     " known_hosts; in a cluster both are in the Secret fanout-ssh"
 )
-_PUSH_REASONS = (Reason.PUSH_REFUSED, Reason.PUSH_DENIED)
 
 
 class LocalRepository(Value):
@@ -92,7 +92,7 @@ class RecordsRepository(Value):
         written = self.store.change([change])[self.remote.key]
         if isinstance(written, FanoutError):
             error = self._with_remedy(written)
-            if error.reason in _PUSH_REASONS:
+            if is_refusal(error):
                 self.push_refusal.note(str(error))
             raise error
         self.push_refusal.clear()
@@ -101,7 +101,7 @@ class RecordsRepository(Value):
 
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
         listing = None if self.refused and keep else self._list(keep)
-        if listing is None or (isinstance(listing, FanoutError) and _is_refusal(listing)):
+        if listing is None or (isinstance(listing, FanoutError) and _refuses_objects(listing)):
             # Branches with objects that Git refuses keep no other from being read.
             refs = self._list_refs(())
             prefixes = tuple(pattern[:-1] for pattern in keep if pattern.endswith("*"))
@@ -121,7 +121,7 @@ class RecordsRepository(Value):
         listing = self._list(tuple(names))
         if not isinstance(listing, FanoutError):
             return
-        if not _is_refusal(listing):
+        if not _refuses_objects(listing):
             raise self._with_remedy(listing)
         if len(names) == 1:
             self.refused[refs[names[0]]] = self._with_remedy(listing)
@@ -146,14 +146,14 @@ class RecordsRepository(Value):
                 " name it in records.secretRef of the FanoutConfiguration"
             )
         uses_http = self.remote.url.startswith(("https://", "http://"))
-        if _is_refusal(error):
+        if _refuses_objects(error):
             error.remedy = "put the branch back on a commit without the object"
         elif error.reason == Reason.REMOTE_NOT_FOUND:
             private = f"; if it is private, {login_remedy}" if uses_http else ""
             error.remedy = f"{RECORDS_REMEDY}{private}"
         elif error.reason == Reason.REMOTE_DENIED:
             error.remedy = login_remedy if uses_http else RECORDS_ACCESS_REMEDY
-        elif error.reason in _PUSH_REASONS:
+        elif error.reason in (Reason.PUSH_REFUSED, Reason.PUSH_DENIED):
             error.remedy = (
                 "allow the account of fanout to push branches below fanout/ to this records"
                 " repository"
@@ -173,5 +173,5 @@ class RecordsRepository(Value):
         return self.local is not None and not self.local.path.exists()
 
 
-def _is_refusal(error: FanoutError) -> bool:
+def _refuses_objects(error: FanoutError) -> bool:
     return error.reason == Reason.REMOTE_OBJECTS_REFUSED

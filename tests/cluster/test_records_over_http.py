@@ -82,3 +82,22 @@ def test_a_server_that_is_not_there(tmp_path):
     assert "make this records repository reachable" in find_remedy(
         open_records(tmp_path, url, None)
     )
+
+
+def test_a_token_that_may_only_read_is_known_until_a_push_goes_through(tmp_path):
+    create_bare(tmp_path / "records.git")
+    with serving(tmp_path, authorization=GIVEN) as server:
+        server.is_public = True
+        records = open_records(tmp_path, server.url("records.git"), Credentials("u", "p"))
+        commit = FileCommit(
+            ref=REF, parent="", content_by_path={"a": b"b"}, dropped_paths=(), message="a\n",
+            timestamp=0,
+        )  # fmt: skip
+        server.is_read_only = True
+        assert records.heads([REF]) == {REF: ""}
+        with pytest.raises(FanoutError) as refused:
+            records.change([commit], {REF: ""}, CommitIdentity("Jo", "jo@example.com"))
+        assert records.push_refusal.read() == str(refused.value)
+        server.is_read_only = False
+        records.change([commit], {REF: ""}, CommitIdentity("Jo", "jo@example.com"))
+        assert records.push_refusal.read() == ""
