@@ -177,6 +177,19 @@ def test_a_deleted_tag_of_the_other_package_of_an_exchange_is_not_used_again(fle
     ]
 
 
+def test_a_tag_deleted_while_no_policy_is_declared_is_not_used_again(fleet: Fleet):
+    fleet.remove("policy.yaml")
+    for _ in range(2):
+        fleet.later(minutes=1).sweep()
+    assert AMS in packages(fleet)
+    delete_tag(fleet)
+    comes_back(fleet)
+    assert ams_tags(fleet) == []
+    fleet.release("v2")
+    settle(fleet)
+    assert ams_tags(fleet) == [V2]
+
+
 def test_a_number_on_record_stays_used_when_its_publication_is_reverted(fleet: Fleet):
     edge = fleet.repos["edge"]
     before = edge.git("rev-parse", "main").strip()
