@@ -234,6 +234,10 @@ def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, kn
         " sets it back"
     )
     assert (reason, sentence) == ("RequestPending", changed)
+    explained = fleet.run("explain", "monitoring", "-o", "json").json["status"]
+    [blocker] = [it for it in explained["blockers"] if it["reason"] == reason]
+    config = fleet.root / "config.yaml"
+    assert blocker["commands"] == [f"fanout sweep --config {config}"]  # which is run below
     assert "to branch main" in fleet.run("plan").out
     swept = fleet.sweep("-o", "json")
     assert "RequestForeign" not in swept.reasons
