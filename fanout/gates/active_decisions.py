@@ -19,9 +19,8 @@ from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_wording import append_reason
-from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.record_facts import DecisionFacts, effective_from, find_next, is_from_the_future
 from fanout.gates.rollback_pins import Rollbacks
-from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 
 Scope = tuple[str, str]
 """Scope of a suspension: ("policy", ""), ("stage", its name) or ("variant", its name)."""

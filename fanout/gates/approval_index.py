@@ -22,8 +22,13 @@ from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_approvers, format_names
-from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
-from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
+from fanout.gates.record_facts import (
+    ApprovalFacts,
+    ReviewFacts,
+    effective_from,
+    find_next,
+    is_from_the_future,
+)
 
 
 class ApprovalEffect(IntEnum):

@@ -1,10 +1,10 @@
-"""Choice of a stage's candidate: the revision that it takes next.
+"""Choice of a stage's candidate: the revision that it takes next; and ages of revisions.
 
 The choice is made before anything is rendered, so it reads nothing that depends on it: not
 `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`. (Design §6, "Which revision".)
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import OverridableGate, VariantState, Verdict
@@ -19,12 +19,60 @@ from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import label_stage, label_stages
 from fanout.gates.next_changes import expected_completion
-from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
-from fanout.gates.soak import compute_soak, soak_ends_at
+from fanout.gates.revision_history import compute_soak, soak_ends_at
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.gates.stage_verdicts import StageVerdicts
+from fanout.package.revision import Version, parse_tag
 from fanout.values import Value, field
+
+
+class RevisionAges:
+    """Ages of revisions: by the policy's rule, else by the versions in their names.
+
+    A rule such as `latest` allows one revision at a time, so published revisions are often
+    no longer allowed. Commits have no order of their own.
+    """
+
+    def __init__(self, revisions: Sequence[str]) -> None:
+        self.allowed = tuple(revisions)
+        self._rank: Mapping[str, int] = {name: rank for rank, name in enumerate(self.allowed)}
+        self._versions: dict[str, Version | None] = {}
+
+    def are_comparable(self, revision: str, other: str) -> bool:
+        """Return whether the order of the two revisions is known."""
+        return (revision in self._rank and other in self._rank) or (
+            self._version(revision) is not None and self._version(other) is not None
+        )
+
+    def is_older(self, revision: str, other: str) -> bool:
+        """Return whether the first revision is known to be older than the second."""
+        if revision in self._rank and other in self._rank:
+            return self._rank[revision] < self._rank[other]
+        # By name only where the rule does not order them, as for a tag that was deleted since.
+        first, second = self._version(revision), self._version(other)
+        return first is not None and second is not None and first < second
+
+    def newest(self, revisions: Iterable[str]) -> str:
+        """Return the newest of these revisions that is allowed, "" if none is."""
+        allowed = [name for name in revisions if name in self._rank]
+        return max(allowed, key=self._rank.__getitem__, default="")
+
+    def newer_than(self, revision: str) -> tuple[str, ...]:
+        """List the newer allowed revisions, none if the given one is not allowed itself."""
+        if revision not in self._rank:
+            return ()
+        return self.allowed[self._rank[revision] + 1 :]
+
+    def is_allowed(self, revision: str) -> bool:
+        """Return whether the policy's rule allows the revision."""
+        return revision in self._rank
+
+    def _version(self, revision: str) -> Version | None:
+        if revision not in self._versions:
+            self._versions[revision] = parse_tag(revision, "")
+        return self._versions[revision]
+
 
 GateByRevision = Callable[[str], AfterGate]
 

@@ -18,8 +18,7 @@ from fanout.api.results import CheckResult
 from fanout.gates import gate_wording
 from fanout.gates.gate_facts import Publication
 from fanout.gates.gate_wording import ANY_PROMOTER_RETRY, MAY_WITHDRAW
-from fanout.gates.record_facts import EvidenceFacts
-from fanout.gates.timestamps import is_from_the_future
+from fanout.gates.record_facts import EvidenceFacts, is_from_the_future
 from fanout.values import Value, replace
 
 

@@ -19,29 +19,33 @@ from fanout.gates.active_decisions import (
     covers,
     spec_suspension_hold,
 )
-from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
+from fanout.gates.after_gate import (
+    OPEN_GATE,
+    AfterGate,
+    UpstreamStage,
+    evaluate_after,
+    forward_verdicts,
+)
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.candidate_choice import (
     NOTHING_PROMOTED,
     CandidateChoice,
     CandidatePromotion,
+    RevisionAges,
     can_reach,
     choose_candidate,
     find_promoted,
     reachable_revisions,
     serialize_choice,
 )
-from fanout.gates.control_flow_stages import forward_verdicts
+from fanout.gates.check_evaluation import RequiredChecks, find_early_failure
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, VariantFacts
-from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_rules import StageRule, sort_stages
 from fanout.gates.gate_wording import append_reason
-from fanout.gates.promotion_order import RevisionAges, sort_stages
-from fanout.gates.publication_windows import PublicationWindows
-from fanout.gates.required_checks import RequiredChecks, find_early_failure
+from fanout.gates.release_holds import PublicationWindows, SharedObjects
 from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin, find_pin
-from fanout.gates.shared_objects import SharedObjects
 from fanout.gates.stage_tally import StageTally, TalliedVariant, group_by_stage
 from fanout.gates.stage_verdicts import StageVerdicts, compute_stage_verdicts
 from fanout.gates.tally_builder import TallyBuilder

@@ -11,11 +11,11 @@ from fanout.api.gate_vocabulary import Action, StageState, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.gates import gate_wording
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
-from fanout.gates.gate_facts import PolicyFacts, VariantFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.publication_sets import hold_sets
+from fanout.gates.record_facts import find_next
+from fanout.gates.release_holds import hold_sets
 from fanout.gates.stage_holds import (
     find_others,
     group_holds,
@@ -23,7 +23,6 @@ from fanout.gates.stage_holds import (
     next_soak_end,
     stuck_hold,
 )
-from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
 from fanout.values import Value
 

@@ -1,18 +1,19 @@
-"""Facts about one policy: everything that the gate evaluator may read.
+"""Facts about one policy that the gate evaluator reads, and the evaluation that it returns.
 
-The evaluator knows nothing of Git, files or API objects: `plan` fills these in from
-what the pass observed, a scenario file fills in the same ones. Instants are aware
-datetimes in UTC, durations timedeltas.
+The evaluator knows nothing of Git, files or API objects: `plan` fills the facts in from what the
+pass observed, a scenario file fills in the same ones. Instants are aware datetimes in UTC,
+durations timedeltas.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from fanout.api.results import CheckAnswer, Hold, MachineVerdict
+from fanout.api.results import CheckAnswer, Hold, MachineVerdict, StageResult, VariantResult
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
 from fanout.gates.revision_history import RevisionHistory
+from fanout.pending_inputs import ExpressionRequest
 from fanout.values import Value, field
 
 
@@ -140,3 +141,15 @@ class PolicyFacts(Value):
     sweep: bool = True  # False: only what a person decided is published in this pass
     # By variant; one without any is published alone.
     sets: Mapping[str, SetFacts] = field(default_factory=dict)
+
+
+class PolicyEvaluation(Value):
+    """Evaluation of one policy; `history` is what the status must remember from now on."""
+
+    stages: Mapping[str, StageResult]
+    variants: Mapping[str, VariantResult]
+    history: Mapping[tuple[str, str], RevisionHistory]
+    holds: tuple[Hold, ...] = ()
+    next: datetime | None = None  # first instant at which the policy must be evaluated again
+    # While there are any, the evaluation assumes answers and must not be carried out.
+    unanswered: tuple[ExpressionRequest, ...] = ()

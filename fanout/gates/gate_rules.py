@@ -1,11 +1,20 @@
-"""Rules of a policy's stages as the evaluator reads them; durations are timedeltas."""
+"""Rules of a policy's stages as the evaluator reads them, and the amounts that they have.
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+Durations are timedeltas. A percentage is a Fraction and a number an int, as `fanout.api` parses
+them. Budgets round up, tolerances round down: 29 % of 100 is 29, and 7 % of 100 is 7. (Design §6,
+"What counts".)
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
+from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
+from math import ceil, floor
 from typing import Any
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.stages import After, Check, Rollout
+from fanout.errors import Bug
 from fanout.values import Value, field
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
@@ -101,3 +110,37 @@ class StageRule(Value):
 def find_approvals(stage_rules: Iterable[StageRule], stage: str) -> tuple[ApprovalRule, ...]:
     """Return the approvals that a stage requires; none of a stage that is not declared."""
     return next((it.approvals for it in stage_rules if it.name == stage), ())
+
+
+def sort_stages(stage_rules: Sequence[StageRule]) -> tuple[StageRule, ...]:
+    """Sort stages so that each comes after those it waits for.
+
+    Raises Bug for cycles, missing stages and duplicate names, all of which validation refuses.
+    """
+    by_name = {stage_rule.name: stage_rule for stage_rule in stage_rules}
+    if len(by_name) != len(stage_rules):
+        raise Bug("two stages of one policy have the same name")
+    upstream_names = {
+        stage_rule.name: stage_rule.after.stages if stage_rule.after else ()
+        for stage_rule in stage_rules
+    }
+    unknown = {name for names in upstream_names.values() for name in names} - by_name.keys()
+    if unknown:
+        raise Bug(f"stages of `after` do not exist: {sorted(unknown)}")
+    try:
+        return tuple(by_name[name] for name in TopologicalSorter(upstream_names).static_order())
+    except CycleError as error:
+        raise Bug(f"stages form a cycle: {error.args[1]}") from error
+
+
+Amount = int | Fraction
+
+
+def compute_budget(amount: Amount, total: int) -> int:
+    """Compute how many of `total` an amount allows or requires. A percentage is rounded up."""
+    return amount if isinstance(amount, int) else ceil(amount * total)
+
+
+def compute_tolerance(amount: Amount, total: int) -> int:
+    """Compute how many of `total` an amount tolerates; a percentage is rounded down."""
+    return amount if isinstance(amount, int) else floor(amount * total)

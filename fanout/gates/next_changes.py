@@ -13,8 +13,8 @@ from fanout.api.reasons import AWAITS_APPROVERS, Reason
 from fanout.api.results import CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
+from fanout.gates.record_facts import find_next
 from fanout.gates.stage_tally import TalliedVariant
-from fanout.gates.timestamps import find_next
 
 _NEXT_PASS = frozenset({Reason.NO_DRAFT, Reason.SWEEP_AWAITED})
 """Reasons that end by themselves in the next pass; they add nothing to what is waited for."""

@@ -11,15 +11,18 @@ from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.gates.active_decisions import ActiveDecisions, DecisionStatus
 from fanout.gates.approval_index import ApprovalEffect, ApprovalIndex, find_revoked
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.candidate_choice import RevisionAges
+from fanout.gates.check_evaluation import build_reported_draft
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
-from fanout.gates.gate_facts import PolicyFacts, VariantFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.promotion_order import RevisionAges
-from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts
-from fanout.gates.required_checks import build_reported_draft
-from fanout.gates.timestamps import is_from_the_future
+from fanout.gates.record_facts import (
+    ApprovalFacts,
+    DecisionFacts,
+    EvidenceFacts,
+    is_from_the_future,
+)
 from fanout.values import Value
 
 

@@ -1,16 +1,37 @@
-"""Records of people and machines as the evaluator reads them; records never change.
+"""Records of people and machines as the evaluator reads them, and from when they count.
 
 Instants are aware datetimes in UTC, people are in the form of `by` (lower-case addresses). What a
 record says is its spec in `fanout.api.record_objects`; beside it is what the store tells of it,
 and what the evaluator would otherwise look up per variant (decision 0129).
+
+Records never change. Those dated ahead beyond the clock skew do not count yet; that nothing is
+back-dated is ensured before, where records are read. (Design §6.)
 """
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.values import Value, field
+
+CLOCK_SKEW = timedelta(minutes=5)
+"""By how much the clock of whoever recorded something may run ahead of ours."""
+
+
+def is_from_the_future(at: datetime, now: datetime) -> bool:
+    """Return whether a record is dated so far ahead that it does not count yet."""
+    return at > now + CLOCK_SKEW
+
+
+def effective_from(at: datetime) -> datetime:
+    """Return the instant at which a record that is dated ahead begins to count."""
+    return at - CLOCK_SKEW
+
+
+def find_next(instants: Iterable[datetime | None], now: datetime) -> datetime | None:
+    """Return the earliest of the instants after `now`, or None."""
+    return min((at for at in instants if at is not None and at > now), default=None)
 
 
 class RecordOrigin(Value):

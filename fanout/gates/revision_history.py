@@ -1,7 +1,10 @@
-"""History of a revision in one stage: the stretches in which it was ready there.
+"""History of a revision in one stage: the stretches in which it was ready there, and its soak.
 
-A stretch begins with the latest instant that the stage's verdict rests on, and again when the
-stage is ready with the revision after it had moved on. It ends when the stage moves on.
+A stretch begins with the latest instant that the stage's verdict rests on, and again when the stage
+is ready with the revision after it had moved on. It ends when the stage moves on.
+
+The soak is the longest of all stretches, until evidence is withdrawn: then none counts. While it is
+shorter than the soak that a later stage requires, that stage is held. (Design §6, "Soak".)
 """
 
 from datetime import datetime, timedelta
@@ -45,3 +48,27 @@ def withdraw_history(history: RevisionHistory) -> RevisionHistory:
     """Return the history of a revision whose evidence was withdrawn: its soak is lost."""
     # That the stage moved on stays on record, or an old revision would be offered again.
     return RevisionHistory(left=history.left)
+
+
+def compute_soak(history: RevisionHistory, now: datetime) -> timedelta:
+    """Return the longest time that the revision was ready without a break, as of `now`."""
+    if history.stretch_start is None:
+        return timedelta(0)
+    if history.left is not None:
+        return history.soaked
+    # Never negative: a history may have been written by a machine whose clock runs ahead.
+    return max(history.soaked, now - history.stretch_start, timedelta(0))
+
+
+def soak_ends_at(history: RevisionHistory, soak: timedelta) -> datetime | None:
+    """Return when the running stretch will be as long as `soak`; None if none runs."""
+    if history.stretch_start is None or history.left is not None:
+        return None
+    return history.stretch_start + soak
+
+
+def soaked_since(history: RevisionHistory, soak: timedelta) -> datetime | None:
+    """Return since when the stretches up to the running one suffice for `soak`, or None."""
+    if history.left is None and history.soaked >= soak:
+        return history.stretch_start
+    return soak_ends_at(history, soak)

@@ -20,8 +20,8 @@ from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names, label_stage
+from fanout.gates.record_facts import find_next
 from fanout.gates.stage_tally import StageTally
-from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
 from fanout.values import replace
 

@@ -14,14 +14,18 @@ from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
+from fanout.gates.check_evaluation import (
+    apply_freshness,
+    apply_timeout,
+    fold_readings,
+    is_retried,
+    override_check,
+)
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
-from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
-from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.record_facts import find_next
 from fanout.gates.stage_tally import StageTally, TalliedVariant
-from fanout.gates.timestamps import find_next
-from fanout.values import replace
 
 
 class TallyBuilder:
@@ -141,7 +145,6 @@ class TallyBuilder:
             check_result.verdict,
             check_result.at or publication.at,
         )
-        assert check_result.latest is not None, "a report has an instant"
         # Freshness is asked of an answer until it has counted once. From then on it is on record,
         # and only a failure withdraws it: a ready variant must not become unready because time
         # passes.
@@ -151,22 +154,9 @@ class TallyBuilder:
         ):
             answers.append(recorded_answer)
             return check_result
-        until = check_result.latest + check_rule.spec.fresh_for
-        if until <= self._now:
-            return stale_result(check_rule, check_result)
-        answers.append(recorded_answer)
-        return replace(check_result, until=until)
-
-
-def override_check(check_result: CheckResult, decision: DecisionFacts) -> CheckResult:
-    """Return the check as passed by the override of a decision, at the instant of the decision."""
-    sentence = f"check {check_result.name} is overridden by {decision.by}"
-    return CheckResult(check_result.name, Verdict.PASSED, sentence, decision.at)
-
-
-def is_retried(answer: CheckAnswer, retried: datetime | None) -> bool:
-    """Return whether the answer is a failure from before the last recorded Retry."""
-    return answer.verdict is Verdict.FAILED and retried is not None and answer.at <= retried
+        fresh_result = apply_freshness(check_rule, check_result, self._now)
+        answers += [recorded_answer] if fresh_result.verdict is Verdict.PASSED else []
+        return fresh_result
 
 
 def derive_state(checks: Iterable[CheckResult]) -> VariantState:

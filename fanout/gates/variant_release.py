@@ -15,12 +15,6 @@ from fanout.api.results import CheckResult, Hold, VariantResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import combine_overrides, covers
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
-from fanout.gates.automatic_promotion import (
-    AutomaticPromotion,
-    conflict_hold,
-    not_covered_hold,
-    unreviewed_hold,
-)
 from fanout.gates.candidate_choice import list_needed_overrides
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, SetFacts
@@ -31,12 +25,17 @@ from fanout.gates.next_changes import (
     next_change_of_published,
     next_change_of_waiting,
 )
-from fanout.gates.propagation import PropagationEvaluator
-from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.record_facts import DecisionFacts, find_next
+from fanout.gates.release_holds import (
+    AutomaticPromotion,
+    PropagationEvaluator,
+    conflict_hold,
+    not_covered_hold,
+    unreviewed_hold,
+)
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import RolloutBudget
 from fanout.gates.stage_tally import StageTally, TalliedVariant, offline_hold
-from fanout.gates.timestamps import find_next
 from fanout.values import replace
 
 _NO_OVERRIDES: frozenset[OverridableGate] = frozenset()
@@ -61,7 +60,13 @@ class StageReleaseEvaluator:
         self.budget = RolloutBudget(self._tally, self.candidate)
         self.halted = self.budget.halted
         self.initial_aggregates = self.budget.aggregates  # as the pass begins
-        self._automation = AutomaticPromotion(evaluation, stage_rule, self.candidate)
+        self._automation = AutomaticPromotion(
+            stage_rule,
+            self.candidate,
+            evaluation.verdicts[stage_rule.name],
+            evaluation.ages,
+            is_sweep=evaluation.policy_facts.sweep,
+        )
         self.propagation = PropagationEvaluator(stage_rule, self.candidate)
         # The rollout of the candidate has begun and is not finished.
         self._is_under_way = not evaluation.verdicts[stage_rule.name].is_in_force(

@@ -14,7 +14,7 @@ from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold, VariantResult
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.gates.stage_holds import group_holds
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action

@@ -8,7 +8,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
-from fanout.gates.promotion_order import RevisionAges
+from fanout.gates.candidate_choice import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
 from fanout.plan.commit_statement import PackageVersion

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import is_asked
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.reconcile.pass_results import STOPPED, PolicyResult
 
 Labels = tuple[str, ...]

@@ -15,8 +15,7 @@ from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation

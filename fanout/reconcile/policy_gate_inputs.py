@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.upstream_policy import InFlight
-from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import HAND_WRITTEN, PropagationCondition, StageRule
-from fanout.gates.record_facts import RecordFacts
+from fanout.gates.record_facts import RecordFacts, is_from_the_future
 from fanout.gates.revision_history import RevisionHistory
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.gates.policy_windows import build_calendars, finishing_calendars
 from fanout.plan.gates.stage_rules import build_hand_written_rule, build_stage_rules

@@ -13,7 +13,7 @@ from functools import partial
 from fanout.api.gate_vocabulary import StageState, VariantState, Verdict
 from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan, join_plans

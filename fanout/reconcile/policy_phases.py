@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.rollback_pins import Pin
 from fanout.plan.gates.variant_facts import GateInputs, ObservedEvidence
 from fanout.plan.observed_variant import ObservedVariant

@@ -12,9 +12,8 @@ from itertools import count
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.scenario import Scenario
 from fanout.errors import InvalidInput
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline, TimedChange

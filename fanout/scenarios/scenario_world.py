@@ -14,12 +14,12 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, Hold
 from fanout.api.scenario import StatedDraft, StatedHold, StatedVariant
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
     CheckReading,
     DraftFacts,
     Grant,
+    PolicyEvaluation,
     PolicyFacts,
     Publication,
     VariantFacts,

@@ -24,7 +24,7 @@ from fanout.controller.run_loop import (
     compute_pause,
 )
 from fanout.errors import Conflict, InvalidInput, RateLimited, Unavailable
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.logged_sweep import LoggedSweep

@@ -14,10 +14,16 @@ from gates.worlds import at, in_order
 
 from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates, find_suspended
-from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
+from fanout.gates.gate_facts import (
+    DraftFacts,
+    Grant,
+    PolicyEvaluation,
+    PolicyFacts,
+    Publication,
+    VariantFacts,
+)
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 from fanout.gates.revision_history import RevisionHistory

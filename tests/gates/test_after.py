@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import OverridableGate, Require
 from fanout.gates.after_gate import UpstreamStage, aggregate_verdicts, evaluate_after
-from fanout.gates.revision_history import NO_HISTORY, RevisionHistory, end_stretch
-from fanout.gates.soak import compute_soak, soak_ends_at
+from fanout.gates.revision_history import (
+    NO_HISTORY,
+    RevisionHistory,
+    compute_soak,
+    end_stretch,
+    soak_ends_at,
+)
 from fanout.gates.stage_verdicts import StageVerdicts
 
 ALL, ANY = Require.ALL, Require.ANY

@@ -52,9 +52,8 @@ from gates.worlds import (
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require, VariantState
 from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.record_facts import ReviewFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.values import replace

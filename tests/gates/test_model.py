@@ -18,10 +18,9 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, VariantState
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.values import replace
 
 WAVES = 3

@@ -28,8 +28,8 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import PolicyEvaluation
 
 SOAK = 60
 QA, UAT, LAB = stage("qa"), stage("uat"), stage("lab")

@@ -22,9 +22,8 @@ from gates.worlds import (
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.results import Hold
 from fanout.api.stages import Rollout
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import SetFacts
+from fanout.gates.gate_facts import PolicyEvaluation, SetFacts
 from fanout.values import replace
 
 NAMES = ("a", "b", "c")

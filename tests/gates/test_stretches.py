@@ -29,8 +29,7 @@ from fanout.calendar.publication_calendar import PublicationCalendar, build_wind
 from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.revision_history import NO_HISTORY, RevisionHistory
-from fanout.gates.soak import compute_soak
+from fanout.gates.revision_history import NO_HISTORY, RevisionHistory, compute_soak
 from fanout.values import replace
 
 LAST = 24

@@ -6,15 +6,21 @@ from datetime import UTC, datetime, timedelta
 from fanout.api.gate_vocabulary import Action, CheckMethod, OverridableGate, Require, Verdict
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.api.stages import After, Check
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
+from fanout.gates.gate_facts import (
+    DraftFacts,
+    Grant,
+    PolicyEvaluation,
+    PolicyFacts,
+    Publication,
+    VariantFacts,
+)
 from fanout.gates.gate_rules import (
+    Amount,
     ApprovalRule,
     CheckRule,
     StageRule,
 )
-from fanout.gates.percentages import Amount
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.values import replace

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.record_objects import DecisionSpec, EvidenceSpec
 from fanout.api.results import CheckAnswer
+from fanout.gates.record_facts import is_from_the_future
 from fanout.gates.revision_history import RevisionHistory
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.evidence.record_times import (
     correct_status,
     effective_records,

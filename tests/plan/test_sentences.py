@@ -12,8 +12,8 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import CheckAnswer, Hold, VariantResult
 from fanout.api.stages import Check
 from fanout.errors import InvalidInput
-from fanout.gates.publication_sets import hold_sets
 from fanout.gates.record_facts import DecisionFacts, RecordPosition
+from fanout.gates.release_holds import hold_sets
 from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock

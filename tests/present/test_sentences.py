@@ -12,7 +12,7 @@ from fanout.api.gate_vocabulary import Action, VariantState, Verdict
 from fanout.api.record_objects import DecisionSpec, EvidenceSpec
 from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.errors import Unavailable
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry

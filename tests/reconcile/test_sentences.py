@@ -25,7 +25,7 @@ from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold, VariantResult
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,

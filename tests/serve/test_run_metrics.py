@@ -7,7 +7,7 @@ from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

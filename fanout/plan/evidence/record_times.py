@@ -18,7 +18,7 @@ from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.gate_rules import CheckRule, StageRule
-from fanout.gates.timestamps import is_from_the_future
+from fanout.gates.record_facts import is_from_the_future
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action

@@ -15,8 +15,8 @@ from fanout.gates.record_facts import (
     EvidenceFacts,
     RecordFacts,
     ReviewFacts,
+    is_from_the_future,
 )
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.gates.variant_facts import GateInputs, build_policy_facts
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant

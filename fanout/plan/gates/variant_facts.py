@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import (
     CheckReading,
     DraftFacts,
     Grant,
+    PolicyEvaluation,
     PolicyFacts,
     Publication,
     VariantFacts,

@@ -7,8 +7,14 @@ hold it in that pass (design-forges, "Out of band"). It is in force all the same
 from collections.abc import Sequence
 
 from fanout.api.reasons import ReasonClass, classify_reason
-from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
+from fanout.gates.gate_facts import (
+    DraftFacts,
+    Grant,
+    PolicyEvaluation,
+    PolicyFacts,
+    Publication,
+    VariantFacts,
+)
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus

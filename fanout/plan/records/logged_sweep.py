@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fanout.gates.timestamps import is_from_the_future
+from fanout.gates.record_facts import is_from_the_future
 from fanout.values import Instant, Value
 
 

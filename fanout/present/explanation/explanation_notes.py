@@ -17,9 +17,8 @@ from fanout.control_characters import escape_unprintable
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_rules import HAND_WRITTEN
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.record_facts import DecisionFacts, effective_from
 from fanout.gates.rollback_pins import find_pin
-from fanout.gates.timestamps import effective_from
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions

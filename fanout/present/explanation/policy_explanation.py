@@ -15,7 +15,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import VariantResult
 from fanout.api.view_base import ViewMeta
 from fanout.gates.next_changes import last_end
-from fanout.gates.timestamps import find_next
+from fanout.gates.record_facts import find_next
 from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.explanation.blockers import find_blockers, select_blockers, sort_by_urgency

@@ -12,10 +12,10 @@ from fanout.api.explanation_view import Blocker
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, VariantState, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.check_evaluation import build_reported_draft
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import EvidenceFacts
-from fanout.gates.required_checks import build_reported_draft
 from fanout.message_commands import MessageCommands, find_approvals, find_decisions
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import find_edited

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.candidate_choice import RevisionAges
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_wording import label_stage
-from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.rollback_pins import Pin
 from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.rendered_variant import RenderedVariant

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fanout.api.reasons import Reason
-from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import UNKNOWN, PropagationCondition, Variables
 from fanout.package.field_edits import canonical_text
 from fanout.pending_inputs import ExpressionRequest, InputPending, complete
