@@ -8,8 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import DeclaredObjects, ObjectKey
 from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
@@ -172,6 +171,31 @@ def authorization_header(secret: Credentials) -> str:
         return f"Bearer {secret.password}"
     pair = f"{secret.username}:{secret.password}".encode()
     return f"Basic {b64encode(pair).decode()}"
+
+
+# Fields of credentials by key, named as in kubernetes.io/basic-auth, kubernetes.io/ssh-auth and
+# Flux.
+SECRET_KEYS = {
+    "username": "username",
+    "password": "password",
+    "ssh-privatekey": "private_key",
+    "identity": "private_key",
+    "known_hosts": "known_hosts",
+    "ca.crt": "certificate_authority",
+}
+
+
+def read_secret_keys(texts: Mapping[str, str]) -> Credentials | None:
+    """Return the credentials of a Secret with these texts by key.
+
+    None without a password and a private key. Other keys are ignored.
+    """
+    fields = {
+        SECRET_KEYS[key]: text.strip() for key, text in texts.items() if text and key in SECRET_KEYS
+    }
+    if "password" not in fields and "private_key" not in fields:
+        return None
+    return Credentials(**{"username": TOKEN_USER, **fields})
 
 
 class Secrets(Protocol):

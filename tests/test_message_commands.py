@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from fanout.api.notifications import NotificationEvent
 from fanout.api.object_meta import Label
+from fanout.api.reasons import NotificationEvent
 from fanout.cli.main import VERBS, cli
 from fanout.message_commands import (
     FLAGS,

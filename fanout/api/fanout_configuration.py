@@ -8,12 +8,13 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, StrictInt, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StringConstraints
 
 from fanout.api.durations import Duration
+from fanout.api.field_errors import InvalidValue
 from fanout.api.git_repository import SecretRef
-from fanout.api.notifications import NotificationTargets
 from fanout.api.object_meta import KRMObject, Model, ObjectMeta, optional
+from fanout.api.reasons import NotificationEvent
 from fanout.api.text_fields import (
     Distinct,
     Executable,
@@ -24,7 +25,7 @@ from fanout.api.text_fields import (
     ObjectName,
     Text,
 )
-from fanout.api.urls import GitProtocol, GitUrl, Origin, ServerUrl
+from fanout.api.urls import GitProtocol, GitUrl, HttpUrl, Origin, ServerUrl
 
 
 class Author(Model):
@@ -241,6 +242,42 @@ class ForgeHost(Model):
     creations_per_hour: Annotated[StrictInt, Field(ge=1, le=100000)] | None = optional(
         "Maximum number of pull requests opened in an hour; default: depends on `type`."
     )
+
+
+_POLICY = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$"
+PolicyTitle = Annotated[str, StringConstraints(pattern=_POLICY)]
+
+
+class NotificationTarget(Model):
+    """Address that is notified of transitions, and the secret that signs what it gets."""
+
+    name: ObjectName = Field(description="Name of the webhook in messages and metrics.")
+    url: HttpUrl = Field(description="URL that events are posted to.")
+    secret_ref: SecretRef = Field(description="Secret that requests are signed with.")
+    events: NonEmptyDistinct[NotificationEvent] = Field(
+        default=tuple(NotificationEvent), description="Events to send; default: all."
+    )
+    policies: Distinct[PolicyTitle] = Field(
+        default=(),
+        description="Policies whose events are sent, as `NAME` or `NAMESPACE/NAME`;"
+        " default: all policies and all manually written PackageVariants.",
+    )
+
+    def covers(self, event: NotificationEvent, namespace: str, policy: str) -> bool:
+        """Return whether the address gets an event of a policy."""
+        titles = {policy, f"{namespace}/{policy}"}
+        return event in self.events and (not self.policies or not titles.isdisjoint(self.policies))
+
+
+def check_names(targets: tuple[NotificationTarget, ...]) -> tuple[NotificationTarget, ...]:
+    """Return the targets. Raises InvalidValue if two have one name."""
+    names = [it.name for it in targets]
+    if duplicates := sorted({it for it in names if names.count(it) > 1}):
+        raise InvalidValue(f"duplicate name {duplicates[0]}", "rename one webhook")
+    return targets
+
+
+NotificationTargets = Annotated[tuple[NotificationTarget, ...], AfterValidator(check_names)]
 
 
 class RecordsLocation(Model):

@@ -1,4 +1,4 @@
-"""Reasons of conditions, one CamelCase word each, with their meanings and classes.
+"""Reasons of conditions and events, one CamelCase word each, with their meanings and classes.
 
 Closed lists, sorted, so that alerts can be written against them. Causes and remedies are in
 `docs/troubleshooting/remedies.yaml`.
@@ -346,3 +346,48 @@ def is_asked(reason: str, all_reasons: Collection[str]) -> bool:
 def classify_reason(reason: str) -> ReasonClass:
     """Return the class of a reason; `error` for reasons that no gate gives."""
     return CLASS_BY_REASON.get(reason, ReasonClass.ERROR)
+
+
+class NotificationEvent(ExplainedValue):
+    """Event that addresses are notified of; `meaning` explains it in a line."""
+
+    APPROVAL_AWAITED = "ApprovalAwaited", "drafts wait for approvals alone"
+    MERGE_CONFLICT = "MergeConflict", "drafts have undecided merge conflicts"
+    POLICY_STOPPED = "PolicyStopped", "an error stops a whole policy"
+    ROLLOUT_DONE = "RolloutDone", "all stages of a policy have passed the same revision"
+    STAGE_HALTED = "StageHalted", "more variants of a stage have failed than it tolerates"
+    STAGE_PASSED = "StagePassed", "a stage has passed its candidate"
+    VARIANT_FAILED = "VariantFailed", "variants have failed at their candidate"
+
+
+class EventReason(ExplainedValue):
+    """Reason of an event; `meaning` explains it in a line."""
+
+    APPROVAL_AWAITED = "ApprovalAwaited", NotificationEvent.APPROVAL_AWAITED.meaning
+    DRAFTS_WRITTEN = "DraftsWritten", "drafts were written or replaced"
+    MERGE_CONFLICT = "MergeConflict", NotificationEvent.MERGE_CONFLICT.meaning
+    PACKAGES_REMOVED = "PackagesRemoved", "packages were removed"
+    POLICY_STOPPED = "PolicyStopped", NotificationEvent.POLICY_STOPPED.meaning
+    PUBLISHED = "Published", "drafts were published"
+    PUSH_FAILED = "PushFailed", "an action on drafts or packages failed"
+    REQUESTS_MERGED = "RequestsMerged", "pull requests were merged"
+    ROLLOUT_DONE = "RolloutDone", NotificationEvent.ROLLOUT_DONE.meaning
+    STAGE_HALTED = "StageHalted", NotificationEvent.STAGE_HALTED.meaning
+    STAGE_PASSED = "StagePassed", NotificationEvent.STAGE_PASSED.meaning
+    VARIANT_FAILED = "VariantFailed", NotificationEvent.VARIANT_FAILED.meaning
+
+    @property
+    def is_warning(self) -> bool:
+        """True if an event of this reason has the type Warning, and not Normal."""
+        return self in _WARNINGS
+
+
+_WARNINGS = frozenset(
+    {
+        EventReason.MERGE_CONFLICT,
+        EventReason.POLICY_STOPPED,
+        EventReason.PUSH_FAILED,
+        EventReason.STAGE_HALTED,
+        EventReason.VARIANT_FAILED,
+    }
+)

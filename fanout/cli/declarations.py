@@ -12,8 +12,7 @@ from fanout.cli.command_errors import not_found
 from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
-from fanout.declared.declaration_failure import own_kind
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.ports import Inventory

@@ -8,10 +8,13 @@ from fanout.api.object_meta import KRMObject
 from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
 from fanout.control_characters import escape_unprintable
 from fanout.declared.declaration_assembly import assemble_declared, build_finding
-from fanout.declared.declaration_failure import DeclarationFailure
-from fanout.declared.declared_objects import DeclaredObjects, key_of
-from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import (
+    DeclarationFailure,
+    DeclaredObjects,
+    Finding,
+    ObjectKey,
+    key_of,
+)
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, ObjectsByKind
 from fanout.selection.variant_spec import Object

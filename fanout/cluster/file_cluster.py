@@ -26,10 +26,7 @@ from fanout.cluster.manifest_documents import (
     find_positions,
     read_content,
 )
-from fanout.declared.declaration_failure import DeclarationFailure
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import DeclarationFailure, DeclaredObjects, Finding, ObjectKey
 from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fanout.errors import Denied
-from fanout.ports import TOKEN_USER, Credentials
-from fanout.secret_credentials import SECRET_KEYS, read_secret_keys
+from fanout.ports import SECRET_KEYS, TOKEN_USER, Credentials, read_secret_keys
 from fanout.telemetry.redaction import Redactor
 
 VARIABLE_PREFIX = "FANOUT_SECRET_"

@@ -16,8 +16,7 @@ from fanout.api.reasons import Reason
 from fanout.controller.loop_health import LoopObserver, ScheduledPass
 from fanout.controller.run_loop import IntakeReport, LoopDependencies, RunLoop
 from fanout.controller.status_thread import StatusThread
-from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, have_same_restrictions
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import ClusterLease, FinalizerWriter, Inventory, StatusWriter, WatchedCluster

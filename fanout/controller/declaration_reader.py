@@ -4,8 +4,7 @@ from collections.abc import Callable
 from math import inf
 
 from fanout.controller.log_throttling import LoopLog
-from fanout.declared.declaration_failure import DeclarationFailure
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclarationFailure, DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.ports import Inventory
 from fanout.telemetry.error_isolation import run_isolated

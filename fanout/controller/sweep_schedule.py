@@ -20,8 +20,7 @@ import structlog
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.calendar.cron_schedule import CronSchedule, last_fire, next_fire, parse_schedule
 from fanout.calendar.time_zone import parse_zone
-from fanout.declared.declaration_failure import own_kind
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.drafts.drafts_per_round import DraftLimit
 from fanout.plan.gates.policy_windows import governing_promotions

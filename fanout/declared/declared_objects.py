@@ -1,23 +1,139 @@
-"""Declared objects: usable ones by kind, errors, and what could not be read or used."""
+"""Declared objects: usable ones by kind, errors and warnings, and what could not be read or used."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any, NamedTuple, Protocol
 
-from fanout.api.field_errors import FieldPath, format_path
+from fanout.api.field_errors import FieldPath, Severity, format_path
 from fanout.api.git_repository import Repository
+from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import GROUP, KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declaration_failure import DeclarationFailure, own_kind
-from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, GroupKind, group_of
-from fanout.values import Value, field
+from fanout.selection.variant_spec import Object
+from fanout.values import Value, asdict, field, replace
 from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
+
+
+class Finding(Value):
+    """One error or warning at its position; an error makes the object unusable.
+
+    `namespace`: that of the object; "" if it has none or it is not known.
+    """
+
+    where: ErrorLocation
+    problem: str
+    remedy: str
+    severity: Severity = "error"
+    namespace: str = ""
+
+    def is_error_in(self, namespace: str | None) -> bool:
+        """True if it is an error that may be of the namespace; of any if that is empty."""
+        return self.severity == "error" and self.namespace in ("", namespace or self.namespace)
+
+    def __str__(self) -> str:
+        """Format as `file:line: kind/name: field.path: problem; remedy`."""
+        location = str(self.where)
+        sentence = f"{location}: {self.problem}" if location else self.problem
+        return f"{sentence}; {self.remedy}" if self.remedy else sentence
+
+
+def serialize_finding(finding: Finding) -> dict[str, object]:
+    """Return an error or warning as data, with its position."""
+    return {
+        **asdict(finding.where),
+        "problem": finding.problem,
+        "remedy": finding.remedy,
+        "severity": finding.severity,
+    }
+
+
+MAX_SEPARATE = 10  # similar findings that are printed separately
+_SHOWN_POSITIONS = 3  # positions named for more
+# Parts in which similar sentences differ: positions, names and values.
+_FILE_AND_LINE = re.compile(r"\S+:\d+")
+
+
+def group_findings(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:
+    """Yield each finding with its line; more than ten similar findings share one line.
+
+    Similar means the same problem in the same field of other objects.
+    """
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        kind, _, name = finding.where.object.partition("/")
+        problem = _FILE_AND_LINE.sub("", finding.problem)
+        if name:
+            problem = problem.replace(name, "")
+        key = kind, finding.where.field, problem, finding.remedy, finding.severity
+        groups.setdefault(key, []).append(finding)
+    for first, *similar in groups.values():
+        if len(similar) < MAX_SEPARATE:
+            yield from ((finding, str(finding)) for finding in (first, *similar))
+            continue
+        positions = ", ".join(str(replace(it.where, field="")) for it in similar[:_SHOWN_POSITIONS])
+        yield first, f"{first} (and {len(similar):,} more, at {positions}, …)"
+
+
+def own_kind(kind: type[KRMObject]) -> GroupKind:
+    """Return group and kind of one of fanout's own kinds."""
+    return GROUP, kind.__name__
+
+
+class DeclarationFailure(Value):
+    """A source of declarations that could not be read, or an object that cannot be used.
+
+    `source` names it in messages. Where kind or namespace is not known, it may be any.
+    """
+
+    source: str
+    kind: GroupKind | None = None  # None: any
+    namespace: str = ""  # "": any, or cluster-scoped
+
+    def concerns(self, kind: GroupKind, namespace: str) -> bool:
+        """Return whether objects of a kind may be missing that a namespace reads."""
+        return self.kind in (None, kind) and self.namespace in ("", namespace)
+
+
+class ObjectKey(NamedTuple):
+    """Unique key of an object: group, kind, namespace and name."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, data: Object) -> "ObjectKey":
+        """Return the key of an object whose identifying fields have been checked."""
+        meta = data["metadata"]
+        return cls(group_of(data["apiVersion"]), data["kind"], meta["namespace"], meta["name"])
+
+    @property
+    def identity(self) -> str:
+        """Return `Kind/name`, as messages name the object."""
+        return f"{self.kind}/{self.name}"
+
+    def may_be(self, kind: type[KRMObject]) -> bool:
+        """Return whether an object meant for fanout is of this kind; a misspelled one may be."""
+        return self.kind == kind.__name__ or self.kind not in KINDS
+
+
+class ObjectPosition(Protocol):
+    """Position of a declared object where its users write it: in a file, or in the API."""
+
+    @property
+    def value(self) -> Any:
+        """The object's data as it was written."""
+
+    def locate(self, identity: str, path: FieldPath) -> ErrorLocation:
+        """Return the location of a field of the object, which messages call `identity`."""
+
 
 _PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
 

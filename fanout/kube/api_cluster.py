@@ -12,8 +12,7 @@ from fanout.kube.installation_lease import InstallationLease
 from fanout.kube.pending_records import ApiPendingRecords, PendingRecordWatch
 from fanout.kube.status_writer import ApiStatusWriter
 from fanout.kube.watched_objects import WatchedObjects
-from fanout.ports import Credentials, Secrets
-from fanout.secret_credentials import read_secret_keys
+from fanout.ports import Credentials, Secrets, read_secret_keys
 from fanout.telemetry.redaction import Redactor
 
 _ROLE_REMEDY = (

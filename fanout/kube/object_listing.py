@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from fanout.api.object_meta import Label
 from fanout.api.package_variant import PackageVariant
-from fanout.declared.declaration_failure import own_kind
+from fanout.declared.declared_objects import own_kind
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_watch import read_name
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds

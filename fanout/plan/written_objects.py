@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from fanout.api.event_reasons import EventReason
+from fanout.api.reasons import EventReason
 from fanout.values import Value
 
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fanout.api.gate_vocabulary import VariantState
-from fanout.api.listed_objects import (
+from fanout.api.object_meta import API_VERSION
+from fanout.api.object_statuses import (
     ListedDraft,
     ListedPolicyStatus,
     ListedPublication,
@@ -13,7 +14,6 @@ from fanout.api.listed_objects import (
     ListedVariantStatus,
     PackageLocation,
 )
-from fanout.api.object_meta import API_VERSION
 from fanout.api.output_views import (
     DraftView,
     DraftViewSpec,

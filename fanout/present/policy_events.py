@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from fanout.api.event_reasons import EventReason
+from fanout.api.reasons import EventReason
 from fanout.api.text_fields import pluralize
 from fanout.message_commands import cluster_commands
 from fanout.plan.actions import ActionKind

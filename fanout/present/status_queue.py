@@ -14,8 +14,7 @@ from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import KRMObject, Label
 from fanout.api.reasons import NEEDS_REPAIR
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declaration_failure import own_kind
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
@@ -49,7 +48,7 @@ from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
 from fanout.reconcile.validation.object_findings import ErrorsByObject
-from fanout.selection.variant_naming import variant_digest
+from fanout.selection.variant_spec import variant_digest
 from fanout.values import Value
 
 MAX_PUT_OFF = 8  # passes in a row

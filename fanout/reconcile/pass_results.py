@@ -40,7 +40,7 @@ from fanout.reconcile.edits.package_damage import describe_faults, find_lost_ren
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.target_names import shorten_target_keys
+from fanout.selection.target_selection import shorten_target_keys
 from fanout.selection.variant_spec import TargetFailure
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, field, replace

@@ -9,9 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.git_repository import Repository, TagPolicy
-from fanout.declared.declared_objects import DeclaredObjects, key_of
-from fanout.declared.finding import group_findings
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, group_findings, key_of
 from fanout.errors import Bug, FanoutError, InvalidInput, RateLimited
 from fanout.plan.observation.repository_state import (
     RefListing,

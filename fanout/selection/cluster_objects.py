@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from json import dumps
 
-from fanout.selection.label_index import LabelIndex
-from fanout.selection.label_selector import MatchableSelector
+from fanout.selection.label_selector import LabelIndex, MatchableSelector
 from fanout.selection.variant_spec import Object
 from fanout.values import Value
 

@@ -4,7 +4,8 @@ The inputs of a rollout (groups, expression variables) are known before Git is o
 and change only with the files.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from fanout.api.git_repository import Repository
@@ -12,8 +13,7 @@ from fanout.api.stages import Stage
 from fanout.api.upstream_policy import ObjectSelector, TargetEntry, UpstreamPolicy
 from fanout.api.validators.object_references import is_visible
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
-from fanout.selection.label_index import read_labels
-from fanout.selection.label_selector import match_raw_labels, matches
+from fanout.selection.label_selector import match_raw_labels, matches, read_labels
 from fanout.selection.variant_spec import Object, TargetFailure, VariantSpec
 from fanout.values import KeyedValue, Value, field
 
@@ -225,3 +225,21 @@ def build_rollout_variables(
             "target": spec.target,
         },
     }
+
+
+def shorten_target_keys(keys: Iterable[str]) -> Mapping[str, str]:
+    """Return a name of each target by its key; no two keys get the same name.
+
+    The name is the object's name, with its namespace if two objects share the name, and the whole
+    key if that is not unique either.
+    """
+    all_keys = tuple(dict.fromkeys(keys))
+    forms: dict[str, tuple[str, ...]] = {}  # the shortest first; see `VariantTarget.key`
+    for key in all_keys:
+        namespace, _, name = key.partition("/")[2].partition("/")
+        with_namespace = f"{namespace}/{name}" if namespace else ""
+        forms[key] = tuple(filter(None, (name, with_namespace, key)))
+    # A name that is a form of two keys is given to neither: which of them is meant must not depend
+    # on the order of targets.
+    counts = Counter(form for key in all_keys for form in set(forms[key]))
+    return {key: next((form for form in forms[key] if counts[form] == 1), key) for key in all_keys}

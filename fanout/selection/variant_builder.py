@@ -20,8 +20,13 @@ from fanout.selection.template_fields import (
     Values,
     describe_unusable,
 )
-from fanout.selection.variant_naming import build_variant_name
-from fanout.selection.variant_spec import FunctionSpec, InjectorSpec, TargetFailure, VariantSpec
+from fanout.selection.variant_spec import (
+    FunctionSpec,
+    InjectorSpec,
+    TargetFailure,
+    VariantSpec,
+    build_variant_name,
+)
 
 
 def _build_function(api_function: Function, config: Mapping[str, str]) -> FunctionSpec:

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from fanout.api.fanout_configuration import FanoutConfiguration
-from fanout.api.notifications import NotificationEvent, NotificationTarget
+from fanout.api.fanout_configuration import FanoutConfiguration, NotificationTarget
+from fanout.api.reasons import NotificationEvent
 from fanout.notify import SIGNATURE_HEADER
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "notifications.md"

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from fanout.api.commit_trailers import Trailer
-from fanout.api.event_reasons import EventReason
 from fanout.api.fanout_configuration import FanoutConfiguration, InjectableKind, InjectionRules
-from fanout.api.notifications import NotificationEvent
 from fanout.api.object_meta import Label
-from fanout.api.reasons import Reason
+from fanout.api.reasons import EventReason, NotificationEvent, Reason
 
 
 @pytest.mark.parametrize("vocabulary", [EventReason, Label, Reason, Trailer])

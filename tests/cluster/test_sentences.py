@@ -14,7 +14,7 @@ from fanout.cluster.record_files import (
     encode_shard,
     shard_path,
 )
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import ObjectKey
 from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordsKey, StatusChange

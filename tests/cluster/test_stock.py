@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fanout.cluster.declaration_merge import merge_objects
 from fanout.cluster.manifest_documents import read_content
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import ObjectKey
 from fanout.selection.cluster_objects import ClusterObjectIndex
 
 KINDS = ("ConfigMap", "Site")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from fleet import Fleet, check_status
 
-from fanout.api.event_reasons import EventReason
 from fanout.api.package_variant import PackageVariant
+from fanout.api.reasons import EventReason
 from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import Denied

@@ -13,8 +13,7 @@ from fanout.plan.observation.repository_state import (
     SetState,
 )
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.variant_naming import variant_digest
-from fanout.selection.variant_spec import TargetFailure, VariantSpec
+from fanout.selection.variant_spec import TargetFailure, VariantSpec, variant_digest
 from fanout.values import replace
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

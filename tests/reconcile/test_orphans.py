@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from reconcile.builders import open_draft, parsed, repository_state, resolved, variant_name
 
-from fanout.declared.declaration_failure import DeclarationFailure
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclarationFailure, DeclaredObjects
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.removal.orphaned_variants import find_orphans, find_removal_doubt
 

@@ -6,8 +6,7 @@ import pytest
 from reconcile.builders import NOW, open_draft, repository_state, resolved, variant_name
 
 from fanout.api.results import Hold
-from fanout.declared.declaration_failure import DeclarationFailure
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclarationFailure, DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import PathState

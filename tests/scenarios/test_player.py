@@ -10,9 +10,8 @@ from fanout.api.scenario import Scenario
 from fanout.api.validators.object_validation import validate_object
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import PropagationCondition
-from fanout.scenarios.scenario_player import play_scenario
+from fanout.scenarios.scenario_player import build_moment_view, play_scenario
 from fanout.scenarios.scenario_settings import find_policy
-from fanout.scenarios.simulation_view import build_moment_view
 
 
 def scenario(text: str) -> Scenario:

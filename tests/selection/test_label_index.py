@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.upstream_policy import ObjectSelector
-from fanout.selection import label_index
+from fanout.selection import label_selector
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.label_selector import match_raw_labels
 
@@ -81,15 +81,15 @@ def test_an_index_after_changes_has_the_candidates_of_a_new_one(before, after, s
 @given(OBJECTS, OBJECTS, st.lists(st.tuples(SELECTORS, NAMESPACES), min_size=1, max_size=3))
 def test_a_changed_index_is_a_new_one_and_leaves_the_previous_one_as_it_was(before, after, asked):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(label_index, "_FEW", 100)  # else so few objects are indexed anew
+        patch.setattr(label_selector, "_FEW", 100)  # else so few objects are indexed anew
         previous_objects, objects = (index_of(it).of_kind(*KIND) for it in (before, after))
-        previous = label_index.LabelIndex(previous_objects)
+        previous = label_selector.LabelIndex(previous_objects)
         selector, namespace = asked[0]
         previous.find_candidates(namespace, selector)
         present = previous.with_objects(previous_objects, objects)
         for selector, namespace in asked:
             for index, items in ((present, objects), (previous, previous_objects)):
-                fresh = label_index.LabelIndex(items)
+                fresh = label_selector.LabelIndex(items)
                 assert [*index.find_candidates(namespace, selector)] == [
                     *fresh.find_candidates(namespace, selector)
                 ]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.selection.ref_names import draft_ref, tag_ref
-from fanout.selection.variant_naming import LIMIT, build_variant_name, variant_digest
+from fanout.selection.variant_spec import MAX_NAME_LENGTH, build_variant_name, variant_digest
 
 dns = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True)
 keys = st.text(max_size=80)
@@ -15,7 +15,7 @@ keys = st.text(max_size=80)
 @given(dns, dns, keys, keys)
 def test_a_name_is_a_name_in_kubernetes_whatever_the_target_is_called(ns, policy, key, readable):
     name = build_variant_name(ns, policy, key, readable)
-    assert len(name) <= LIMIT
+    assert len(name) <= MAX_NAME_LENGTH
     assert re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name)
 
 

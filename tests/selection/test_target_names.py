@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.selection.target_names import shorten_target_keys
+from fanout.selection.target_selection import shorten_target_keys
 
 NAMES = [
     ("an object by its name", ["Cluster.x.org/edge/ams"], ["ams"]),

@@ -21,7 +21,7 @@ from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_place
 from fanout.selection.target_selection import usable_repositories
-from fanout.selection.variant_naming import build_variant_name, variant_digest
+from fanout.selection.variant_spec import build_variant_name, variant_digest
 
 
 def unique_names(variant: RenderedVariant) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.durations import format_instant, parse_instant
-from fanout.api.listed_objects import POLICY_COLUMNS, REPOSITORY_COLUMNS, VARIANT_COLUMNS
 from fanout.api.object_meta import API_VERSION
+from fanout.api.object_statuses import POLICY_COLUMNS, REPOSITORY_COLUMNS, VARIANT_COLUMNS
 from fanout.api.output_views import CONFLICT_COLUMNS, DRAFT_COLUMNS
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.results import STAGE_COLUMNS, TARGET_COLUMNS

@@ -30,7 +30,7 @@ from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.control_characters import escape_unprintable
-from fanout.declared.finding import Finding, serialize_finding
+from fanout.declared.declared_objects import Finding, serialize_finding
 from fanout.errors import InvalidInput
 from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 from fanout.package.package_patch import format_masked_patch

@@ -26,15 +26,13 @@ from fanout.cli.settings import REPORT_FORMATS, STANDARD_INPUT, OutputFormat, Se
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import escape_control, print_message
 from fanout.cluster.file_cluster import FileCluster
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.finding import Finding
+from fanout.declared.declared_objects import DeclaredObjects, Finding
 from fanout.errors import FanoutError, InvalidInput
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.scenarios.scenario_expectations import ComparedValue, compare_expectations
-from fanout.scenarios.scenario_player import PlayedPass, play_scenario
+from fanout.scenarios.scenario_player import PlayedPass, build_simulation, play_scenario
 from fanout.scenarios.scenario_settings import find_policy
-from fanout.scenarios.simulation_view import build_simulation
 from fanout.values import Value, replace
 
 _MAX_PATHS = 3  # of those that messages name

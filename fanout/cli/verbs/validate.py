@@ -15,9 +15,13 @@ from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.file_cluster import read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.declared.declared_objects import locate_broken
-from fanout.declared.finding import Finding, group_findings, serialize_finding
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import (
+    Finding,
+    ObjectKey,
+    group_findings,
+    locate_broken,
+    serialize_finding,
+)
 from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_dependencies,
     find_unmatched_repositories,

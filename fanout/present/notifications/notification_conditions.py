@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import VariantState, Verdict
-from fanout.api.notifications import NotificationEvent
-from fanout.api.reasons import Reason, is_asked
+from fanout.api.reasons import NotificationEvent, Reason, is_asked
 from fanout.api.text_fields import list_first, pluralize
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Final
 
 from fanout.api.durations import format_instant
-from fanout.api.notifications import NotificationTarget
+from fanout.api.fanout_configuration import NotificationTarget
 from fanout.message_commands import MessageCommands
 from fanout.ports import EventBatch, EventSender
 from fanout.present.notifications.notification_conditions import (

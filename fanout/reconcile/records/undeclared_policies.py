@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from fanout.api.package_variant import PackageVariant
 from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declaration_failure import own_kind
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import InvalidInput
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.world import World

@@ -45,8 +45,7 @@ from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
-from fanout.selection.variant_naming import variant_digest
-from fanout.selection.variant_spec import TargetFailure
+from fanout.selection.variant_spec import TargetFailure, variant_digest
 from fanout.values import Value, replace
 
 INSTALLATION_TIME = timedelta(minutes=10)  # in which a policy may come before the kind it selects

@@ -6,8 +6,12 @@ from fanout.api.upstream_policy import ObjectSelector, UpstreamPolicy
 from fanout.plan.evidence.due_checks import list_namespaces, machine_checks
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.cluster_objects import ObjectChange, group_of
-from fanout.selection.label_index import list_exact_requirements, read_labels
-from fanout.selection.label_selector import is_text_map, match_raw_labels
+from fanout.selection.label_selector import (
+    is_text_map,
+    list_exact_requirements,
+    match_raw_labels,
+    read_labels,
+)
 from fanout.variants.functions.kind_scopes import CRD_KIND
 
 _Term = tuple[str, ...]

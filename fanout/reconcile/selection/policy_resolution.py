@@ -14,8 +14,7 @@ from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy, PackageVa
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import DraftPer, UpstreamPolicy
-from fanout.declared.declaration_failure import own_kind
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Result, complete

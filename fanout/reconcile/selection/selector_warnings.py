@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declaration_failure import own_kind
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.finding import Finding
+from fanout.declared.declared_objects import DeclaredObjects, Finding, own_kind
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
 from fanout.selection.target_selection import (

@@ -20,8 +20,7 @@ from fanout.api.results import NO_AGGREGATES
 from fanout.api.text_fields import format_value, pluralize
 from fanout.api.upstream_policy import FunctionTemplate, UpstreamPolicy, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.finding import Finding
+from fanout.declared.declared_objects import DeclaredObjects, Finding
 from fanout.errors import InvalidInput
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.policy_windows import build_calendars

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from fanout.api.field_errors import suggest_name
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import join_words
-from fanout.declared.declared_objects import DeclaredObjects, locate_broken
-from fanout.declared.finding import Finding
+from fanout.declared.declared_objects import DeclaredObjects, Finding, locate_broken
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fanout.api.object_meta import KRMObject
-from fanout.declared.declared_objects import DeclaredObjects, key_of
-from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.declared_objects import DeclaredObjects, Finding, ObjectKey, key_of
 from fanout.ports import Sandbox
 from fanout.reconcile.validation.declaration_findings import find_function_findings
 from fanout.reconcile.validation.expression_validation import validate_expressions
