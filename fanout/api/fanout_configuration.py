@@ -101,8 +101,7 @@ class SandboxLimits(Model):
 class PackageLimits(Model):
     """Limits on the size of a package: upstream, rendered, in a draft and downstream.
 
-    They are checked while a package is read, rendered and merged, before all of it is in
-    memory.
+    They are checked while a package is read, rendered and merged, before all of it is in memory.
     """
 
     files: StrictInt = Field(
@@ -217,8 +216,7 @@ class ForgeProgram(StrEnum):
 class ForgeHost(Model):
     """Host of repositories, its API, fanout's credential for it, and its limits.
 
-    One account and one set of limits for all repositories of a host: its limits count by
-    account.
+    One account and one set of limits for all repositories of a host: its limits count by account.
     """
 
     host: HostName = Field(

@@ -1,12 +1,10 @@
 """Errors and warnings about fields of an object, suggested and repeated names, lookup of fields.
 
-Validation collects all of them and never stops at the first. A validator of a single
-value raises `InvalidValue`, which validation turns into a `FieldError` at the value's
-path.
+Validation collects all of them and never stops at the first. A validator of a single value raises
+`InvalidValue`, which validation turns into a `FieldError` at the value's path.
 
-Rules look at the data as written and not at the models: a field of the wrong type must
-not hide errors elsewhere. Data that does not fit a pattern is skipped; the models
-report it.
+Rules look at the data as written and not at the models: a field of the wrong type must not hide
+errors elsewhere. Data that does not fit a pattern is skipped; the models report it.
 """
 
 import re
@@ -37,8 +35,7 @@ def format_path(path: FieldPath) -> str:
 class FieldError(Value):
     """Error or warning about one field; an object with an error is not used.
 
-    `intended_field`: for an unknown field, the known field that it is probably a
-    misspelling of.
+    `intended_field`: for an unknown field, the known field that it is probably a misspelling of.
     """
 
     path: FieldPath

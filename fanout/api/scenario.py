@@ -2,8 +2,7 @@
 
 It needs no repository and no cluster: every input of the gates can be stated in it.
 
-An instant may be written as one, or as a distance from the scenario's `now`, like
-`-30h`.
+An instant may be written as one, or as a distance from the scenario's `now`, like `-30h`.
 """
 
 import re

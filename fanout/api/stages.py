@@ -51,10 +51,7 @@ _OWN_CONTEXT = "fanout"  # of the status that fanout sets, or the part before th
 
 
 class ReportCheck(Model):
-    """Check answered by recorded Evidence of a pipeline, a test or a person.
-
-    It has no fields.
-    """
+    """Check answered by recorded Evidence of a pipeline, a test or a person. It has no fields."""
 
 
 class ApprovalCheck(Model):

@@ -3,9 +3,8 @@
 The pattern goes into the schemas, so that editors and the API server check it; people
 read the message instead of the pattern.
 
-A package's path becomes part of branch and tag names (design §5), so it must be valid
-in a ref. A path that an expression yields is checked here too, before anything is named
-after it.
+A package's path becomes part of branch and tag names (design §5), so it must be valid in a ref. A
+path that an expression yields is checked here too, before anything is named after it.
 """
 
 import re
@@ -252,8 +251,7 @@ def _segment_problem(segment: str) -> str:
         return f"has the segment {segment!r}"
     if segment[0] in "-.":
         return f"has the segment {segment!r}, which begins with {segment[0]!r}"
-    # In lower case, because on a file system that ignores case `.LOCK` names Git's lock file
-    # too.
+    # In lower case, because on a file system that ignores case `.LOCK` names Git's lock file too.
     if segment.lower().endswith((".", ".lock")) or segment == "@":
         return f"has the segment {segment!r}, which Git refuses in a branch name"
     if match := _REF_FORBIDDEN.search(segment):

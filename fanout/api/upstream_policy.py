@@ -59,10 +59,7 @@ class MapExpression(Model):
 
 
 class DownstreamTemplate(Model):
-    """Location of the variants.
-
-    By default the target's repository and the upstream's path.
-    """
+    """Location of the variants. By default the target's repository and the upstream's path."""
 
     repository: Name | None = optional(
         "Name of a Repository object; default: the repository of the target."

@@ -1,9 +1,8 @@
 """URLs of Git repositories and HTTP services: accepted forms, addresses, credentials.
 
-URLs end in logs of servers and proxies, in messages, and in the history of a
-repository, so none may carry a secret. Git runs some URLs as commands (`ext::`, a
-leading dash, a host that is an option). Protocols are allow-listed; leading dashes are
-refused (design §9).
+URLs end in logs of servers and proxies, in messages, and in the history of a repository, so none
+may carry a secret. Git runs some URLs as commands (`ext::`, a leading dash, a host that is an
+option). Protocols are allow-listed; leading dashes are refused (design §9).
 
 Clouds serve credentials on link-local addresses and on a few others. The operating
 system takes `2852039166`, `0xA9FEA9FE` and `169.254.43518` for `169.254.169.254`, and
@@ -72,8 +71,7 @@ _SECRET_REMEDY = "remove it from the URL and name a secret in secretRef"  # noqa
 
 def is_secret_parameter(name: str) -> bool:
     """Return whether a parameter of this name carries a credential: `X-Amz-Signature`."""
-    # Words of camelCase names are compared one by one, so that `accessToken` is found as
-    # well.
+    # Words of camelCase names are compared one by one, so that `accessToken` is found as well.
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unquote_plus(name))
     words = re.findall(r"[a-z0-9]+", spaced.lower())
     if words == ["key"] or any(
@@ -328,8 +326,7 @@ def check_http_url(text: str) -> str:
         raise InvalidValue("the address has no host", _HTTP_REMEDY)
     if parts.fragment:
         raise InvalidValue("the address has a fragment (#), which is never sent", "remove it")
-    # Names are checked again when they are resolved; here only literal addresses can be
-    # refused.
+    # Names are checked again when they are resolved; here only literal addresses can be refused.
     if refusal := find_refusal(host):
         raise InvalidValue(refusal, "name another host")
     check_no_secret_parameter(text)

@@ -89,8 +89,7 @@ class CronSchedule(Value):
 def parse_schedule(text: str) -> CronSchedule:
     """Parse a cron line or @macro: crontab(5)'s five fields (design §7).
 
-    Raises InvalidInput with the spelling to use instead, also for a schedule that never
-    fires.
+    Raises InvalidInput with the spelling to use instead, also for a schedule that never fires.
     """
     line = text.strip()
     if line.startswith("@"):

@@ -3,10 +3,9 @@
 Deny beats allow; the allow windows of one PromotionPolicy are ORed, none means always;
 a policy that several PromotionPolicies name is open when all of them are. (Design §7.)
 
-A window is half-open: its first instant is in it, its last is not. `duration` is
-elapsed time, so eight hours are eight hours when clocks change; `until` is wall time,
-so five o'clock is five o'clock. Occurrences that follow without a break, or overlap,
-form one span. (Design §7.)
+A window is half-open: its first instant is in it, its last is not. `duration` is elapsed time, so
+eight hours are eight hours when clocks change; `until` is wall time, so five o'clock is five
+o'clock. Occurrences that follow without a break, or overlap, form one span. (Design §7.)
 """
 
 from bisect import bisect_right
@@ -56,8 +55,7 @@ class WindowSpan(Value):
 class _PartialSpan:
     """A span as far as it was searched: it goes on to `end`, or ends there if complete.
 
-    It is the answer for every instant from `since` to its end. The search resumes at
-    `searched_to`.
+    It is the answer for every instant from `since` to its end. The search resumes at `searched_to`.
     """
 
     since: int
@@ -275,10 +273,9 @@ class WindowState(Value):
 def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime) -> WindowState:
     """Return the state of all calendars at `now`, and the next change.
 
-    Two bounds apply. What does not change within five years never does: `until` is None.
-    Where the search takes more than 20,000 spans, each beginning before another ends,
-    `until` is how far it came: nothing changes before, and the caller has to ask again
-    then.
+    Two bounds apply. What does not change within five years never does: `until` is None. Where the
+    search takes more than 20,000 spans, each beginning before another ends, `until` is how far it
+    came: nothing changes before, and the caller has to ask again then.
     """
     at = int(now.timestamp())
     closed = _closing_cause(calendars, at)
@@ -386,8 +383,7 @@ class _DeniedTimes:
     def skip_denied(self, at: int, steps_left: int) -> tuple[int | None, int]:
         """Return the first instant from `at` that is not denied, and the steps taken.
 
-        The instant is None for never. Stops after `steps_left` steps and returns how far it
-        came.
+        The instant is None for never. Stops after `steps_left` steps and returns how far it came.
         """
         steps = 0
         while self._ahead and self._ahead[0][0] <= at and steps < steps_left:

@@ -2,9 +2,8 @@
 
 A field without a row is unknown to the other program too and is reported as such.
 
-A faulty field is removed together with everything that would mean something else
-without it: a function without its selectors changes other objects, a target without its
-package goes elsewhere.
+A faulty field is removed together with everything that would mean something else without it: a
+function without its selectors changes other objects, a target without its package goes elsewhere.
 """
 
 import re

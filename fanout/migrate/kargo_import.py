@@ -222,8 +222,7 @@ def join_results(parts: Iterable[ImportResult]) -> ImportResult:
 def build_policies(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
     """Build a policy for every Warehouse that a Stage requests.
 
-    `validate_data` returns the errors of an object; fields with errors are removed and
-    reported.
+    `validate_data` returns the errors of an object; fields with errors are removed and reported.
     """
     results: list[ImportResult] = []
     requests_by_warehouse: dict[str, list[FreightRequest]] = {
@@ -285,8 +284,7 @@ def _build_policy(
         remark = Remark(origin, problem, f"import it as well, or replace {PLACEHOLDER}")
         upstream = placeholder_upstream(policy, origin)
         yield from add_source_index(main_object, [*fields, *upstream, remark])
-    # A policy has no control-flow stage without `after`; stages behind such a one wait for
-    # nothing.
+    # A policy has no control-flow stage without `after`; stages behind such a one wait for nothing.
     passing_stages = find_passing_stages(requests)
     remaining_requests = [it for it in requests if it.stage.name not in passing_stages]
     for number, request in enumerate(remaining_requests):

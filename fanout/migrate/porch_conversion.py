@@ -42,9 +42,8 @@ _REWRITE_REMEDY = "rewrite it for the whole object, as in target.metadata.name"
 def translate_expression(expression: str, *, target_is_object: bool) -> str:
     """Translate an expression; the result yields the same and fails where Porch's failed.
 
-    `target_is_object`: the target was chosen by a selector; otherwise it is `{repo,
-    package}`, which both programs show alike. Raises InvalidValue for an expression that is
-    not recognized.
+    `target_is_object`: the target was chosen by a selector; otherwise it is `{repo, package}`,
+    which both programs show alike. Raises InvalidValue for an expression that is not recognized.
     """
     tokens = [(str(match.lastgroup), match[0]) for match in _TOKEN.finditer(expression)]
     token_positions = [index for index, (kind, _) in enumerate(tokens) if kind != "blank"]

@@ -1,8 +1,7 @@
 """Timeline of a scenario: the stated past and the events, as changes of its world.
 
-Playing the past gives each stage its history: when a revision was first ready
-everywhere, when evidence was withdrawn, when the stage moved on. So a scenario need not
-state what follows.
+Playing the past gives each stage its history: when a revision was first ready everywhere, when
+evidence was withdrawn, when the stage moved on. So a scenario need not state what follows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -119,8 +119,7 @@ class _ScenarioRun:
                 change = heappop(self._queue)[2]
                 if change is not None:
                     change(self._world)
-            # Stated history holds from `now` on and overrides what playing the past has
-            # derived.
+            # Stated history holds from `now` on and overrides what playing the past has derived.
             if at == self._now:
                 self._world.history = {**self._world.history, **self._stated_history()}
             yield from self._passes_at(at)

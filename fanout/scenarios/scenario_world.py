@@ -1,8 +1,7 @@
 """State of a scenario from which the facts of an instant are built.
 
-Where a sweep observes repositories and records, this keeps what the scenario states,
-what has happened since and what was carried out. Drafts follow the candidates, as they
-do after a pass.
+Where a sweep observes repositories and records, this keeps what the scenario states, what has
+happened since and what was carried out. Drafts follow the candidates, as they do after a pass.
 """
 
 from collections.abc import Mapping, Sequence

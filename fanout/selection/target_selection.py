@@ -51,9 +51,8 @@ def select_targets(
 ) -> tuple[tuple[VariantTarget, ...], tuple[TargetFailure, ...]]:
     """Select a policy's targets, ordered by entry and key, and report invalid ones.
 
-    A target that two entries select belongs to the first: two variants cannot have one
-    identity. An object whose match is unknown is reported as a failure, never missed in
-    silence.
+    A target that two entries select belongs to the first: two variants cannot have one identity. An
+    object whose match is unknown is reported as a failure, never missed in silence.
     """
     candidates = [
         it
@@ -197,8 +196,7 @@ VARIABLES: Mapping[str, frozenset[str]] = {
 def find_rollout_group(stage: Stage, spec: VariantSpec, labels: Mapping[str, str]) -> int:
     """Return the index of the first group that selects the variant.
 
-    After all of them if none does. `labels` are its target's; the variant's own take
-    precedence.
+    After all of them if none does. `labels` are its target's; the variant's own take precedence.
     """
     groups = stage.rollout.groups if stage.rollout else ()
     merged_labels = {**labels, **spec.labels} if groups else {}

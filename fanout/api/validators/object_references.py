@@ -128,8 +128,7 @@ ObjectError = tuple[KRMObject, FieldError]
 class InvalidObjects(Value):
     """Objects that are declared but invalid, so that their content is unknown.
 
-    References to them are not reported as unresolved: that would be a second error for one
-    mistake.
+    References to them are not reported as unresolved: that would be a second error for one mistake.
     """
 
     names: frozenset[tuple[str, str, str]] = frozenset()  # kind, namespace and name
@@ -187,8 +186,7 @@ def cross_check(
         add(policy, warn_doubtful_settings(policy))
     for variant in variants:
         add(variant, warn_external_functions(variant.spec.pipeline, ("spec", "pipeline")))
-    # Every name may be declared in a file that could not be read, so none can be called
-    # missing.
+    # Every name may be declared in a file that could not be read, so none can be called missing.
     if invalid.has_unreadable_files:
         return errors
     for policy in policies:

@@ -63,9 +63,8 @@ def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -
 def _error_path(data: object, error: ErrorDetails) -> FieldPath:
     """Return the path of an error in the object as written.
 
-    pydantic adds names of alternatives and validators (`constrained-str`, `literal['']`)
-    and marks keys (`[key]`). Parts that are not in the object are dropped, except a missing
-    field.
+    pydantic adds names of alternatives and validators (`constrained-str`, `literal['']`) and marks
+    keys (`[key]`). Parts that are not in the object are dropped, except a missing field.
     """
     path: list[str | int] = []
     for number, part in enumerate(error["loc"]):
@@ -219,8 +218,7 @@ def validate_stored_record(
         )
     if errors := tuple(_check_identity(data)):
         return None, errors
-    # Without a known version and kind no rule applies, so identity errors are returned alone
-    # above.
+    # Without a known version and kind no rule applies, so identity errors are returned alone above.
     kind = data["kind"]
     key_errors: list[FieldError] = []
     text_keyed = _with_text_keys(

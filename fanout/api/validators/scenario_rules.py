@@ -1,7 +1,6 @@
 """Rules for a whole scenario: known names, and times in order.
 
-They are checked when the stages are known: the scenario's own, or those of the policy
-it names.
+They are checked when the stages are known: the scenario's own, or those of the policy it names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
