@@ -47,12 +47,7 @@ from fanout.plan.records.policy_records import (
     StatusChange,
     SubmittedRecord,
 )
-from fanout.plan.records.record_listing import (
-    ClusterUser,
-    RecordListing,
-    RecordObject,
-    RecordState,
-)
+from fanout.plan.records.record_listing import ClusterUser, RecordListing, RecordObject, RecordState
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import Value

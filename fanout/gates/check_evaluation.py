@@ -95,10 +95,7 @@ def apply_freshness(check_rule: CheckRule, check_result: CheckResult, now: datet
 
 
 def apply_timeout(
-    timeout: timedelta | None,
-    check_result: CheckResult,
-    clock_start: datetime,
-    now: datetime,
+    timeout: timedelta | None, check_result: CheckResult, clock_start: datetime, now: datetime
 ) -> CheckResult:
     """Return the check as failed if pending beyond its `timeout`; later answers still count."""
     if timeout is None or check_result.verdict is not Verdict.PENDING:

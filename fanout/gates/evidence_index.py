@@ -342,9 +342,7 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     stage, check, publication = subject.stage, subject.check, subject.publication
     if reported.since is not None:
         return _passed_result(
-            subject,
-            reported.since,
-            max(reported.latest, key=lambda statement: statement.order),
+            subject, reported.since, max(reported.latest, key=lambda statement: statement.order)
         )
     by_status = {
         status: [it for it in reported.latest if it.spec.status is status]

@@ -261,11 +261,7 @@ def _list_holds(
             or (active_decisions.find_suspension("stage", stage) if stage else None)
             or active_decisions.find_suspension("variant", orphan.name)
         )
-    candidates = [
-        None if is_overridden else doubt,
-        suspension,
-        orphan.held,
-    ]
+    candidates = [None if is_overridden else doubt, suspension, orphan.held]
     if orphan.local_edits and (confirmation is None or not orphan.trees <= confirmation.trees):
         sentence = f"removal would delete edits of {' and '.join(orphan.local_edits)}"
         candidates.append(Hold(Reason.EDITED_DOWNSTREAM, sentence, actor))

@@ -542,10 +542,7 @@ class StageReleaseEvaluator:
 
 
 def _is_outdated_grant(
-    grant: Grant,
-    decisions: Iterable[DecisionFacts],
-    checks: Iterable[CheckResult],
-    now: datetime,
+    grant: Grant, decisions: Iterable[DecisionFacts], checks: Iterable[CheckResult], now: datetime
 ) -> bool:
     """Return whether the grant is older than the statements that the publication rests on.
 
