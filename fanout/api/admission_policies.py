@@ -73,9 +73,8 @@ _CASES = (
     *(f"object.spec.action == '{it}' ? {list(verbs)}" for it, verbs in VERBS_BY_ACTION.items()),
 )
 _NEEDED_VERBS = (
-    f"({' : '.join(_CASES)} : {list(VERBS)})"
-    " + (object.kind == 'Decision' && has(object.spec.overrides)"
-    " && object.spec.overrides.size() > 0 ? ['override'] : [])"
+    f"({' : '.join(_CASES)} : {list(VERBS)}) + (object.kind == 'Decision' &&"
+    " has(object.spec.overrides) && object.spec.overrides.size() > 0 ? ['override'] : [])"
 )
 # A namespace that is deleted takes its variants along; nobody could delete it otherwise.
 _ENDS_WITH_NAMESPACE = (

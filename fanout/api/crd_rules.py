@@ -246,9 +246,8 @@ _POLICY_RULES = (
     ),
     SchemaRule(
         _STAGE,
-        "!has(self.requires) || !has(self.verification) ||"
-        " [self.verification.map(check, check.name)].all(names,"
-        " self.requires.all(check, !(check.name in names)))",
+        "!has(self.requires) || !has(self.verification) || [self.verification.map(check,"
+        " check.name)].all(names, self.requires.all(check, !(check.name in names)))",
         "requires and verification have checks of the same name",
     ),
     SchemaRule(

@@ -31,17 +31,17 @@ from fanout.api.urls import GitProtocol, GitUrl, HttpUrl, Origin, ServerUrl
 class Author(Model):
     """Author of fanout's commits; environment variables of Git are ignored."""
 
-    name: Text = Field(default="fanout", description="Name of the author and committer.")
-    email: Text = Field(
-        default="fanout@localhost", description="E-mail address of the author and committer."
+    name: Text = optional("Name of the author and committer.", default="fanout")
+    email: Text = optional(
+        "E-mail address of the author and committer.", default="fanout@localhost"
     )
 
 
 class InjectableKind(Model):
     """Kind that may be injected, and the fields of it that may be."""
 
-    group: str = Field(
-        default="", description='API group; `""` is the core group, `"*"` matches all groups.'
+    group: str = optional(
+        'API group; `""` is the core group, `"*"` matches all groups.', default=""
     )
     kind: Kind | Literal["*"] = Field(description='Kind; `"*"` matches all kinds except Secret.')
     fields_: NonEmptyDistinct[Literal["data", "spec"]] = Field(
@@ -67,10 +67,10 @@ _DEFAULT_INJECTABLE_KINDS = (
 class InjectionRules(Model):
     """Cluster objects that may be injected into packages."""
 
-    kinds: tuple[InjectableKind, ...] = Field(
-        default=_DEFAULT_INJECTABLE_KINDS,
-        description="Injectable kinds and their fields; default: `data` of ConfigMaps and"
+    kinds: tuple[InjectableKind, ...] = optional(
+        "Injectable kinds and their fields; default: `data` of ConfigMaps and"
         " `spec` of all other kinds except Secret.",
+        default=_DEFAULT_INJECTABLE_KINDS,
     )
 
     def allows(self, group: str, kind: str, field: str) -> bool:
@@ -81,50 +81,42 @@ class InjectionRules(Model):
 class SandboxLimits(Model):
     """Limits of time and memory after which expressions and templates are ended."""
 
-    cpu_seconds: StrictInt = Field(
+    cpu_seconds: StrictInt = optional(
+        "CPU time limit in seconds for evaluating one expression for 100 targets.",
         default=10,
         ge=1,
         le=3600,
-        description="CPU time limit in seconds for evaluating one expression for 100 targets.",
     )
-    memory_mib: StrictInt = Field(
-        default=512, ge=64, le=65536, description="Memory limit of a process, in MiB."
+    memory_mib: StrictInt = optional(
+        "Memory limit of a process, in MiB.", default=512, ge=64, le=65536
     )
-    wall_seconds: StrictInt = Field(
+    wall_seconds: StrictInt = optional(
+        "Elapsed time limit in seconds for evaluating one expression for 100 targets.",
         default=30,
         ge=1,
         le=3600,
-        description="Elapsed time limit in seconds for evaluating one expression for 100 targets.",
     )
 
 
 class PackageLimits(Model):
     """Limits on the size of a package: upstream, rendered, in a draft and downstream.
 
-    They are checked while a package is read, rendered and merged, before all of it is in memory.
+    They are checked while a package is read, rendered and merged, before all of it is in
+    memory.
     """
 
-    files: StrictInt = Field(
-        default=1000,
-        ge=1,
-        description="Maximum number of files, and maximum number of directories.",
+    files: StrictInt = optional(
+        "Maximum number of files, and maximum number of directories.", default=1000, ge=1
     )
-    bytes_: StrictInt = Field(
-        default=16777216,
-        ge=1,
-        description="Maximum size of all files together, in bytes; each path counts.",
+    bytes_: StrictInt = optional(
+        "Maximum size of all files together, in bytes; each path counts.", default=16777216, ge=1
     )
-    file_bytes: StrictInt = Field(
-        default=16777216, ge=1, description="Maximum size of one file, in bytes."
-    )
-    depth: StrictInt = Field(
-        default=100, ge=1, le=200, description="Maximum depth of nested directories."
-    )
-    values: StrictInt = Field(
+    file_bytes: StrictInt = optional("Maximum size of one file, in bytes.", default=16777216, ge=1)
+    depth: StrictInt = optional("Maximum depth of nested directories.", default=100, ge=1, le=200)
+    values: StrictInt = optional(
+        "Maximum number of YAML and JSON values in all files together; keys do not count.",
         default=150000,
         ge=1,
-        description="Maximum number of YAML and JSON values in all files together; keys do"
-        " not count.",
     )
 
 
@@ -150,43 +142,36 @@ class ContainerRuntime(StrEnum):
 class Functions(Model):
     """Functions outside the built-in catalog that may be run, and their limits."""
 
-    executables: tuple[AllowedExecutable, ...] = Field(
+    executables: tuple[AllowedExecutable, ...] = optional(
+        "Executables that `exec` of a pipeline may name; others are refused. Default: none.",
         default=(),
-        description="Executables that `exec` of a pipeline may name; others are refused."
-        " Default: none.",
     )
-    images: Distinct[Text] = Field(
-        default=(),
-        description="Images that `image` of a pipeline may name, besides the functions that"
+    images: Distinct[Text] = optional(
+        "Images that `image` of a pipeline may name, besides the functions that"
         " run in process; others are refused. Default: none.",
+        default=(),
     )
     container_runtime: ContainerRuntime | None = optional(
         "Program that runs the images; default: none, and no image is run."
     )
-    wall_seconds: StrictInt = Field(
-        default=60, ge=1, le=3600, description="Elapsed time limit of one function run, in seconds."
+    wall_seconds: StrictInt = optional(
+        "Elapsed time limit of one function run, in seconds.", default=60, ge=1, le=3600
     )
-    memory_mib: StrictInt = Field(
-        default=512,
-        ge=16,
-        le=65536,
-        description="Memory limit of one process of a function run, in MiB.",
+    memory_mib: StrictInt = optional(
+        "Memory limit of one process of a function run, in MiB.", default=512, ge=16, le=65536
     )
-    output_mib: StrictInt = Field(
-        default=16,
-        ge=1,
-        le=1024,
-        description="Maximum size of the output of one function run, in MiB.",
+    output_mib: StrictInt = optional(
+        "Maximum size of the output of one function run, in MiB.", default=16, ge=1, le=1024
     )
 
 
 class CheckRules(Model):
     """Namespaces that checks of all policies may read."""
 
-    namespaces: Distinct[Name] = Field(
-        default=(),
-        description="Namespaces, besides a policy's own, whose objects checks of every policy"
+    namespaces: Distinct[Name] = optional(
+        "Namespaces, besides a policy's own, whose objects checks of every policy"
         " may read; default: none.",
+        default=(),
     )
 
 
@@ -216,7 +201,8 @@ class ForgeProgram(StrEnum):
 class ForgeHost(Model):
     """Host of repositories, its API, fanout's credential for it, and its limits.
 
-    One account and one set of limits for all repositories of a host: its limits count by account.
+    One account and one set of limits for all repositories of a host: its limits count by
+    account.
     """
 
     host: HostName = Field(
@@ -252,13 +238,13 @@ class NotificationTarget(Model):
     name: ObjectName = Field(description="Name of the webhook in messages and metrics.")
     url: HttpUrl = Field(description="URL that events are posted to.")
     secret_ref: SecretRef = Field(description="Secret that requests are signed with.")
-    events: NonEmptyDistinct[NotificationEvent] = Field(
-        default=tuple(NotificationEvent), description="Events to send; default: all."
+    events: NonEmptyDistinct[NotificationEvent] = optional(
+        "Events to send; default: all.", default=tuple(NotificationEvent)
     )
-    policies: Distinct[PolicyTitle] = Field(
-        default=(),
-        description="Policies whose events are sent, as `NAME` or `NAMESPACE/NAME`;"
+    policies: Distinct[PolicyTitle] = optional(
+        "Policies whose events are sent, as `NAME` or `NAMESPACE/NAME`;"
         " default: all policies and all manually written PackageVariants.",
+        default=(),
     )
 
     def covers(self, event: NotificationEvent, namespace: str, policy: str) -> bool:
@@ -281,10 +267,10 @@ NotificationTargets = Annotated[tuple[NotificationTarget, ...], AfterValidator(c
 class RecordsLocation(Model):
     """The records repository, and the secret that it is reached with."""
 
-    url: GitUrl = Field(
-        default=".fanout/records.git",
-        description="URL or path of the records repository; default: a bare repository in"
+    url: GitUrl = optional(
+        "URL or path of the records repository; default: a bare repository in"
         " the working directory.",
+        default=".fanout/records.git",
     )
     secret_ref: SecretRef | None = optional(
         "Secret with the credentials, also of a repository that `--records` names;"
@@ -297,85 +283,79 @@ class FanoutConfiguration(KRMObject):
 
     PLURAL: ClassVar[str] = "fanoutconfigurations"
 
-    kind: Literal["FanoutConfiguration"] = Field(
-        default="FanoutConfiguration",
-        description="Kind of the object; always `FanoutConfiguration`.",
+    kind: Literal["FanoutConfiguration"] = optional(
+        "Kind of the object; always `FanoutConfiguration`.", default="FanoutConfiguration"
     )
-    metadata: ObjectMeta = Field(
+    metadata: ObjectMeta = optional(
+        "Name of the configuration; informational only.",
         default=ObjectMeta.model_construct(name="fanout"),
-        description="Name of the configuration; informational only.",
     )
-    install_id: Name = Field(
-        default="default",
-        description="Identifier of this installation in refs, labels and trailers; must be"
+    install_id: Name = optional(
+        "Identifier of this installation in refs, labels and trailers; must be"
         " unique among installations that share repositories.",
+        default="default",
     )
-    author: Author = Field(
-        default=Author.model_construct(), description="Author and committer of fanout's commits."
+    author: Author = optional(
+        "Author and committer of fanout's commits.", default=Author.model_construct()
     )
     signing_key: Text | None = optional("Key that signs commits.")
     records: Annotated[
         RecordsLocation,
         BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value),
-    ] = Field(
-        default=RecordsLocation.model_construct(),
-        description="The records repository; a string is its `url`.",
+    ] = optional(
+        "The records repository; a string is its `url`.", default=RecordsLocation.model_construct()
     )
-    mirrors: Text = Field(
-        default=".fanout/mirrors",
-        description="Path of the directory with the private mirrors of repositories.",
+    mirrors: Text = optional(
+        "Path of the directory with the private mirrors of repositories.", default=".fanout/mirrors"
     )
     git_engine: Text | None = optional("Program that writes commits into the mirrors.")
-    injection: InjectionRules = Field(
+    injection: InjectionRules = optional(
+        "Cluster objects that may be injected into packages.",
         default=InjectionRules.model_construct(),
-        description="Cluster objects that may be injected into packages.",
     )
-    functions: Functions = Field(
+    functions: Functions = optional(
+        "Functions that may be run besides those that run in process, and their limits.",
         default=Functions.model_construct(),
-        description="Functions that may be run besides those that run in process, and their"
-        " limits.",
     )
-    checks: CheckRules = Field(
-        default=CheckRules.model_construct(), description="What checks of policies may read."
+    checks: CheckRules = optional(
+        "What checks of policies may read.", default=CheckRules.model_construct()
     )
-    check_secrets: tuple[CheckSecret, ...] = Field(
+    check_secrets: tuple[CheckSecret, ...] = optional(
+        "Secrets that checks may use, and the services that they may be sent to; default: none.",
         default=(),
-        description="Secrets that checks may use, and the services that they may be sent"
-        " to; default: none.",
     )
-    forges: tuple[ForgeHost, ...] = Field(
-        default=(), description="Hosts where fanout opens pull requests; default: none."
+    forges: tuple[ForgeHost, ...] = optional(
+        "Hosts where fanout opens pull requests; default: none.", default=()
     )
-    notifications: NotificationTargets = Field(
-        default=(), description="Webhooks that are called when an event occurs; default: none."
+    notifications: NotificationTargets = optional(
+        "Webhooks that are called when an event occurs; default: none.", default=()
     )
-    allowed_protocols: Distinct[GitProtocol] = Field(
-        default=tuple(GitProtocol),
-        description="Protocols by which Git may access repositories; local paths use"
+    allowed_protocols: Distinct[GitProtocol] = optional(
+        "Protocols by which Git may access repositories; local paths use"
         " `file`. Default: all; in a pod of a cluster all but `file`.",
+        default=tuple(GitProtocol),
     )
-    sandbox: SandboxLimits = Field(
-        default=SandboxLimits.model_construct(),
-        description="Resource limits of expressions and templates.",
+    sandbox: SandboxLimits = optional(
+        "Resource limits of expressions and templates.", default=SandboxLimits.model_construct()
     )
-    package_limits: PackageLimits = Field(
-        default=PackageLimits.model_construct(), description="Size limits of packages."
+    package_limits: PackageLimits = optional(
+        "Size limits of packages.", default=PackageLimits.model_construct()
     )
-    concurrency: StrictInt = Field(
+    concurrency: StrictInt = optional(
+        "Maximum number of repositories processed at once; for repositories on"
+        " local disks, and for processes, at most two per processor.",
         default=16,
         ge=1,
         le=64,
-        description="Maximum number of repositories processed at once; for repositories on"
-        " local disks, and for processes, at most two per processor.",
     )
-    drafts_per_round: StrictInt = Field(
+    drafts_per_round: StrictInt = optional(
+        "Maximum number of drafts that `fanout run` and `fanout controller` write for a"
+        " policy before they serve other policies. `fanout sweep` writes all drafts at once.",
         default=1000,
         ge=1,
-        description="Maximum number of drafts that `fanout run` and `fanout controller` write for a"
-        " policy before they serve other policies. `fanout sweep` writes all drafts at once.",
     )
-    record_retention: Duration = Field(
-        default=timedelta(hours=168),
-        description="Time after which an Evidence, Approval or Decision of a cluster is deleted;"
+    record_retention: Duration = optional(
+        "Time after which an Evidence, Approval or Decision of a cluster is deleted;"
         " it counts from when the record is in the records repository, which keeps it.",
+        default=timedelta(hours=168),
     )

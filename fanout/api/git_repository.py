@@ -30,9 +30,9 @@ class ForgeType(StrEnum):
 class RepositoryForge(Model):
     """The program that hosts the repository."""
 
-    type: ForgeType = Field(
+    type: ForgeType = optional(
+        "Program that hosts the repository; with `none`, fanout merges drafts itself.",
         default=ForgeType.NONE,
-        description="Program that hosts the repository; with `none`, fanout merges drafts itself.",
     )
 
 
@@ -56,37 +56,36 @@ class RepositorySpec(Model):
         description="URL or path for Git: a path, `file://`, `https://`, `http://`,"
         " `ssh://` or `git@host:path`. Must not contain a password."
     )
-    branch: Branch = Field(
-        default="main",
-        description="Branch that packages are read from and published to. Of the Repository objects"
+    branch: Branch = optional(
+        "Branch that packages are read from and published to. Of the Repository objects"
         " with one URL and one secret, only those of one branch are published to: of the branch"
         " with publications, else of the first object by namespace and name.",
+        default="main",
     )
-    directory: Directory = Field(
+    directory: Directory = optional(
+        "Directory that package paths are relative to; default: the root of the repository.",
         default="",
-        description="Directory that package paths are relative to; default: the root of the"
-        " repository.",
     )
-    forge: RepositoryForge = Field(
-        default=RepositoryForge.model_construct(), description="Program that hosts the repository."
+    forge: RepositoryForge = optional(
+        "Program that hosts the repository.", default=RepositoryForge.model_construct()
     )
-    tags: TagPolicy = Field(
-        default=TagPolicy.EACH,
-        description="Tags of publications. `Each`: every publication is tagged; `None`:"
+    tags: TagPolicy = optional(
+        "Tags of publications. `Each`: every publication is tagged; `None`:"
         " only the vendor branch has tags.",
+        default=TagPolicy.EACH,
     )
     secret_ref: SecretRef | None = optional(
         "Secret with the credentials; absent if none are needed."
     )
-    allowed_namespaces: Distinct[Name] = Field(
+    allowed_namespaces: Distinct[Name] = optional(
+        "Further namespaces whose objects may use the Repository, besides its own.",
         default=(),
         max_length=MAX_VALUES,
-        description="Further namespaces whose objects may use the Repository, besides its own.",
     )
-    allowed_objects: Distinct[CommitId] = Field(
+    allowed_objects: Distinct[CommitId] = optional(
+        "Ids of Git objects that are fetched although `git fsck` refuses them.",
         default=(),
         max_length=MAX_VALUES,
-        description="Ids of Git objects that are fetched although `git fsck` refuses them.",
     )
 
 
@@ -96,8 +95,8 @@ class Repository(KRMObject):
     PLURAL: ClassVar[str] = "repositories"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("frepo",)
 
-    kind: Literal["Repository"] = Field(
-        default="Repository", description="Kind of the object; always `Repository`."
+    kind: Literal["Repository"] = optional(
+        "Kind of the object; always `Repository`.", default="Repository"
     )
     spec: RepositorySpec = Field(
         description="URL, branch and credentials of the repository, and the namespaces that"

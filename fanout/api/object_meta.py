@@ -66,9 +66,9 @@ class Model(BaseModel):
     )
 
 
-def optional(description: str, **keywords: Any) -> Any:
-    """Return a field of a model that is None where nobody wrote one."""
-    return Field(default=None, description=description, **keywords)
+def optional(description: str, default: object = None, **keywords: Any) -> Any:
+    """Return a field of a model that nobody has to write, with what it is then."""
+    return Field(default=default, description=description, **keywords)
 
 
 _IGNORED = "Set by Kubernetes; fanout accepts and ignores it."
@@ -78,11 +78,9 @@ class ObjectMeta(Model):
     """Metadata as in Kubernetes; fields that its API server adds are accepted."""
 
     name: Name = Field(description="Name of the object; unique within its kind and namespace.")
-    namespace: Name = Field(default=DEFAULT_NAMESPACE, description="Namespace of the object.")
-    labels: Labels = Field(default={}, description="Labels, which selectors can match.")
-    annotations: Annotations = Field(
-        default={}, description="Annotations; fanout does not interpret them."
-    )
+    namespace: Name = optional("Namespace of the object.", default=DEFAULT_NAMESPACE)
+    labels: Labels = optional("Labels, which selectors can match.", default={})
+    annotations: Annotations = optional("Annotations; fanout does not interpret them.", default={})
     generate_name: str | None = optional(_IGNORED)
     uid: str | None = optional(_IGNORED)
     resource_version: str | None = optional(_IGNORED)
@@ -93,17 +91,17 @@ class ObjectMeta(Model):
         " no targets, and its variants are removed; so is a PackageVariant."
     )
     deletion_grace_period_seconds: StrictInt | None = optional(_IGNORED)
-    finalizers: tuple[str, ...] = Field(default=(), description=_IGNORED)
-    owner_references: tuple[FreeForm, ...] = Field(default=(), description=_IGNORED)
-    managed_fields: tuple[FreeForm, ...] = Field(default=(), description=_IGNORED)
+    finalizers: tuple[str, ...] = optional(_IGNORED, default=())
+    owner_references: tuple[FreeForm, ...] = optional(_IGNORED, default=())
+    managed_fields: tuple[FreeForm, ...] = optional(_IGNORED, default=())
     self_link: str | None = optional(_IGNORED)
 
 
 class RecordMeta(ObjectMeta):
     """Metadata of a record; the name may be given when the record is stored."""
 
-    name: RecordName = Field(
-        default="", description="Name of the record; assigned when it is stored if absent."
+    name: RecordName = optional(
+        "Name of the record; assigned when it is stored if absent.", default=""
     )
 
 
@@ -120,7 +118,7 @@ class StatusCondition(Model):
     reason: str = Field(
         description="Reason as one CamelCase word; the index of reasons lists all values."
     )
-    message: str = Field(default="", description="Explanation of the reason as one sentence.")
+    message: str = optional("Explanation of the reason as one sentence.", default="")
     last_transition_time: str | None = optional(
         "Time since which the reason is on record, in RFC 3339; null if no record or commit has it."
     )
@@ -137,13 +135,13 @@ class ObjectStatus(Model):
     # every object unreadable after a downgrade.
     model_config = ConfigDict(extra="allow")
 
-    observed_generation: StrictInt = Field(
-        default=0, description="Generation of the spec that the status is about."
+    observed_generation: StrictInt = optional(
+        "Generation of the spec that the status is about.", default=0
     )
-    conditions: tuple[StatusCondition, ...] = Field(
-        default=(),
-        description="Conditions of the object; `Ready` is always present, `Reconciling` and"
+    conditions: tuple[StatusCondition, ...] = optional(
+        "Conditions of the object; `Ready` is always present, `Reconciling` and"
         " `Stalled` only while they are true.",
+        default=(),
         json_schema_extra=list_map("type"),
     )
 
@@ -161,9 +159,8 @@ class KRMObject(Model):
     # path of the field by which the controller selects objects of the kind; "": it lists all
     SELECTABLE: ClassVar[str] = ""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(
-        default="fanout.dev/v1alpha1",
-        description="Version of the API; always `fanout.dev/v1alpha1`.",
+    api_version: Literal["fanout.dev/v1alpha1"] = optional(
+        "Version of the API; always `fanout.dev/v1alpha1`.", default="fanout.dev/v1alpha1"
     )
     kind: str = Field(description="Kind of the object.")
     metadata: ObjectMeta = Field(
@@ -195,22 +192,21 @@ class Requirement(Model):
 
     key: LabelKey = Field(description="Key of the label.")
     operator: LabelOperator = Field(description="Comparison of the label with `values`.")
-    values: Distinct[LabelValue] = Field(
+    values: Distinct[LabelValue] = optional(
+        "Values of the label for `In` and `NotIn`; empty for `Exists` and `DoesNotExist`.",
         default=(),
         max_length=MAX_VALUES,
-        description="Values of the label for `In` and `NotIn`; empty for `Exists` and"
-        " `DoesNotExist`.",
     )
 
 
 class LabelSelector(Model):
     """Labels and expressions, all of which must hold; an empty selector chooses everything."""
 
-    match_labels: SelectorLabels = Field(
-        default={}, description="Labels that an object must have with exactly these values."
+    match_labels: SelectorLabels = optional(
+        "Labels that an object must have with exactly these values.", default={}
     )
-    match_expressions: tuple[Requirement, ...] = Field(
-        max_length=MAX_ENTRIES, default=(), description="Further requirements; all must be met."
+    match_expressions: tuple[Requirement, ...] = optional(
+        "Further requirements; all must be met.", default=(), max_length=MAX_ENTRIES
     )
 
 

@@ -38,10 +38,8 @@ class PipelineSelector(Model):
     kind: Kind | None = optional("Kind of the objects.")
     name: Text | None = optional("Name of the object.")
     namespace: Text | None = optional("Namespace of the objects.")
-    labels: Labels = Field(default={}, description="Labels that the objects must have.")
-    annotations: Annotations = Field(
-        default={}, description="Annotations that the objects must have."
-    )
+    labels: Labels = optional("Labels that the objects must have.", default={})
+    annotations: Annotations = optional("Annotations that the objects must have.", default={})
 
     def conditions(self) -> dict[str, object]:
         """Return the conditions that are set, under their field names in a Kptfile."""
@@ -63,9 +61,8 @@ NonEmptySelector = Annotated[
 class Function(Model):
     """One function of the pipeline; exactly one of `image` and `exec`."""
 
-    image: Text = Field(
-        default="",
-        description="Function: its name in the catalog, like `set-namespace`, or its image.",
+    image: Text = optional(
+        "Function: its name in the catalog, like `set-namespace`, or its image.", default=""
     )
     exec: Text | None = optional(
         "Executable to run in place of an image; must be listed in"
@@ -73,49 +70,43 @@ class Function(Model):
     )
     tag: Text | None = optional("Tag of the image; ignored for functions that run in process.")
     name: FunctionName | None = optional("Name of the entry, without dots; unique in its list.")
-    config_map: FunctionConfig = Field(
-        default={}, description="Configuration of the function, as the data of a ConfigMap."
+    config_map: FunctionConfig = optional(
+        "Configuration of the function, as the data of a ConfigMap.", default={}
     )
     config_path: PackageFile | None = optional(
         "Path of the file in the package that configures the function."
     )
-    selectors: tuple[NonEmptySelector, ...] = Field(
-        default=(),
-        max_length=MAX_ENTRIES,
-        description="Objects that are passed to the function; default: all.",
+    selectors: tuple[NonEmptySelector, ...] = optional(
+        "Objects that are passed to the function; default: all.", default=(), max_length=MAX_ENTRIES
     )
-    exclude: tuple[NonEmptySelector, ...] = Field(
+    exclude: tuple[NonEmptySelector, ...] = optional(
+        "Objects that are not passed to the function; default: none.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Objects that are not passed to the function; default: none.",
     )
 
 
 class Pipeline(Model):
     """Functions that run on the variant before the package's own."""
 
-    mutators: tuple[Function, ...] = Field(
+    mutators: tuple[Function, ...] = optional(
+        "Functions that change objects; run in the listed order.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Functions that change objects; run in the listed order.",
     )
-    validators: tuple[Function, ...] = Field(
+    validators: tuple[Function, ...] = optional(
+        "Functions that check objects without changing them; run after the mutators.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Functions that check objects without changing them; run after the mutators.",
     )
 
 
 class PackageContext(Model):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
-    data: Data = Field(
-        default={}, description="Keys to set; `name` and `package-path` are reserved."
-    )
-    remove_keys: Distinct[Key] = Field(
-        default=(),
-        max_length=MAX_VALUES,
-        description="Keys to remove, after those of `data` were set.",
+    data: Data = optional("Keys to set; `name` and `package-path` are reserved.", default={})
+    remove_keys: Distinct[Key] = optional(
+        "Keys to remove, after those of `data` were set.", default=(), max_length=MAX_VALUES
     )
 
 
@@ -242,42 +233,42 @@ class PackageVariantSpec(Model):
 
     upstream: Upstream = Field(description="Upstream package and the selection of its revisions.")
     downstream: Downstream = Field(description="Repository and path of the variant.")
-    package_context: PackageContext = Field(
+    package_context: PackageContext = optional(
+        "Changes to the package's context ConfigMap, `package-context.yaml`.",
         default=PackageContext.model_construct(),
-        description="Changes to the package's context ConfigMap, `package-context.yaml`.",
     )
-    pipeline: Pipeline = Field(
+    pipeline: Pipeline = optional(
+        "Functions that run before those of the package's own pipeline.",
         default=Pipeline.model_construct(),
-        description="Functions that run before those of the package's own pipeline.",
     )
-    injectors: tuple[Injector, ...] = Field(
+    injectors: tuple[Injector, ...] = optional(
+        "Cluster objects to inject into the package; for each injection point"
+        " the first entry that matches is used.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Cluster objects to inject into the package; for each injection point"
-        " the first entry that matches is used.",
     )
-    labels: Labels = Field(default={}, description="Labels to set in the Kptfile.")
-    annotations: Annotations = Field(default={}, description="Annotations to set in the Kptfile.")
-    adoption_policy: AdoptionPolicy = Field(
-        default=AdoptionPolicy.ADOPT_NONE,
-        description="Handling of a package that exists at the path already. `AdoptNone`: it"
+    labels: Labels = optional("Labels to set in the Kptfile.", default={})
+    annotations: Annotations = optional("Annotations to set in the Kptfile.", default={})
+    adoption_policy: AdoptionPolicy = optional(
+        "Handling of a package that exists at the path already. `AdoptNone`: it"
         " is left alone and the variant is held; `AdoptExisting`: it becomes the variant.",
+        default=AdoptionPolicy.ADOPT_NONE,
     )
-    deletion_policy: DeletionPolicy = Field(
-        default=DeletionPolicy.DELETE,
-        description="Handling of the package when the variant is removed. `Delete`: it is"
+    deletion_policy: DeletionPolicy = optional(
+        "Handling of the package when the variant is removed. `Delete`: it is"
         " deleted; `Orphan`: it stays.",
+        default=DeletionPolicy.DELETE,
     )
     update_strategy: MergeStrategyField = UpdateStrategy.RESOURCE_MERGE
     on_conflict: OnConflictField = OnConflict.HOLD
-    depends_on: tuple[Dependency, ...] = Field(
+    depends_on: tuple[Dependency, ...] = optional(
+        "Variants that must be ready before this one is published.",
         default=(),
         max_length=MAX_VALUES,
-        description="Variants that must be ready before this one is published.",
     )
-    suspend: StrictBool = Field(
+    suspend: StrictBool = optional(
+        "Whether the variant is suspended: no draft is written, nothing is published.",
         default=False,
-        description="Whether the variant is suspended: no draft is written, nothing is published.",
     )
     policy_ref: PolicyRef | None = optional(
         "UpstreamPolicy that created the variant; absent in a manually written object."
@@ -295,8 +286,8 @@ class PackageVariant(KRMObject):
     # Those that people declare are listed, and not those of policies.
     SELECTABLE: ClassVar[str] = "spec.policyRef.name"
 
-    kind: Literal["PackageVariant"] = Field(
-        default="PackageVariant", description="Kind of the object; always `PackageVariant`."
+    kind: Literal["PackageVariant"] = optional(
+        "Kind of the object; always `PackageVariant`.", default="PackageVariant"
     )
     spec: PackageVariantSpec = Field(
         description="Upstream package, downstream location, and the changes made in between."

@@ -121,42 +121,39 @@ class PullRequest(Model):
     body_template: JinjaText | None = optional(
         "Jinja template of the description, in Markdown; the variable `text` is the built-in one."
     )
-    labels: Distinct[Text] = Field(
-        max_length=MAX_VALUES, default=(), description="Labels to set on the pull request."
+    labels: Distinct[Text] = optional(
+        "Labels to set on the pull request.", default=(), max_length=MAX_VALUES
     )
-    reviewers: Distinct[Text] = Field(
-        max_length=MAX_VALUES, default=(), description="Logins to request reviews from."
+    reviewers: Distinct[Text] = optional(
+        "Logins to request reviews from.", default=(), max_length=MAX_VALUES
     )
-    draft: StrictBool = Field(
+    draft: StrictBool = optional(
+        "Whether the pull request is opened as a draft, and marked ready when the gates are open.",
         default=True,
-        description="Whether the pull request is opened as a draft, and marked ready when"
-        " the gates are open.",
     )
-    merge_style: MergeStyle = Field(
-        default=MergeStyle.MERGE, description="Form of the commits on the branch after the merge."
+    merge_style: MergeStyle = optional(
+        "Form of the commits on the branch after the merge.", default=MergeStyle.MERGE
     )
 
 
 class PromotionPolicySpec(Model):
     """Automation, schedule, windows and approvers for the policies that it names."""
 
-    policies: Distinct[NamePattern] = Field(
+    policies: Distinct[NamePattern] = optional(
+        "Names of UpstreamPolicies in this namespace that it applies to; `*` matches any text.",
         default=(),
         max_length=MAX_VALUES,
-        description="Names of UpstreamPolicies in this namespace that it applies to; `*`"
-        " matches any text.",
     )
-    variants: Distinct[Name] = Field(
+    variants: Distinct[Name] = optional(
+        "Names of manually written PackageVariants that it applies to.",
         default=(),
         max_length=MAX_VALUES,
-        description="Names of manually written PackageVariants that it applies to.",
     )
     auto_promotion: AutoPromotion | None = optional(
         "Automatic promotion; absent: this object enables none."
     )
-    merge: MergeMethod = Field(
-        default=MergeMethod.DIRECT,
-        description="Method of merging drafts in repositories on a forge.",
+    merge: MergeMethod = optional(
+        "Method of merging drafts in repositories on a forge.", default=MergeMethod.DIRECT
     )
     schedule: Text | None = optional(
         "Start times of sweeps, as a cron expression of five fields or a macro like `@daily`."
@@ -170,25 +167,24 @@ class PromotionPolicySpec(Model):
     jitter: Duration = optional(
         "Maximum delay of the start of a sweep; each sweep has its own fixed delay."
     )
-    windows: tuple[Window, ...] = Field(
+    windows: tuple[Window, ...] = optional(
+        "Periods in which publication is allowed or denied; `deny` takes precedence.",
         default=(),
         max_length=MAX_VALUES,
-        description="Periods in which publication is allowed or denied; `deny` takes precedence.",
     )
-    at_close: AtClose = Field(
-        default=AtClose.HOLD,
-        description="Handling of a rollout in progress when its window closes. `Hold`: it"
+    at_close: AtClose = optional(
+        "Handling of a rollout in progress when its window closes. `Hold`: it"
         " stops until the next window; `Finish`: it is completed.",
+        default=AtClose.HOLD,
     )
-    approvers: tuple[ApproverGroup, ...] = Field(
+    approvers: tuple[ApproverGroup, ...] = optional(
+        "Groups whose members can give approvals.",
         default=(),
         max_length=MAX_VALUES,
-        description="Groups whose members can give approvals.",
         json_schema_extra=list_map("group"),
     )
-    requires_separation: StrictBool = Field(
-        default=False,
-        description="Whether approvals by authors of the approved changes are ignored.",
+    requires_separation: StrictBool = optional(
+        "Whether approvals by authors of the approved changes are ignored.", default=False
     )
     pull_request: PullRequest | None = optional("Contents and form of pull requests.")
     commit_template: JinjaText | None = optional(
@@ -202,8 +198,8 @@ class PromotionPolicy(KRMObject):
     PLURAL: ClassVar[str] = "promotionpolicies"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("ppol",)
 
-    kind: Literal["PromotionPolicy"] = Field(
-        default="PromotionPolicy", description="Kind of the object; always `PromotionPolicy`."
+    kind: Literal["PromotionPolicy"] = optional(
+        "Kind of the object; always `PromotionPolicy`.", default="PromotionPolicy"
     )
     spec: PromotionPolicySpec = Field(
         description="Automatic promotion, schedule, publication windows, and approvers."

@@ -49,15 +49,12 @@ class ConflictWinner(StrEnum):
 class RecordSubject(Model):
     """Subject of a record: a policy and its stage, or variants that were written by hand."""
 
-    policy: OptionalName = Field(
-        default="",
-        description="Name of the UpstreamPolicy; empty if the variants were written manually.",
+    policy: OptionalName = optional(
+        "Name of the UpstreamPolicy; empty if the variants were written manually.", default=""
     )
-    stage: OptionalName = Field(default="", description="Name of the stage of the policy.")
-    variants: Distinct[Name] = Field(
-        default=(),
-        max_length=MAX_NAMES,
-        description="Names of the variants; default: all of the stage.",
+    stage: OptionalName = optional("Name of the stage of the policy.", default="")
+    variants: Distinct[Name] = optional(
+        "Names of the variants; default: all of the stage.", default=(), max_length=MAX_NAMES
     )
 
 
@@ -72,7 +69,7 @@ class EvidenceSpec(RecordSubject):
     commit: CommitId | None = optional(
         "Downstream commit that the evidence is about; excludes `revision`."
     )
-    link: Link = Field(default="", max_length=2048, description="URL with more information.")
+    link: Link = optional("URL with more information.", default="", max_length=2048)
 
 
 class ApprovalSpec(RecordSubject):
@@ -82,15 +79,13 @@ class ApprovalSpec(RecordSubject):
     revision: RevisionName | None = optional(
         "Upstream revision of the approved drafts; default: none, if removals are approved."
     )
-    trees: Distinct[CommitId] = Field(
-        max_length=MAX_NAMES,
-        default=(),
-        description="Git trees of the approved drafts; of removals, the root trees of the heads of"
+    trees: Distinct[CommitId] = optional(
+        "Git trees of the approved drafts; of removals, the root trees of the heads of"
         " their branches.",
+        default=(),
+        max_length=MAX_NAMES,
     )
-    revokes: RecordName = Field(
-        default="", description="Name of an earlier Approval that this one revokes."
-    )
+    revokes: RecordName = optional("Name of an earlier Approval that this one revokes.", default="")
 
 
 class DecisionSpec(RecordSubject):
@@ -98,36 +93,35 @@ class DecisionSpec(RecordSubject):
 
     action: Action = Field(description="Action to perform.")
     revision: RevisionName | None = optional("Upstream revision that the decision is about.")
-    overrides: Distinct[OverridableGate] = Field(
+    overrides: Distinct[OverridableGate] = optional(
+        "Gates that a `Publish` overrides; a `Rollback` can override `window` only.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Gates that a `Publish` overrides; a `Rollback` can override `window` only.",
     )
-    trees: Distinct[CommitId] = Field(
-        default=(),
-        max_length=MAX_NAMES,
-        description="For `Publish`: Git trees of the drafts; default: none, if there was no"
+    trees: Distinct[CommitId] = optional(
+        "For `Publish`: Git trees of the drafts; default: none, if there was no"
         " draft of the revision yet. For `ConfirmRemoval`: trees of packages and commits of"
         " drafts with edits that may be deleted.",
+        default=(),
+        max_length=MAX_NAMES,
     )
-    accept_conflicts: bool = Field(
-        default=False,
-        description="For `Publish`: whether the drafts of the named variants are published"
+    accept_conflicts: bool = optional(
+        "For `Publish`: whether the drafts of the named variants are published"
         " as they are, with undecided merge conflicts.",
+        default=False,
     )
-    choices: Mapping[ConflictKey, ConflictWinner] = Field(
+    choices: Mapping[ConflictKey, ConflictWinner] = optional(
+        "For `Resolve`: side whose value is taken, by key of the conflict;"
+        " default: all drafts are accepted as they are.",
         default={},
         max_length=MAX_NAMES,
-        description="For `Resolve`: side whose value is taken, by key of the conflict;"
-        " default: all drafts are accepted as they are.",
     )
-    reason: str = Field(
-        default="", max_length=4096, description="Reason for the decision, for later readers."
+    reason: str = optional(
+        "Reason for the decision, for later readers.", default="", max_length=4096
     )
     expires: Instant = optional("Time when the decision expires, in RFC 3339.")
-    withdraws: RecordName = Field(
-        default="",
-        description="Name of an earlier Decision or Evidence that this decision withdraws.",
+    withdraws: RecordName = optional(
+        "Name of an earlier Decision or Evidence that this decision withdraws.", default=""
     )
 
 
@@ -146,9 +140,9 @@ class Record(KRMObject):
     # Those that wait are listed, and not those of a week.
     SELECTABLE: ClassVar[str] = "status.record"
 
-    metadata: RecordMeta = Field(
+    metadata: RecordMeta = optional(
+        "Name and namespace; the name is assigned when the record is stored if absent.",
         default=RecordMeta.model_construct(),
-        description="Name and namespace; the name is assigned when the record is stored if absent.",
     )
     status: ObservedStatus = ObjectStatus.model_construct()
 
@@ -159,8 +153,8 @@ class Evidence(Record):
     PLURAL: ClassVar[str] = "evidences"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("evid",)
 
-    kind: Literal["Evidence"] = Field(
-        default="Evidence", description="Kind of the object; always `Evidence`."
+    kind: Literal["Evidence"] = optional(
+        "Kind of the object; always `Evidence`.", default="Evidence"
     )
     spec: EvidenceSpec = Field(
         description="Result of a check for one revision or commit.", json_schema_extra=IMMUTABLE
@@ -173,8 +167,8 @@ class Approval(Record):
     PLURAL: ClassVar[str] = "approvals"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("appr",)
 
-    kind: Literal["Approval"] = Field(
-        default="Approval", description="Kind of the object; always `Approval`."
+    kind: Literal["Approval"] = optional(
+        "Kind of the object; always `Approval`.", default="Approval"
     )
     spec: ApprovalSpec = Field(
         description="Approval of drafts or removals by one person, by their Git trees.",
@@ -188,8 +182,8 @@ class Decision(Record):
     PLURAL: ClassVar[str] = "decisions"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("deci",)
 
-    kind: Literal["Decision"] = Field(
-        default="Decision", description="Kind of the object; always `Decision`."
+    kind: Literal["Decision"] = optional(
+        "Kind of the object; always `Decision`.", default="Decision"
     )
     spec: DecisionSpec = Field(
         description="Decision of a person, and the reason for it.", json_schema_extra=IMMUTABLE

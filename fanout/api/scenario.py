@@ -76,7 +76,7 @@ class _CheckResult(Model):
 
     check: Name = Field(description="Name of the check.")
     status: Verdict = Field(description="Result of the check.")
-    message: str = Field(default="", description="Message of the check, for people.")
+    message: str = optional("Message of the check, for people.", default="")
     seen: Text | None = optional(
         "Revision or commit that the checked system reports; default: the one the check is about."
     )
@@ -102,11 +102,9 @@ class StatedPublication(Model):
     revision: RevisionName | None = optional("Name of the published revision; default: none.")
     digest: Text | None = optional("Digest of its inputs; default: the name of the revision.")
     tree: Text | None = optional("Git tree of the package.")
-    commits: Distinct[CommitId] = Field(
-        default=(), description="Commits whose evidence counts for it."
-    )
-    reads: Mapping[Text, Text] = Field(
-        default={}, description="Versions of the cluster objects that the package uses, by object."
+    commits: Distinct[CommitId] = optional("Commits whose evidence counts for it.", default=())
+    reads: Mapping[Text, Text] = optional(
+        "Versions of the cluster objects that the package uses, by object.", default={}
     )
     published: InstantOrDistance = optional(
         "Time of the publication; default: `ready` if set, otherwise `now`."
@@ -116,8 +114,8 @@ class StatedPublication(Model):
     withdrawn: InstantOrDistance = optional(
         "Time when the checks that had passed were reported as failed."
     )
-    answers: tuple[StatedCheckResult, ...] = Field(
-        default=(), description="Results of single checks, of `verification` and `requires`."
+    answers: tuple[StatedCheckResult, ...] = optional(
+        "Results of single checks, of `verification` and `requires`.", default=()
     )
 
 
@@ -129,29 +127,26 @@ class StatedDraft(Model):
     )
     digest: Text | None = optional("Digest of its inputs; default: the name of the revision.")
     tree: Text | None = optional("Git tree of the draft, which approvals refer to.")
-    current: StrictBool = Field(
-        default=True,
-        description="Whether the draft was rendered from the current inputs; otherwise it"
+    current: StrictBool = optional(
+        "Whether the draft was rendered from the current inputs; otherwise it"
         " waits to be rewritten.",
+        default=True,
     )
-    disputed: Annotated[StrictInt, Field(ge=0)] = Field(
-        default=0, description="Number of undecided merge conflicts."
+    disputed: Annotated[StrictInt, Field(ge=0)] = optional(
+        "Number of undecided merge conflicts.", default=0
     )
-    adopts: StrictBool = Field(
-        default=False, description="Whether the draft adopts a package that fanout did not write."
+    adopts: StrictBool = optional(
+        "Whether the draft adopts a package that fanout did not write.", default=False
     )
-    moves: StrictBool = Field(
-        default=False, description="Whether the draft moves the package to another location."
+    moves: StrictBool = optional(
+        "Whether the draft moves the package to another location.", default=False
     )
-    reads: Mapping[Text, Text] = Field(
-        default={}, description="Versions of the cluster objects that the package uses, by object."
+    reads: Mapping[Text, Text] = optional(
+        "Versions of the cluster objects that the package uses, by object.", default={}
     )
-    commits: Distinct[CommitId] = Field(
-        default=(), description="Commits whose evidence counts for it."
-    )
-    authors: Distinct[Text] = Field(
-        default=(),
-        description="Authors of the changes in the draft, as `Name <address>` or as the address.",
+    commits: Distinct[CommitId] = optional("Commits whose evidence counts for it.", default=())
+    authors: Distinct[Text] = optional(
+        "Authors of the changes in the draft, as `Name <address>` or as the address.", default=()
     )
 
 
@@ -160,14 +155,14 @@ class StatedHold(Model):
 
     message: Text = Field(description="Explanation of the hold as one sentence.")
     reason: Text | None = optional("Reason as one CamelCase word, from the index of reasons.")
-    who: str = Field(default="", description="Person or group that can resolve it.")
+    who: str = optional("Person or group that can resolve it.", default="")
 
 
 class StatedDependency(Model):
     """Variant elsewhere that has to be ready first."""
 
     name: Text = Field(description="Name of the dependency.")
-    ready: StrictBool = Field(default=False, description="Whether the dependency is ready.")
+    ready: StrictBool = optional("Whether the dependency is ready.", default=False)
 
 
 class StatedVariant(StatedPublication):
@@ -184,51 +179,47 @@ class StatedVariant(StatedPublication):
     stage: Name | Literal[""] = Field(
         description="Name of the stage of the variant; empty for none."
     )
-    target: FreeForm = Field(default={}, description="Object of the target, for `propagateWhen`.")
-    labels: Labels = Field(default={}, description="Labels of the variant, for `rollout.groups`.")
-    priority: StrictInt = Field(
-        default=0, description="Priority within the stage; higher values are released first."
+    target: FreeForm = optional("Object of the target, for `propagateWhen`.", default={})
+    labels: Labels = optional("Labels of the variant, for `rollout.groups`.", default={})
+    priority: StrictInt = optional(
+        "Priority within the stage; higher values are released first.", default=0
     )
-    suspended: StrictBool = Field(
-        default=False, description="Whether the spec suspends the variant."
-    )
-    offline: StrictBool = Field(default=False, description="Whether the target is offline.")
+    suspended: StrictBool = optional("Whether the spec suspends the variant.", default=False)
+    offline: StrictBool = optional("Whether the target is offline.", default=False)
     released: InstantOrDistance = optional("Time when the draft was released.")
-    drafted: StrictBool = Field(
-        default=True, description="Whether a draft exists where one is needed."
-    )
+    drafted: StrictBool = optional("Whether a draft exists where one is needed.", default=True)
     draft: StatedDraft | None = optional("Properties of the draft that differ from the defaults.")
-    earlier: tuple[StatedPublication, ...] = Field(
-        default=(), description="Earlier publications of the variant, oldest first."
+    earlier: tuple[StatedPublication, ...] = optional(
+        "Earlier publications of the variant, oldest first.", default=()
     )
-    depends_on: tuple[StatedDependency, ...] = Field(
-        default=(), description="Variants that must be ready before this one is published."
+    depends_on: tuple[StatedDependency, ...] = optional(
+        "Variants that must be ready before this one is published.", default=()
     )
     held: StatedHold | None = optional("Hold that prevents writing or publishing the variant.")
     broken: StatedHold | None = optional("Error that prevents rendering the variant.")
-    taken_back: StrictBool = Field(
-        default=False, description="Whether the publication was reverted on the branch."
+    taken_back: StrictBool = optional(
+        "Whether the publication was reverted on the branch.", default=False
     )
     removed: InstantOrDistance = optional("Time of the last decision to remove the variant.")
     ready_after: Duration = optional(
         "With `advance`: time from publication until the checks pass; default: that of `advance`."
     )
-    fails: StrictBool = Field(default=False, description="With `advance`: whether the checks fail.")
+    fails: StrictBool = optional("With `advance`: whether the checks fail.", default=False)
 
 
 class _StatedRecord(Model):
     """Fields that all records have."""
 
     at: InstantOrDistance = optional("Time of the record; default: `now`.")
-    by: Text = Field(
+    by: Text = optional(
+        "Author of the record, as `Name <address>` or as the address.",
         default="scenario@example.com",
-        description="Author of the record, as `Name <address>` or as the address.",
     )
-    name: RecordName = Field(
-        default="", description="Name of the record, which later records can revoke or withdraw."
+    name: RecordName = optional(
+        "Name of the record, which later records can revoke or withdraw.", default=""
     )
-    variants: Distinct[Name] = Field(
-        default=(), description="Names of the variants; default: all of the stage."
+    variants: Distinct[Name] = optional(
+        "Names of the variants; default: all of the stage.", default=()
     )
 
 
@@ -253,7 +244,7 @@ class StatedApproval(_StatedRecord):
     trees: Distinct[Text] | None = optional(
         "Git trees of the approved drafts; default: those of the drafts at that time."
     )
-    revokes: RecordName = Field(default="", description="Name of the approval that is revoked.")
+    revokes: RecordName = optional("Name of the approval that is revoked.", default="")
 
 
 class StatedDecision(_StatedRecord):
@@ -264,20 +255,18 @@ class StatedDecision(_StatedRecord):
     )
     action: Action = Field(description="Action to perform.")
     revision: RevisionName | None = optional("Revision that the decision is about.")
-    overrides: Distinct[OverridableGate] = Field(
-        default=(), description="Gates that a `Publish` overrides."
-    )
+    overrides: Distinct[OverridableGate] = optional("Gates that a `Publish` overrides.", default=())
     trees: Distinct[Text] | None = optional(
         "For `Publish`: Git trees of the drafts; default: those of the drafts at that time."
     )
-    accept_conflicts: StrictBool = Field(
-        default=False,
-        description="For `Publish`: whether the drafts of the named variants are published"
+    accept_conflicts: StrictBool = optional(
+        "For `Publish`: whether the drafts of the named variants are published"
         " as they are, with undecided merge conflicts.",
+        default=False,
     )
-    reason: str = Field(default="", description="Reason for the decision.")
+    reason: str = optional("Reason for the decision.", default="")
     expires: InstantOrDistance = optional("Time when the decision expires.")
-    withdraws: RecordName = Field(default="", description="Name of the decision that is withdrawn.")
+    withdraws: RecordName = optional("Name of the decision that is withdrawn.", default="")
 
 
 StatedRecord = StatedEvidence | StatedApproval | StatedDecision
@@ -320,21 +309,16 @@ class ScenarioEvent(Model):
     approval: StatedApproval | None = optional("Approval that is recorded.")
     decision: StatedDecision | None = optional("Decision that is recorded.")
     answer: CheckResultEvent | None = optional("Result of a check, by any method.")
-    publish: StrictBool = Field(
-        default=False,
-        description="Whether everything that the gates allow is released and published.",
+    publish: StrictBool = optional(
+        "Whether everything that the gates allow is released and published.", default=False
     )
     comes: StatedVariant | None = optional("Variant that is added, or replaced if it exists.")
-    goes: Distinct[Name] = Field(default=(), description="Names of variants that are removed.")
-    offline: Distinct[Name] = Field(
-        default=(), description="Names of variants whose targets go offline."
+    goes: Distinct[Name] = optional("Names of variants that are removed.", default=())
+    offline: Distinct[Name] = optional("Names of variants whose targets go offline.", default=())
+    online: Distinct[Name] = optional(
+        "Names of variants whose targets come back online.", default=()
     )
-    online: Distinct[Name] = Field(
-        default=(), description="Names of variants whose targets come back online."
-    )
-    changed: Distinct[Name] = Field(
-        default=(), description="Names of variants whose inputs change."
-    )
+    changed: Distinct[Name] = optional("Names of variants whose inputs change.", default=())
 
 
 class AdvanceSettings(Model):
@@ -416,10 +400,8 @@ class Expectation(Model):
     """Expected results at a moment, of the first pass there."""
 
     at: InstantOrDistance = optional("Time of the moment; default: `now`.")
-    stages: tuple[ExpectedStage, ...] = Field(default=(), description="Expectations about stages.")
-    variants: tuple[ExpectedVariant, ...] = Field(
-        default=(), description="Expectations about variants."
-    )
+    stages: tuple[ExpectedStage, ...] = optional("Expectations about stages.", default=())
+    variants: tuple[ExpectedVariant, ...] = optional("Expectations about variants.", default=())
     held: Distinct[ReasonClass] | None = optional(
         "Expected classes of the reasons by which the policy as a whole is held."
     )
@@ -444,9 +426,9 @@ class ScenarioSpec(Model):
     policy: Name | None = optional(
         "Name of an UpstreamPolicy in the same files; excludes `stages`."
     )
-    stages: tuple[Stage, ...] = Field(
+    stages: tuple[Stage, ...] = optional(
+        "Stages, as in an UpstreamPolicy; excludes `policy`.",
         default=(),
-        description="Stages, as in an UpstreamPolicy; excludes `policy`.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     promotion: PromotionPolicySpec | None = optional(
@@ -457,50 +439,44 @@ class ScenarioSpec(Model):
         "With `stages`: effect of a newer revision on one that is being rolled"
         " out; default: `Supersede`."
     )
-    suspend: StrictBool = Field(default=False, description="Whether the spec suspends the policy.")
-    unread: StrictBool = Field(
-        default=False,
-        description="Whether a PromotionPolicy is unreadable: nothing is promoted"
+    suspend: StrictBool = optional("Whether the spec suspends the policy.", default=False)
+    unread: StrictBool = optional(
+        "Whether a PromotionPolicy is unreadable: nothing is promoted"
         " automatically and no window is open.",
+        default=False,
     )
     revisions: Distinct[RevisionName] = Field(
         description="Revisions that the policy selects, oldest first."
     )
     now: Instant = Field(description="Time of the initial state, in RFC 3339.")
-    sweep: StrictBool = Field(
-        default=True,
-        description="Whether the passes are sweeps. If not, and a PromotionPolicy has a schedule,"
+    sweep: StrictBool = optional(
+        "Whether the passes are sweeps. If not, and a PromotionPolicy has a schedule,"
         " nothing is published automatically.",
+        default=True,
     )
-    variants: tuple[StatedVariant, ...] = Field(
+    variants: tuple[StatedVariant, ...] = optional(
+        "Variants and their initial state.", default=(), json_schema_extra=LIST_MAP_BY_NAME
+    )
+    history: tuple[StatedHistory, ...] = optional(
+        "Recorded history of revisions in stages, besides that of the variants.", default=()
+    )
+    evidence: tuple[StatedEvidence, ...] = optional("Recorded evidence.", default=())
+    approvals: tuple[StatedApproval, ...] = optional("Recorded approvals.", default=())
+    decisions: tuple[StatedDecision, ...] = optional("Recorded decisions.", default=())
+    events: tuple[ScenarioEvent, ...] = optional(
+        "Events at `now` or later, in order of time.", default=()
+    )
+    moments: tuple[InstantOrDistance, ...] = optional(
+        "Further times to evaluate; `now` and the times of all events are always evaluated.",
         default=(),
-        description="Variants and their initial state.",
-        json_schema_extra=LIST_MAP_BY_NAME,
-    )
-    history: tuple[StatedHistory, ...] = Field(
-        default=(),
-        description="Recorded history of revisions in stages, besides that of the variants.",
-    )
-    evidence: tuple[StatedEvidence, ...] = Field(default=(), description="Recorded evidence.")
-    approvals: tuple[StatedApproval, ...] = Field(default=(), description="Recorded approvals.")
-    decisions: tuple[StatedDecision, ...] = Field(default=(), description="Recorded decisions.")
-    events: tuple[ScenarioEvent, ...] = Field(
-        default=(), description="Events at `now` or later, in order of time."
-    )
-    moments: tuple[InstantOrDistance, ...] = Field(
-        default=(),
-        description="Further times to evaluate; `now` and the times of all events are"
-        " always evaluated.",
     )
     advance: AdvanceSettings | None = optional(
         "Settings for carrying out what the gates allow; default: nothing is carried out."
     )
-    expect: tuple[Expectation, ...] = Field(
-        default=(), description="Expected results by moment, checked by `fanout test`."
+    expect: tuple[Expectation, ...] = optional(
+        "Expected results by moment, checked by `fanout test`.", default=()
     )
-    expect_waves: tuple[ExpectedWaves, ...] = Field(
-        default=(), description="Expected waves of rollouts."
-    )
+    expect_waves: tuple[ExpectedWaves, ...] = optional("Expected waves of rollouts.", default=())
 
     def resolve_instant(self, when: datetime | timedelta | None) -> datetime:
         """Return a moment as an instant; a distance counts from `now`, absent is `now`."""
@@ -513,8 +489,8 @@ class Scenario(KRMObject):
 
     PLURAL: ClassVar[str] = "scenarios"
 
-    kind: Literal["Scenario"] = Field(
-        default="Scenario", description="Kind of the object; always `Scenario`."
+    kind: Literal["Scenario"] = optional(
+        "Kind of the object; always `Scenario`.", default="Scenario"
     )
     spec: ScenarioSpec = Field(description="Initial state, events and expected results.")
 

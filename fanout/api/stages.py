@@ -51,15 +51,16 @@ _OWN_CONTEXT = "fanout"  # of the status that fanout sets, or the part before th
 
 
 class ReportCheck(Model):
-    """Check answered by recorded Evidence of a pipeline, a test or a person. It has no fields."""
+    """Check answered by recorded Evidence of a pipeline, a test or a person.
+
+    It has no fields.
+    """
 
 
 class ApprovalCheck(Model):
     """Check answered by recorded Approvals of the draft's tree."""
 
-    at_least: StrictInt = Field(
-        default=1, ge=1, description="Number of distinct people that must approve."
-    )
+    at_least: StrictInt = optional("Number of distinct people that must approve.", default=1, ge=1)
     from_: NonEmptyDistinct[Name] = Field(
         max_length=MAX_ENTRIES,
         description="Names of approver groups in a PromotionPolicy; members of all of them count.",
@@ -81,10 +82,8 @@ class CommitStatusCheck(Model):
     context: Annotated[Text, AfterValidator(check_context)] = Field(
         description="Context (name) of the commit status."
     )
-    by: Distinct[Text] = Field(
-        default=(),
-        max_length=MAX_VALUES,
-        description="Logins and apps whose statuses count; default: any.",
+    by: Distinct[Text] = optional(
+        "Logins and apps whose statuses count; default: any.", default=(), max_length=MAX_VALUES
     )
 
 
@@ -152,12 +151,11 @@ class HttpCheck(Model):
 
     url: HttpUrl | None = optional("URL of the request.")
     url_expr: Expression | None = optional("CEL expression that returns the URL of the request.")
-    method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
+    method: HttpMethod = optional("HTTP method of the request.", default=HttpMethod.GET)
     headers: Annotated[
         Mapping[Text, _HeaderValue], Field(max_length=MAX_HEADERS), AfterValidator(check_headers)
-    ] = Field(
-        default={},
-        description="Further HTTP headers; headers with credentials are taken from the secret.",
+    ] = optional(
+        "Further HTTP headers; headers with credentials are taken from the secret.", default={}
     )
     body: FreeForm | None = optional("JSON body of a POST request.")
     secret_ref: SecretRef | None = optional(
@@ -308,9 +306,8 @@ class After(Model):
         max_length=MAX_ENTRIES,
         description="Names of the stages that must have passed the revision.",
     )
-    require: Require = Field(
-        default=Require.ALL,
-        description="Number of the listed stages that must have passed the revision.",
+    require: Require = optional(
+        "Number of the listed stages that must have passed the revision.", default=Require.ALL
     )
     at_least: Quorum = optional(
         "Number or percentage of the listed stages that must have passed, like"
@@ -330,16 +327,13 @@ class After(Model):
 class Rollout(Model):
     """Pace at which a revision goes through the variants of a stage."""
 
-    strategy: RolloutStrategy = Field(
-        default=RolloutStrategy.ALL_AT_ONCE,
-        description="Growth of the in-flight limit during a rollout.",
+    strategy: RolloutStrategy = optional(
+        "Growth of the in-flight limit during a rollout.", default=RolloutStrategy.ALL_AT_ONCE
     )
-    step: StrictInt = Field(
-        default=1, ge=1, description="For `Linear`: number of variants in flight."
-    )
-    factor: Factor = Field(
+    step: StrictInt = optional("For `Linear`: number of variants in flight.", default=1, ge=1)
+    factor: Factor = optional(
+        "For `Exponential`: growth of the limit with each round; a number above 1.",
         default=Fraction(2),
-        description="For `Exponential`: growth of the limit with each round; a number above 1.",
         json_schema_extra={"default": 2},
     )
     max_in_flight: Amount = optional(
@@ -356,11 +350,11 @@ class Rollout(Model):
     progress_deadline: Duration = optional(
         "Time after publication after which an unverified variant has failed; default: no limit."
     )
-    groups: tuple[LabelSelector, ...] = Field(
+    groups: tuple[LabelSelector, ...] = optional(
+        "Label selectors of the variants that are released first, group by"
+        " group; all other variants are last.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Label selectors of the variants that are released first, group by"
-        " group; all other variants are last.",
     )
 
     @property
@@ -381,32 +375,31 @@ class Stage(Model):
     after: After | None = optional(
         "Stages that must have passed the revision before this stage takes it; default: none."
     )
-    verification: tuple[Check, ...] = Field(
+    verification: tuple[Check, ...] = optional(
+        "Checks after publication; default: none, and a published variant is ready.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Checks after publication; default: none, and a published variant is ready.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
-    requires: tuple[Check, ...] = Field(
+    requires: tuple[Check, ...] = optional(
+        "Checks before publication; default: none.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Checks before publication; default: none.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     rollout: Rollout | None = optional(
         "Pace of a rollout through the stage; default: all variants at once."
     )
-    propagate_when: tuple[Expression, ...] = Field(
+    propagate_when: tuple[Expression, ...] = optional(
+        "CEL expressions that must all be true before a variant is released.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="CEL expressions that must all be true before a variant is released.",
     )
-    control_flow: StrictBool = Field(
-        default=False, description="Whether the stage has no targets and only joins other stages."
+    control_flow: StrictBool = optional(
+        "Whether the stage has no targets and only joins other stages.", default=False
     )
-    suspend: StrictBool = Field(
-        default=False,
-        description="Whether the stage is suspended: no draft is written, nothing is published.",
+    suspend: StrictBool = optional(
+        "Whether the stage is suspended: no draft is written, nothing is published.", default=False
     )
     pin: RevisionName | None = optional(
         "Revision that the stage is pinned to; it goes back to that revision if it has a newer one."

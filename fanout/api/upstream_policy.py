@@ -59,7 +59,10 @@ class MapExpression(Model):
 
 
 class DownstreamTemplate(Model):
-    """Location of the variants. By default the target's repository and the upstream's path."""
+    """Location of the variants.
+
+    By default the target's repository and the upstream's path.
+    """
 
     repository: Name | None = optional(
         "Name of a Repository object; default: the repository of the target."
@@ -87,41 +90,40 @@ class InjectorTemplate(InjectionPointFilter):
 class PackageContextTemplate(PackageContext):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
-    data_exprs: tuple[MapExpression, ...] = Field(
+    data_exprs: tuple[MapExpression, ...] = optional(
+        "Further keys, with expressions; they take precedence over `data`.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Further keys, with expressions; they take precedence over `data`.",
     )
-    remove_key_exprs: tuple[Expression, ...] = Field(
+    remove_key_exprs: tuple[Expression, ...] = optional(
+        "CEL expressions that each return one further key to remove.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="CEL expressions that each return one further key to remove.",
     )
 
 
 class FunctionTemplate(Function):
     """One function of the pipeline; exactly one of `image` and `exec`."""
 
-    config_map_exprs: tuple[MapExpression, ...] = Field(
+    config_map_exprs: tuple[MapExpression, ...] = optional(
+        "Further configuration, with expressions; it takes precedence over `configMap`.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Further configuration, with expressions; it takes precedence over"
-        " `configMap`.",
     )
 
 
 class PipelineTemplate(Model):
     """Functions that run on the variant before the package's own functions."""
 
-    mutators: tuple[FunctionTemplate, ...] = Field(
+    mutators: tuple[FunctionTemplate, ...] = optional(
+        "Functions that change objects; run in the listed order.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Functions that change objects; run in the listed order.",
     )
-    validators: tuple[FunctionTemplate, ...] = Field(
+    validators: tuple[FunctionTemplate, ...] = optional(
+        "Functions that check objects without changing them; run after the mutators.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Functions that check objects without changing them; run after the mutators.",
     )
 
 
@@ -133,47 +135,44 @@ class VariantTemplate(Model):
         "CEL expression that returns the name of the stage; the target is held"
         " if there is no such stage."
     )
-    priority: StrictInt = Field(
-        default=0,
-        description="Priority within the stage; variants with a higher one are released first.",
+    priority: StrictInt = optional(
+        "Priority within the stage; variants with a higher one are released first.", default=0
     )
     priority_expr: Expression | None = optional(
         "CEL expression that returns the priority, an integer."
     )
-    downstream: DownstreamTemplate = Field(
-        default=DownstreamTemplate.model_construct(),
-        description="Repository and path of the variants.",
+    downstream: DownstreamTemplate = optional(
+        "Repository and path of the variants.", default=DownstreamTemplate.model_construct()
     )
-    injectors: tuple[InjectorTemplate, ...] = Field(
-        default=(),
-        max_length=MAX_ENTRIES,
-        description="Cluster objects to inject into the package; for each injection point"
+    injectors: tuple[InjectorTemplate, ...] = optional(
+        "Cluster objects to inject into the package; for each injection point"
         " the first entry that matches is used.",
+        default=(),
+        max_length=MAX_ENTRIES,
     )
-    package_context: PackageContextTemplate = Field(
+    package_context: PackageContextTemplate = optional(
+        "Changes to the package's context ConfigMap, `package-context.yaml`.",
         default=PackageContextTemplate.model_construct(),
-        description="Changes to the package's context ConfigMap, `package-context.yaml`.",
     )
-    pipeline: PipelineTemplate = Field(
+    pipeline: PipelineTemplate = optional(
+        "Functions that run before those of the package's own pipeline.",
         default=PipelineTemplate.model_construct(),
-        description="Functions that run before those of the package's own pipeline.",
     )
-    labels: TemplateLabels = Field(
-        default={}, description="Labels to set in the Kptfile and the PackageVariant."
+    labels: TemplateLabels = optional(
+        "Labels to set in the Kptfile and the PackageVariant.", default={}
     )
-    label_exprs: tuple[MapExpression, ...] = Field(
+    label_exprs: tuple[MapExpression, ...] = optional(
+        "Further labels, with expressions; they take precedence over `labels`.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Further labels, with expressions; they take precedence over `labels`.",
     )
-    annotations: TemplateAnnotations = Field(
-        default={}, description="Annotations to set in the Kptfile and the PackageVariant."
+    annotations: TemplateAnnotations = optional(
+        "Annotations to set in the Kptfile and the PackageVariant.", default={}
     )
-    annotation_exprs: tuple[MapExpression, ...] = Field(
+    annotation_exprs: tuple[MapExpression, ...] = optional(
+        "Further annotations, with expressions; they take precedence over `annotations`.",
         default=(),
         max_length=MAX_ENTRIES,
-        description="Further annotations, with expressions; they take precedence over"
-        " `annotations`.",
     )
 
 
@@ -181,11 +180,10 @@ class RepositoryTarget(Model):
     """One repository, and the packages to make in it."""
 
     name: Name = Field(description="Name of a Repository object.")
-    package_names: Distinct[PackagePath] = Field(
+    package_names: Distinct[PackagePath] = optional(
+        "Paths of the packages, one variant for each; default: the path of the upstream package.",
         default=(),
         max_length=MAX_VALUES,
-        description="Paths of the packages, one variant for each; default: the path of the"
-        " upstream package.",
     )
 
 
@@ -215,9 +213,8 @@ class TargetEntry(Model):
     offline_when: Expression | None = optional(
         "CEL expression that returns whether the target is offline."
     )
-    template: VariantTemplate = Field(
-        default=VariantTemplate.model_construct(),
-        description="Template of the variants for these targets.",
+    template: VariantTemplate = optional(
+        "Template of the variants for these targets.", default=VariantTemplate.model_construct()
     )
 
 
@@ -252,44 +249,41 @@ class UpstreamPolicySpec(Model):
         description="Stages that a revision is promoted through.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
-    suspend: StrictBool = Field(
+    suspend: StrictBool = optional(
+        "Whether the whole policy is suspended: no draft is written, nothing is published.",
         default=False,
-        description="Whether the whole policy is suspended: no draft is written, nothing is"
-        " published.",
     )
-    draft_per: DraftPer = Field(
-        default=DraftPer.AUTO,
-        description="Scope of a draft. `Variant`: one for each variant; `Stage`: one for"
+    draft_per: DraftPer = optional(
+        "Scope of a draft. `Variant`: one for each variant; `Stage`: one for"
         " all released variants of a stage in a repository; `Auto`: `Stage` in repositories"
         " with a forge, otherwise `Variant`.",
+        default=DraftPer.AUTO,
     )
-    in_flight: InFlight = Field(
-        default=InFlight.SUPERSEDE,
-        description="Effect of a newer revision on one that is being rolled out."
+    in_flight: InFlight = optional(
+        "Effect of a newer revision on one that is being rolled out."
         " `Supersede`: it replaces the older one; `Serialize`: it is queued.",
+        default=InFlight.SUPERSEDE,
     )
-    removal_limit: Amount = Field(
-        default=REMOVAL_LIMIT,
-        description='Number or percentage of variants, like `5` or `"20%"`; a pass that'
+    removal_limit: Amount = optional(
+        'Number or percentage of variants, like `5` or `"20%"`; a pass that'
         " would remove more is held until a person confirms it. A percentage above 0 allows at"
         " least 3.",
+        default=REMOVAL_LIMIT,
         json_schema_extra={"default": "20%"},
     )
     update_strategy: MergeStrategyField = UpdateStrategy.RESOURCE_MERGE
     on_conflict: OnConflictField = OnConflict.HOLD
-    adoption_policy: AdoptionPolicy = Field(
-        default=AdoptionPolicy.ADOPT_NONE,
-        description="Handling of a package that exists at a variant's path already. `AdoptNone`: it"
+    adoption_policy: AdoptionPolicy = optional(
+        "Handling of a package that exists at a variant's path already. `AdoptNone`: it"
         " is left alone and the variant is held; `AdoptExisting`: it becomes the variant.",
+        default=AdoptionPolicy.ADOPT_NONE,
     )
-    deletion_policy: DeletionPolicy = Field(
-        default=DeletionPolicy.DELETE,
-        description="Handling of the package of a removed variant. `Delete`: it is deleted;"
+    deletion_policy: DeletionPolicy = optional(
+        "Handling of the package of a removed variant. `Delete`: it is deleted;"
         " `Orphan`: it stays.",
+        default=DeletionPolicy.DELETE,
     )
-    history: StrictInt = Field(
-        default=10, ge=1, description="Number of revisions kept in the status."
-    )
+    history: StrictInt = optional("Number of revisions kept in the status.", default=10, ge=1)
 
 
 class UpstreamPolicy(KRMObject):
@@ -298,8 +292,8 @@ class UpstreamPolicy(KRMObject):
     PLURAL: ClassVar[str] = "upstreampolicies"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("upol",)
 
-    kind: Literal["UpstreamPolicy"] = Field(
-        default="UpstreamPolicy", description="Kind of the object; always `UpstreamPolicy`."
+    kind: Literal["UpstreamPolicy"] = optional(
+        "Kind of the object; always `UpstreamPolicy`.", default="UpstreamPolicy"
     )
     spec: UpstreamPolicySpec = Field(
         description="Upstream package, targets, and the stages of the rollout."

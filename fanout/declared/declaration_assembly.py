@@ -1,4 +1,4 @@
-"""Assembly of declared objects from what a front end has read, with the checks that models cannot do.
+"""Assembly of declared objects from what a front end has read, with checks beyond one field.
 
 Those are checks among the objects, and of the times in PromotionPolicies and scenarios: cron lines,
 zones, windows. An object with an invalid time is unusable like after any other error, because

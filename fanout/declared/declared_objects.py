@@ -1,4 +1,4 @@
-"""Declared objects: usable ones by kind, errors and warnings, and what could not be read or used."""
+"""Declared objects: usable ones by kind, errors, and what could not be read or used."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
