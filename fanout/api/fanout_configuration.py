@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StringCo
 from fanout.api.durations import Duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.git_repository import SecretRef
-from fanout.api.object_meta import KRMObject, Model, ObjectMeta, optional
+from fanout.api.object_meta import KRMObject, Model, ObjectMeta, kind_field, optional
 from fanout.api.reasons import NotificationEvent
 from fanout.api.text_fields import (
     Distinct,
@@ -283,9 +283,7 @@ class FanoutConfiguration(KRMObject):
 
     PLURAL: ClassVar[str] = "fanoutconfigurations"
 
-    kind: Literal["FanoutConfiguration"] = optional(
-        "Kind of the object; always `FanoutConfiguration`.", default="FanoutConfiguration"
-    )
+    kind: Literal["FanoutConfiguration"] = kind_field("FanoutConfiguration")
     metadata: ObjectMeta = optional(
         "Name of the configuration; informational only.",
         default=ObjectMeta.model_construct(name="fanout"),

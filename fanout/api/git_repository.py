@@ -5,7 +5,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, optional
+from fanout.api.object_meta import (
+    KRMObject,
+    Model,
+    ObjectStatus,
+    ObservedStatus,
+    kind_field,
+    optional,
+)
 from fanout.api.text_fields import (
     MAX_VALUES,
     Branch,
@@ -95,9 +102,7 @@ class Repository(KRMObject):
     PLURAL: ClassVar[str] = "repositories"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("frepo",)
 
-    kind: Literal["Repository"] = optional(
-        "Kind of the object; always `Repository`.", default="Repository"
-    )
+    kind: Literal["Repository"] = kind_field("Repository")
     spec: RepositorySpec = Field(
         description="URL, branch and credentials of the repository, and the namespaces that"
         " may use it."

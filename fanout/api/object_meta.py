@@ -71,6 +71,11 @@ def optional(description: str, default: object = None, **keywords: Any) -> Any:
     return Field(default=default, description=description, **keywords)
 
 
+def kind_field(kind: str) -> Any:
+    """Return the field of a model that names its kind."""
+    return optional(f"Kind of the object; always `{kind}`.", default=kind)
+
+
 _IGNORED = "Set by Kubernetes; fanout accepts and ignores it."
 
 

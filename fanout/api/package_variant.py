@@ -6,7 +6,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, StrictBool
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, optional
+from fanout.api.object_meta import (
+    KRMObject,
+    Model,
+    ObjectStatus,
+    ObservedStatus,
+    kind_field,
+    optional,
+)
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_VALUES,
@@ -286,9 +293,7 @@ class PackageVariant(KRMObject):
     # Those that people declare are listed, and not those of policies.
     SELECTABLE: ClassVar[str] = "spec.policyRef.name"
 
-    kind: Literal["PackageVariant"] = optional(
-        "Kind of the object; always `PackageVariant`.", default="PackageVariant"
-    )
+    kind: Literal["PackageVariant"] = kind_field("PackageVariant")
     spec: PackageVariantSpec = Field(
         description="Upstream package, downstream location, and the changes made in between."
     )

@@ -8,7 +8,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.durations import Duration
-from fanout.api.object_meta import KRMObject, Model, ObjectStatus, ObservedStatus, optional
+from fanout.api.object_meta import (
+    KRMObject,
+    Model,
+    ObjectStatus,
+    ObservedStatus,
+    kind_field,
+    optional,
+)
 from fanout.api.text_fields import (
     MAX_VALUES,
     Distinct,
@@ -198,9 +205,7 @@ class PromotionPolicy(KRMObject):
     PLURAL: ClassVar[str] = "promotionpolicies"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("ppol",)
 
-    kind: Literal["PromotionPolicy"] = optional(
-        "Kind of the object; always `PromotionPolicy`.", default="PromotionPolicy"
-    )
+    kind: Literal["PromotionPolicy"] = kind_field("PromotionPolicy")
     spec: PromotionPolicySpec = Field(
         description="Automatic promotion, schedule, publication windows, and approvers."
     )

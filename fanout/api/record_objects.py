@@ -19,6 +19,7 @@ from fanout.api.object_meta import (
     ObjectStatus,
     ObservedStatus,
     RecordMeta,
+    kind_field,
     optional,
 )
 from fanout.api.text_fields import (
@@ -153,9 +154,7 @@ class Evidence(Record):
     PLURAL: ClassVar[str] = "evidences"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("evid",)
 
-    kind: Literal["Evidence"] = optional(
-        "Kind of the object; always `Evidence`.", default="Evidence"
-    )
+    kind: Literal["Evidence"] = kind_field("Evidence")
     spec: EvidenceSpec = Field(
         description="Result of a check for one revision or commit.", json_schema_extra=IMMUTABLE
     )
@@ -167,9 +166,7 @@ class Approval(Record):
     PLURAL: ClassVar[str] = "approvals"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("appr",)
 
-    kind: Literal["Approval"] = optional(
-        "Kind of the object; always `Approval`.", default="Approval"
-    )
+    kind: Literal["Approval"] = kind_field("Approval")
     spec: ApprovalSpec = Field(
         description="Approval of drafts or removals by one person, by their Git trees.",
         json_schema_extra=IMMUTABLE,
@@ -182,9 +179,7 @@ class Decision(Record):
     PLURAL: ClassVar[str] = "decisions"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("deci",)
 
-    kind: Literal["Decision"] = optional(
-        "Kind of the object; always `Decision`.", default="Decision"
-    )
+    kind: Literal["Decision"] = kind_field("Decision")
     spec: DecisionSpec = Field(
         description="Decision of a person, and the reason for it.", json_schema_extra=IMMUTABLE
     )

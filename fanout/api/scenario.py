@@ -22,7 +22,7 @@ from fanout.api.durations import (
 )
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
-from fanout.api.object_meta import KRMObject, Model, optional
+from fanout.api.object_meta import KRMObject, Model, kind_field, optional
 from fanout.api.promotion_policy import PromotionPolicySpec
 from fanout.api.reasons import ReasonClass
 from fanout.api.stages import LIST_MAP_BY_NAME, Stage
@@ -489,9 +489,7 @@ class Scenario(KRMObject):
 
     PLURAL: ClassVar[str] = "scenarios"
 
-    kind: Literal["Scenario"] = optional(
-        "Kind of the object; always `Scenario`.", default="Scenario"
-    )
+    kind: Literal["Scenario"] = kind_field("Scenario")
     spec: ScenarioSpec = Field(description="Initial state, events and expected results.")
 
 

@@ -16,6 +16,7 @@ from fanout.api.object_meta import (
     Model,
     ObjectStatus,
     ObservedStatus,
+    kind_field,
     optional,
 )
 from fanout.api.package_variant import (
@@ -292,9 +293,7 @@ class UpstreamPolicy(KRMObject):
     PLURAL: ClassVar[str] = "upstreampolicies"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("upol",)
 
-    kind: Literal["UpstreamPolicy"] = optional(
-        "Kind of the object; always `UpstreamPolicy`.", default="UpstreamPolicy"
-    )
+    kind: Literal["UpstreamPolicy"] = kind_field("UpstreamPolicy")
     spec: UpstreamPolicySpec = Field(
         description="Upstream package, targets, and the stages of the rollout."
     )

@@ -144,11 +144,6 @@ class ActiveDecisions:
                 else:
                     self._rollback_decisions.append(decision)
 
-    @property
-    def has_steps(self) -> bool:
-        """Return whether any decision promotes or rolls back."""
-        return bool(self._publishes) or self.rollbacks.has_any
-
     def next_change(self, now: datetime, stage: str | None = None) -> datetime | None:
         """Return when a decision starts or ends; for a stage, when one lets more through."""
         instants = [at for name, at in self._opening_times if stage is None or name in ("", stage)]
@@ -211,10 +206,6 @@ class ActiveDecisions:
         publishes = self.publish_decisions(variant_facts.stage, variant_facts.name, revision)
         return [decision for decision in publishes if not is_applied(decision, variant_facts)]
 
-    def waiting_revisions(self) -> set[str]:
-        """Return the revisions of Publish decisions."""
-        return {it.revision for it in self.publishes}
-
     def last_rollback(self, stage: str, variant_name: str) -> DecisionFacts | None:
         """Return the last Rollback about the variant or its stage, in force or not."""
         # In force or not: what was decided before people went back is not carried out after it.
@@ -226,14 +217,6 @@ class ActiveDecisions:
             ):
                 return decision
         return None
-
-    def published_by_decision(self, stage: str) -> dict[str, DecisionFacts]:
-        """Return the last Publish about the stage as a whole, by revision."""
-        return {
-            it.revision: it
-            for it in self.publishes
-            if not it.spec.variants and it.spec.stage == stage
-        }
 
     def skipped(self, stage: str, variant_name: str, revision: str) -> DecisionFacts | None:
         """Return the Skip that excludes the variant from the rollout of the revision, or None.

@@ -27,7 +27,6 @@ from fanout.gates.revision_history import (
     compute_soak,
     end_stretch,
     soak_ends_at,
-    soaked_since,
     withdraw_history,
 )
 from fanout.gates.stage_verdicts import StageVerdicts
@@ -275,7 +274,9 @@ def _forward_history(
         upstream_history = upstream_verdicts[step.stage].history(revision)
         if step.verdict is not Verdict.PASSED or upstream_history.passed is None:
             continue
-        since = soaked_since(upstream_history, soak)
+        since = soak_ends_at(upstream_history, soak)
+        if upstream_history.left is None and upstream_history.soaked >= soak:
+            since = upstream_history.stretch_start
         # An overridden soak counts as none.
         if since is not None and since > now:
             since = upstream_history.stretch_start

@@ -10,12 +10,13 @@ is pending holds. (Design §6, "Checks".)
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.results import CheckAnswer, CheckResult, Hold
+from fanout.api.results import CheckAnswer, CheckResult
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
@@ -121,20 +122,14 @@ def _pending_result(
     return CheckResult(check_rule.name, Verdict.PENDING, sentence, None, reason, actor)
 
 
+@dataclass(slots=True)
 class RequiredChecks:
     """Evaluates the required checks of drafts."""
 
-    def __init__(
-        self,
-        evidence: EvidenceIndex,
-        approvals: ApprovalIndex,
-        active_decisions: ActiveDecisions,
-        now: datetime,
-    ) -> None:
-        self._evidence = evidence
-        self._approvals = approvals
-        self._active_decisions = active_decisions
-        self._now = now
+    _evidence: EvidenceIndex
+    _approvals: ApprovalIndex
+    _active_decisions: ActiveDecisions
+    _now: datetime
 
     def evaluate(
         self,
@@ -144,8 +139,6 @@ class RequiredChecks:
         decisions: Sequence[DecisionFacts],
     ) -> tuple[tuple[CheckResult, ...], tuple[CheckAnswer, ...]]:
         """Return the result of each required check, and the machine answers to keep on record."""
-        if not stage_rule.requires:
-            return (), ()
         name, digest = variant_facts.name, draft.digest
         retried = self._active_decisions.retried_at(stage_rule.name, name, draft.revision)
         publication = _as_published(variant_facts, draft, self._now)
@@ -192,16 +185,6 @@ class RequiredChecks:
                 check_result = override_check(check_result, decision)
             check_results.append(check_result)
         return tuple(check_results), tuple(answers)
-
-
-def find_early_failure(variant_facts: VariantFacts, checks: Sequence[CheckResult]) -> Hold | None:
-    """Return why the variant fails the candidate before publication, or None."""
-    if variant_facts.failed is not None:
-        return variant_facts.failed
-    for it in checks:
-        if it.verdict is Verdict.FAILED:
-            return Hold(Reason.REQUIRES_FAILED, it.message, it.who, it.at, it.until)
-    return None
 
 
 def _as_published(variant_facts: VariantFacts, draft: DraftFacts, now: datetime) -> Publication:

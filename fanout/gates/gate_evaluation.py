@@ -38,7 +38,7 @@ from fanout.gates.candidate_choice import (
     reachable_revisions,
     serialize_choice,
 )
-from fanout.gates.check_evaluation import RequiredChecks, find_early_failure
+from fanout.gates.check_evaluation import RequiredChecks
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule, sort_stages
@@ -229,11 +229,13 @@ class GateEvaluation:
                 stage_rule, variant_facts, draft, decisions
             )
             variant.answers += answers
-        if variant_facts.failed is not None or variant.required:
-            # A rollback needs no new results of `requires`.
-            variant.early_failure = find_early_failure(
-                variant_facts, variant.required if pin is None else ()
-            )
+        variant.early_failure = variant_facts.failed
+        # A rollback needs no new results of `requires`.
+        if variant_facts.failed is None and variant.required and pin is None:
+            failed = (it for it in variant.required if it.verdict is Verdict.FAILED)
+            if (it := next(failed, None)) is not None:
+                reason = Reason.REQUIRES_FAILED
+                variant.early_failure = Hold(reason, it.message, it.who, it.at, it.until)
 
     def compute_verdicts(
         self,

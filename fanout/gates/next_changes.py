@@ -68,17 +68,6 @@ def expected_completion(variants: Collection[TalliedVariant], actor: str) -> Exp
     return InFlightVariants(variants).completion(len(variants), actor)
 
 
-def next_change_of_published(
-    variant: TalliedVariant, holds: Iterable[Hold], now: datetime
-) -> datetime | None:
-    """Return the first timer of a published variant; each of them changes something.
-
-    The end of a passed check's freshness is not among them: what has passed stays passed.
-    """
-    pending_times = (it.until for it in variant.checks if it.verdict is not Verdict.PASSED)
-    return find_next([variant.next_change_at, *pending_times, *(it.until for it in holds)], now)
-
-
 def next_change_of_waiting(
     holds: Sequence[Hold], checks: Sequence[CheckResult], gate: AfterGate | None, now: datetime
 ) -> datetime | None:

@@ -19,6 +19,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -146,23 +147,15 @@ def _find_readers(tally: StageTally) -> _Readers:
     return readers
 
 
+@dataclass
 class AutomaticPromotion:
     """Limits of automatic promotion in one stage for its candidate."""
 
-    def __init__(
-        self,
-        stage_rule: StageRule,
-        candidate: str,
-        verdicts: StageVerdicts,
-        ages: RevisionAges,
-        *,
-        is_sweep: bool,
-    ) -> None:
-        self._stage_rule = stage_rule
-        self._candidate = candidate
-        self._verdicts = verdicts
-        self._ages = ages
-        self._is_sweep = is_sweep
+    _stage_rule: StageRule
+    _candidate: str
+    _verdicts: StageVerdicts
+    _ages: RevisionAges
+    _is_sweep: bool
 
     def blocked(self, variant: TalliedVariant, draft: DraftFacts, pin: Pin | None) -> Hold | None:
         """Return why automation leaves the draft to a person, or None; `pin` is of the spec."""

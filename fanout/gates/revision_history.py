@@ -65,10 +65,3 @@ def soak_ends_at(history: RevisionHistory, soak: timedelta) -> datetime | None:
     if history.stretch_start is None or history.left is not None:
         return None
     return history.stretch_start + soak
-
-
-def soaked_since(history: RevisionHistory, soak: timedelta) -> datetime | None:
-    """Return since when the stretches up to the running one suffice for `soak`, or None."""
-    if history.left is None and history.soaked >= soak:
-        return history.stretch_start
-    return soak_ends_at(history, soak)

@@ -65,8 +65,12 @@ def list_stage_holds(
     holds += group_holds(sorted(variant_results, key=lambda it: it.state in last), holds)
     publications = (it.facts.published for it in tally.variants)
     latest = max((it.at for it in publications if it is not None), default=None)
-    decisions = evaluation.active_decisions.published_by_decision(stage)
-    # Decisions to publish another revision than the candidate.
+    # The last decision to publish each other revision than the candidate in the whole stage.
+    decisions = {
+        it.revision: it
+        for it in evaluation.active_decisions.publishes
+        if not it.spec.variants and it.spec.stage == stage
+    }
     for revision, decision in decisions.items():
         if revision == candidate or revision in tally.published:
             continue

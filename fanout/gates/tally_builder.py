@@ -6,6 +6,7 @@ alone can be reversed: a later answer for the same publication counts. (Design Â
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.api.durations import format_duration
@@ -28,20 +29,14 @@ from fanout.gates.record_facts import find_next
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 
 
+@dataclass(slots=True)
 class TallyBuilder:
     """Builds the tallies of one policy's stages at one instant."""
 
-    def __init__(
-        self,
-        evidence: EvidenceIndex,
-        active_decisions: ActiveDecisions,
-        suspended: Hold | None,
-        now: datetime,
-    ) -> None:
-        self._evidence = evidence
-        self._active_decisions = active_decisions
-        self._suspended = suspended
-        self._now = now
+    _evidence: EvidenceIndex
+    _active_decisions: ActiveDecisions
+    _suspended: Hold | None  # the whole policy
+    _now: datetime
 
     def build(self, stage_rule: StageRule, variants: Iterable[VariantFacts]) -> StageTally:
         """Build the tally of a stage from its variants, sorted by name."""
@@ -110,9 +105,10 @@ class TallyBuilder:
                 apply_timeout(rule.spec.timeout, check_result, clock_start, self._now)
                 for rule, check_result in zip(stage_rule.verification, checks, strict=True)
             )
-        variant = TalliedVariant(
-            variant_facts, derive_state(checks), checks, suspended, answers=tuple(answers)
-        )
+        verdicts = [check.verdict for check in checks]
+        state = VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
+        state = VariantState.FAILED if Verdict.FAILED in verdicts else state
+        variant = TalliedVariant(variant_facts, state, checks, suspended, answers=tuple(answers))
         _apply_rollout_deadlines(stage_rule, variant, publication, clock_start, self._now)
         return variant
 
@@ -157,14 +153,6 @@ class TallyBuilder:
         fresh_result = apply_freshness(check_rule, check_result, self._now)
         answers += [recorded_answer] if fresh_result.verdict is Verdict.PASSED else []
         return fresh_result
-
-
-def derive_state(checks: Iterable[CheckResult]) -> VariantState:
-    """Derive the state of a published variant from its checks; without checks it is ready."""
-    verdicts = [check.verdict for check in checks]
-    if Verdict.FAILED in verdicts:
-        return VariantState.FAILED
-    return VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
 
 
 def _apply_rollout_deadlines(

@@ -20,11 +20,7 @@ from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, SetFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_reason
-from fanout.gates.next_changes import (
-    expected_completion,
-    next_change_of_published,
-    next_change_of_waiting,
-)
+from fanout.gates.next_changes import expected_completion, next_change_of_waiting
 from fanout.gates.record_facts import DecisionFacts, find_next
 from fanout.gates.release_holds import (
     AutomaticPromotion,
@@ -65,7 +61,7 @@ class StageReleaseEvaluator:
             self.candidate,
             evaluation.verdicts[stage_rule.name],
             evaluation.ages,
-            is_sweep=evaluation.policy_facts.sweep,
+            evaluation.policy_facts.sweep,
         )
         self.propagation = PropagationEvaluator(stage_rule, self.candidate)
         # The rollout of the candidate has begun and is not finished.
@@ -191,10 +187,12 @@ class StageReleaseEvaluator:
             holds = (*holds, stop[1])
         if state is VariantState.SKIPPED:
             return self._waiting_result(variant, state, holds, variant.checks)
-        is_settled = state is VariantState.READY and not holds
-        next_change = (
-            None if is_settled else next_change_of_published(variant, holds, self._evaluation.now)
-        )
+        next_change: datetime | None = None
+        if state is not VariantState.READY or holds:
+            # The end of a passed check's freshness is no timer: what has passed stays passed.
+            pending_times = (it.until for it in variant.checks if it.verdict is not Verdict.PASSED)
+            timers = [variant.next_change_at, *pending_times, *(it.until for it in holds)]
+            next_change = find_next(timers, self._evaluation.now)
         return self._build_result(variant, state, holds, variant.checks, next_change)
 
     def _find_common_wait(self, variant: TalliedVariant, draft: DraftFacts) -> _Wait | None:
@@ -229,8 +227,9 @@ class StageReleaseEvaluator:
     @cached_property
     def _is_decided(self) -> bool:
         """Return whether a decision or the spec promotes or rolls back any variant."""
-        active_decisions = self._evaluation.active_decisions
-        return active_decisions.has_steps or bool(self._stage_rule.pin)
+        decisions = self._evaluation.active_decisions
+        has_steps = bool(decisions.publishes) or decisions.rollbacks.has_any
+        return has_steps or bool(self._stage_rule.pin)
 
     @cached_property
     def _window_holds(self) -> tuple[Hold, ...]:
@@ -323,7 +322,7 @@ class StageReleaseEvaluator:
                 sorted(
                     {
                         it.name
-                        for revision in active_decisions.waiting_revisions()
+                        for revision in {it.revision for it in active_decisions.publishes}
                         if ages.is_older(variant.candidate, revision)
                         for it in active_decisions.pending_publishes(variant_facts, revision)
                     }

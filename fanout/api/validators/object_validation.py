@@ -41,8 +41,20 @@ def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -
 
     `data` is the object as written.
     """
-    path = _error_path(data, error)
-    value = error["input"]
+    # pydantic adds names of alternatives and validators (`constrained-str`, `literal['']`) and
+    # marks keys (`[key]`). Parts that are not in the object are dropped, except a missing field.
+    parts: list[str | int] = []
+    for number, part in enumerate(error["loc"]):
+        is_last = number == len(error["loc"]) - 1
+        if isinstance(data, Mapping) and part in data:
+            parts.append(part)
+            data = data[part]
+        elif isinstance(data, Sequence) and not isinstance(data, str) and isinstance(part, int):
+            parts.append(part)
+            data = data[part] if part < len(data) else None
+        elif is_last and error["type"] == "missing":
+            parts.append(part)
+    path, value = tuple(parts), error["input"]
     if error["type"] == "extra_forbidden":
         return _unknown_field(model, path)
     if error["type"] == "missing":
@@ -58,26 +70,6 @@ def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -
     if error["type"].startswith("model_") and (field_names := _supported_fields(model, path)):
         remedy = f"write {join_words(field_names, 'or')} below it"
     return FieldError(path, problem, remedy)
-
-
-def _error_path(data: object, error: ErrorDetails) -> FieldPath:
-    """Return the path of an error in the object as written.
-
-    pydantic adds names of alternatives and validators (`constrained-str`, `literal['']`) and marks
-    keys (`[key]`). Parts that are not in the object are dropped, except a missing field.
-    """
-    path: list[str | int] = []
-    for number, part in enumerate(error["loc"]):
-        is_last = number == len(error["loc"]) - 1
-        if isinstance(data, Mapping) and part in data:
-            path.append(part)
-            data = data[part]
-        elif isinstance(data, Sequence) and not isinstance(data, str) and isinstance(part, int):
-            path.append(part)
-            data = data[part] if part < len(data) else None
-        elif is_last and error["type"] == "missing":
-            path.append(part)
-    return tuple(path)
 
 
 def _unknown_field(model: type[BaseModel], path: FieldPath) -> FieldError:
@@ -166,24 +158,6 @@ _EXPECTED_TYPES: Mapping[str, str] = {
 }
 
 
-def find_embedded_specs(
-    kind: str, data: Mapping[str, Any]
-) -> Iterator[tuple[str, Mapping[str, Any], FieldPath]]:
-    """Yield the specs of other kinds that an object of this kind embeds.
-
-    Each as an object of its own kind: its kind, its data, and its path in the outer object.
-    """
-    if kind != "Scenario":
-        return
-    spec = as_mapping(data.get("spec"))
-    if "stages" in spec:
-        yield "UpstreamPolicy", {"spec": {"stages": spec["stages"]}}, ("spec",)
-    if "promotion" in spec:
-        # A PromotionPolicy must name policies; in a scenario it governs the only one.
-        promotion = {"policies": ["*"], **as_mapping(spec["promotion"])}
-        yield "PromotionPolicy", {"spec": promotion}, ("spec", "promotion")
-
-
 _FIELD_WORD = re.compile(r"\w+")
 
 
@@ -263,11 +237,19 @@ def _check_with_embedded(
     data: Mapping[str, Any],
     check: Callable[[str, Mapping[str, Any]], Iterator[FieldError]],
 ) -> Iterator[FieldError]:
-    """Yield the errors of an object and of the specs that it embeds."""
+    """Yield the errors of an object, and of the specs of other kinds that a scenario embeds."""
     yield from check(kind, data)
-    for part_kind, part, spec_path in find_embedded_specs(kind, data):
-        for error in check(part_kind, part):
-            yield replace(error, path=(*spec_path, *error.path[1:]))
+    spec = as_mapping(data.get("spec")) if kind == "Scenario" else {}
+    embedded: list[tuple[str, Mapping[str, Any], FieldPath]] = []
+    if "stages" in spec:
+        embedded.append(("UpstreamPolicy", {"stages": spec["stages"]}, ("spec",)))
+    if "promotion" in spec:
+        # A PromotionPolicy must name policies; in a scenario it governs the only one.
+        promotion = {"policies": ["*"], **as_mapping(spec["promotion"])}
+        embedded.append(("PromotionPolicy", promotion, ("spec", "promotion")))
+    for embedded_kind, embedded_spec, path in embedded:
+        for error in check(embedded_kind, {"spec": embedded_spec}):
+            yield replace(error, path=(*path, *error.path[1:]))
 
 
 def _check_identity(data: Mapping[str, Any]) -> Iterator[FieldError]:
