@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StringCo
 from fanout.api.durations import Duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.git_repository import SecretRef
-from fanout.api.object_meta import KRMObject, Model, ObjectMeta, kind_field, optional
+from fanout.api.object_meta import KRMObject, Model, ObjectMeta, kind_field, listed, optional
 from fanout.api.reasons import NotificationEvent
 from fanout.api.text_fields import (
     Distinct,
@@ -142,14 +142,12 @@ class ContainerRuntime(StrEnum):
 class Functions(Model):
     """Functions outside the built-in catalog that may be run, and their limits."""
 
-    executables: tuple[AllowedExecutable, ...] = optional(
-        "Executables that `exec` of a pipeline may name; others are refused. Default: none.",
-        default=(),
+    executables: tuple[AllowedExecutable, ...] = listed(
+        "Executables that `exec` of a pipeline may name; others are refused. Default: none."
     )
-    images: Distinct[Text] = optional(
+    images: Distinct[Text] = listed(
         "Images that `image` of a pipeline may name, besides the functions that"
-        " run in process; others are refused. Default: none.",
-        default=(),
+        " run in process; others are refused. Default: none."
     )
     container_runtime: ContainerRuntime | None = optional(
         "Program that runs the images; default: none, and no image is run."
@@ -168,10 +166,9 @@ class Functions(Model):
 class CheckRules(Model):
     """Namespaces that checks of all policies may read."""
 
-    namespaces: Distinct[Name] = optional(
+    namespaces: Distinct[Name] = listed(
         "Namespaces, besides a policy's own, whose objects checks of every policy"
-        " may read; default: none.",
-        default=(),
+        " may read; default: none."
     )
 
 
@@ -241,10 +238,9 @@ class NotificationTarget(Model):
     events: NonEmptyDistinct[NotificationEvent] = optional(
         "Events to send; default: all.", default=tuple(NotificationEvent)
     )
-    policies: Distinct[PolicyTitle] = optional(
+    policies: Distinct[PolicyTitle] = listed(
         "Policies whose events are sent, as `NAME` or `NAMESPACE/NAME`;"
-        " default: all policies and all manually written PackageVariants.",
-        default=(),
+        " default: all policies and all manually written PackageVariants."
     )
 
     def covers(self, event: NotificationEvent, namespace: str, policy: str) -> bool:
@@ -318,15 +314,12 @@ class FanoutConfiguration(KRMObject):
     checks: CheckRules = optional(
         "What checks of policies may read.", default=CheckRules.model_construct()
     )
-    check_secrets: tuple[CheckSecret, ...] = optional(
-        "Secrets that checks may use, and the services that they may be sent to; default: none.",
-        default=(),
+    check_secrets: tuple[CheckSecret, ...] = listed(
+        "Secrets that checks may use, and the services that they may be sent to; default: none."
     )
-    forges: tuple[ForgeHost, ...] = optional(
-        "Hosts where fanout opens pull requests; default: none.", default=()
-    )
-    notifications: NotificationTargets = optional(
-        "Webhooks that are called when an event occurs; default: none.", default=()
+    forges: tuple[ForgeHost, ...] = listed("Hosts where fanout opens pull requests; default: none.")
+    notifications: NotificationTargets = listed(
+        "Webhooks that are called when an event occurs; default: none."
     )
     allowed_protocols: Distinct[GitProtocol] = optional(
         "Protocols by which Git may access repositories; local paths use"

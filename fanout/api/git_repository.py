@@ -11,6 +11,7 @@ from fanout.api.object_meta import (
     ObjectStatus,
     ObservedStatus,
     kind_field,
+    listed,
     optional,
 )
 from fanout.api.text_fields import (
@@ -84,15 +85,11 @@ class RepositorySpec(Model):
     secret_ref: SecretRef | None = optional(
         "Secret with the credentials; absent if none are needed."
     )
-    allowed_namespaces: Distinct[Name] = optional(
-        "Further namespaces whose objects may use the Repository, besides its own.",
-        default=(),
-        max_length=MAX_VALUES,
+    allowed_namespaces: Distinct[Name] = listed(
+        "Further namespaces whose objects may use the Repository, besides its own.", MAX_VALUES
     )
-    allowed_objects: Distinct[CommitId] = optional(
-        "Ids of Git objects that are fetched although `git fsck` refuses them.",
-        default=(),
-        max_length=MAX_VALUES,
+    allowed_objects: Distinct[CommitId] = listed(
+        "Ids of Git objects that are fetched although `git fsck` refuses them.", MAX_VALUES
     )
 
 

@@ -71,6 +71,11 @@ def optional(description: str, default: object = None, **keywords: Any) -> Any:
     return Field(default=default, description=description, **keywords)
 
 
+def listed(description: str, max_length: int | None = None, **keywords: Any) -> Any:
+    """Return a field of a model that is an empty list where nobody wrote one."""
+    return optional(description, default=(), max_length=max_length, **keywords)
+
+
 def kind_field(kind: str) -> Any:
     """Return the field of a model that names its kind."""
     return optional(f"Kind of the object; always `{kind}`.", default=kind)
@@ -96,9 +101,9 @@ class ObjectMeta(Model):
         " no targets, and its variants are removed; so is a PackageVariant."
     )
     deletion_grace_period_seconds: StrictInt | None = optional(_IGNORED)
-    finalizers: tuple[str, ...] = optional(_IGNORED, default=())
-    owner_references: tuple[FreeForm, ...] = optional(_IGNORED, default=())
-    managed_fields: tuple[FreeForm, ...] = optional(_IGNORED, default=())
+    finalizers: tuple[str, ...] = listed(_IGNORED)
+    owner_references: tuple[FreeForm, ...] = listed(_IGNORED)
+    managed_fields: tuple[FreeForm, ...] = listed(_IGNORED)
     self_link: str | None = optional(_IGNORED)
 
 
@@ -143,10 +148,9 @@ class ObjectStatus(Model):
     observed_generation: StrictInt = optional(
         "Generation of the spec that the status is about.", default=0
     )
-    conditions: tuple[StatusCondition, ...] = optional(
+    conditions: tuple[StatusCondition, ...] = listed(
         "Conditions of the object; `Ready` is always present, `Reconciling` and"
         " `Stalled` only while they are true.",
-        default=(),
         json_schema_extra=list_map("type"),
     )
 
@@ -197,10 +201,9 @@ class Requirement(Model):
 
     key: LabelKey = Field(description="Key of the label.")
     operator: LabelOperator = Field(description="Comparison of the label with `values`.")
-    values: Distinct[LabelValue] = optional(
+    values: Distinct[LabelValue] = listed(
         "Values of the label for `In` and `NotIn`; empty for `Exists` and `DoesNotExist`.",
-        default=(),
-        max_length=MAX_VALUES,
+        MAX_VALUES,
     )
 
 
@@ -210,8 +213,8 @@ class LabelSelector(Model):
     match_labels: SelectorLabels = optional(
         "Labels that an object must have with exactly these values.", default={}
     )
-    match_expressions: tuple[Requirement, ...] = optional(
-        "Further requirements; all must be met.", default=(), max_length=MAX_ENTRIES
+    match_expressions: tuple[Requirement, ...] = listed(
+        "Further requirements; all must be met.", MAX_ENTRIES
     )
 
 

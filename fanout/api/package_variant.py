@@ -12,6 +12,7 @@ from fanout.api.object_meta import (
     ObjectStatus,
     ObservedStatus,
     kind_field,
+    listed,
     optional,
 )
 from fanout.api.text_fields import (
@@ -83,28 +84,22 @@ class Function(Model):
     config_path: PackageFile | None = optional(
         "Path of the file in the package that configures the function."
     )
-    selectors: tuple[NonEmptySelector, ...] = optional(
-        "Objects that are passed to the function; default: all.", default=(), max_length=MAX_ENTRIES
+    selectors: tuple[NonEmptySelector, ...] = listed(
+        "Objects that are passed to the function; default: all.", MAX_ENTRIES
     )
-    exclude: tuple[NonEmptySelector, ...] = optional(
-        "Objects that are not passed to the function; default: none.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    exclude: tuple[NonEmptySelector, ...] = listed(
+        "Objects that are not passed to the function; default: none.", MAX_ENTRIES
     )
 
 
 class Pipeline(Model):
     """Functions that run on the variant before the package's own."""
 
-    mutators: tuple[Function, ...] = optional(
-        "Functions that change objects; run in the listed order.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    mutators: tuple[Function, ...] = listed(
+        "Functions that change objects; run in the listed order.", MAX_ENTRIES
     )
-    validators: tuple[Function, ...] = optional(
-        "Functions that check objects without changing them; run after the mutators.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    validators: tuple[Function, ...] = listed(
+        "Functions that check objects without changing them; run after the mutators.", MAX_ENTRIES
     )
 
 
@@ -112,8 +107,8 @@ class PackageContext(Model):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
     data: Data = optional("Keys to set; `name` and `package-path` are reserved.", default={})
-    remove_keys: Distinct[Key] = optional(
-        "Keys to remove, after those of `data` were set.", default=(), max_length=MAX_VALUES
+    remove_keys: Distinct[Key] = listed(
+        "Keys to remove, after those of `data` were set.", MAX_VALUES
     )
 
 
@@ -248,11 +243,10 @@ class PackageVariantSpec(Model):
         "Functions that run before those of the package's own pipeline.",
         default=Pipeline.model_construct(),
     )
-    injectors: tuple[Injector, ...] = optional(
+    injectors: tuple[Injector, ...] = listed(
         "Cluster objects to inject into the package; for each injection point"
         " the first entry that matches is used.",
-        default=(),
-        max_length=MAX_ENTRIES,
+        MAX_ENTRIES,
     )
     labels: Labels = optional("Labels to set in the Kptfile.", default={})
     annotations: Annotations = optional("Annotations to set in the Kptfile.", default={})
@@ -268,10 +262,8 @@ class PackageVariantSpec(Model):
     )
     update_strategy: MergeStrategyField = UpdateStrategy.RESOURCE_MERGE
     on_conflict: OnConflictField = OnConflict.HOLD
-    depends_on: tuple[Dependency, ...] = optional(
-        "Variants that must be ready before this one is published.",
-        default=(),
-        max_length=MAX_VALUES,
+    depends_on: tuple[Dependency, ...] = listed(
+        "Variants that must be ready before this one is published.", MAX_VALUES
     )
     suspend: StrictBool = optional(
         "Whether the variant is suspended: no draft is written, nothing is published.",

@@ -14,6 +14,7 @@ from fanout.api.object_meta import (
     ObjectStatus,
     ObservedStatus,
     kind_field,
+    listed,
     optional,
 )
 from fanout.api.text_fields import (
@@ -128,12 +129,8 @@ class PullRequest(Model):
     body_template: JinjaText | None = optional(
         "Jinja template of the description, in Markdown; the variable `text` is the built-in one."
     )
-    labels: Distinct[Text] = optional(
-        "Labels to set on the pull request.", default=(), max_length=MAX_VALUES
-    )
-    reviewers: Distinct[Text] = optional(
-        "Logins to request reviews from.", default=(), max_length=MAX_VALUES
-    )
+    labels: Distinct[Text] = listed("Labels to set on the pull request.", MAX_VALUES)
+    reviewers: Distinct[Text] = listed("Logins to request reviews from.", MAX_VALUES)
     draft: StrictBool = optional(
         "Whether the pull request is opened as a draft, and marked ready when the gates are open.",
         default=True,
@@ -146,15 +143,12 @@ class PullRequest(Model):
 class PromotionPolicySpec(Model):
     """Automation, schedule, windows and approvers for the policies that it names."""
 
-    policies: Distinct[NamePattern] = optional(
+    policies: Distinct[NamePattern] = listed(
         "Names of UpstreamPolicies in this namespace that it applies to; `*` matches any text.",
-        default=(),
-        max_length=MAX_VALUES,
+        MAX_VALUES,
     )
-    variants: Distinct[Name] = optional(
-        "Names of manually written PackageVariants that it applies to.",
-        default=(),
-        max_length=MAX_VALUES,
+    variants: Distinct[Name] = listed(
+        "Names of manually written PackageVariants that it applies to.", MAX_VALUES
     )
     auto_promotion: AutoPromotion | None = optional(
         "Automatic promotion; absent: this object enables none."
@@ -174,21 +168,16 @@ class PromotionPolicySpec(Model):
     jitter: Duration = optional(
         "Maximum delay of the start of a sweep; each sweep has its own fixed delay."
     )
-    windows: tuple[Window, ...] = optional(
-        "Periods in which publication is allowed or denied; `deny` takes precedence.",
-        default=(),
-        max_length=MAX_VALUES,
+    windows: tuple[Window, ...] = listed(
+        "Periods in which publication is allowed or denied; `deny` takes precedence.", MAX_VALUES
     )
     at_close: AtClose = optional(
         "Handling of a rollout in progress when its window closes. `Hold`: it"
         " stops until the next window; `Finish`: it is completed.",
         default=AtClose.HOLD,
     )
-    approvers: tuple[ApproverGroup, ...] = optional(
-        "Groups whose members can give approvals.",
-        default=(),
-        max_length=MAX_VALUES,
-        json_schema_extra=list_map("group"),
+    approvers: tuple[ApproverGroup, ...] = listed(
+        "Groups whose members can give approvals.", MAX_VALUES, json_schema_extra=list_map("group")
     )
     requires_separation: StrictBool = optional(
         "Whether approvals by authors of the approved changes are ignored.", default=False

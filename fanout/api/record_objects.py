@@ -20,6 +20,7 @@ from fanout.api.object_meta import (
     ObservedStatus,
     RecordMeta,
     kind_field,
+    listed,
     optional,
 )
 from fanout.api.text_fields import (
@@ -54,8 +55,8 @@ class RecordSubject(Model):
         "Name of the UpstreamPolicy; empty if the variants were written manually.", default=""
     )
     stage: OptionalName = optional("Name of the stage of the policy.", default="")
-    variants: Distinct[Name] = optional(
-        "Names of the variants; default: all of the stage.", default=(), max_length=MAX_NAMES
+    variants: Distinct[Name] = listed(
+        "Names of the variants; default: all of the stage.", MAX_NAMES
     )
 
 
@@ -80,11 +81,10 @@ class ApprovalSpec(RecordSubject):
     revision: RevisionName | None = optional(
         "Upstream revision of the approved drafts; default: none, if removals are approved."
     )
-    trees: Distinct[CommitId] = optional(
+    trees: Distinct[CommitId] = listed(
         "Git trees of the approved drafts; of removals, the root trees of the heads of"
         " their branches.",
-        default=(),
-        max_length=MAX_NAMES,
+        MAX_NAMES,
     )
     revokes: RecordName = optional("Name of an earlier Approval that this one revokes.", default="")
 
@@ -94,17 +94,14 @@ class DecisionSpec(RecordSubject):
 
     action: Action = Field(description="Action to perform.")
     revision: RevisionName | None = optional("Upstream revision that the decision is about.")
-    overrides: Distinct[OverridableGate] = optional(
-        "Gates that a `Publish` overrides; a `Rollback` can override `window` only.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    overrides: Distinct[OverridableGate] = listed(
+        "Gates that a `Publish` overrides; a `Rollback` can override `window` only.", MAX_ENTRIES
     )
-    trees: Distinct[CommitId] = optional(
+    trees: Distinct[CommitId] = listed(
         "For `Publish`: Git trees of the drafts; default: none, if there was no"
         " draft of the revision yet. For `ConfirmRemoval`: trees of packages and commits of"
         " drafts with edits that may be deleted.",
-        default=(),
-        max_length=MAX_NAMES,
+        MAX_NAMES,
     )
     accept_conflicts: bool = optional(
         "For `Publish`: whether the drafts of the named variants are published"

@@ -22,7 +22,7 @@ from fanout.api.durations import (
 )
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
-from fanout.api.object_meta import KRMObject, Model, kind_field, optional
+from fanout.api.object_meta import KRMObject, Model, kind_field, listed, optional
 from fanout.api.promotion_policy import PromotionPolicySpec
 from fanout.api.reasons import ReasonClass
 from fanout.api.stages import LIST_MAP_BY_NAME, Stage
@@ -102,7 +102,7 @@ class StatedPublication(Model):
     revision: RevisionName | None = optional("Name of the published revision; default: none.")
     digest: Text | None = optional("Digest of its inputs; default: the name of the revision.")
     tree: Text | None = optional("Git tree of the package.")
-    commits: Distinct[CommitId] = optional("Commits whose evidence counts for it.", default=())
+    commits: Distinct[CommitId] = listed("Commits whose evidence counts for it.")
     reads: Mapping[Text, Text] = optional(
         "Versions of the cluster objects that the package uses, by object.", default={}
     )
@@ -114,8 +114,8 @@ class StatedPublication(Model):
     withdrawn: InstantOrDistance = optional(
         "Time when the checks that had passed were reported as failed."
     )
-    answers: tuple[StatedCheckResult, ...] = optional(
-        "Results of single checks, of `verification` and `requires`.", default=()
+    answers: tuple[StatedCheckResult, ...] = listed(
+        "Results of single checks, of `verification` and `requires`."
     )
 
 
@@ -144,9 +144,9 @@ class StatedDraft(Model):
     reads: Mapping[Text, Text] = optional(
         "Versions of the cluster objects that the package uses, by object.", default={}
     )
-    commits: Distinct[CommitId] = optional("Commits whose evidence counts for it.", default=())
-    authors: Distinct[Text] = optional(
-        "Authors of the changes in the draft, as `Name <address>` or as the address.", default=()
+    commits: Distinct[CommitId] = listed("Commits whose evidence counts for it.")
+    authors: Distinct[Text] = listed(
+        "Authors of the changes in the draft, as `Name <address>` or as the address."
     )
 
 
@@ -189,11 +189,11 @@ class StatedVariant(StatedPublication):
     released: InstantOrDistance = optional("Time when the draft was released.")
     drafted: StrictBool = optional("Whether a draft exists where one is needed.", default=True)
     draft: StatedDraft | None = optional("Properties of the draft that differ from the defaults.")
-    earlier: tuple[StatedPublication, ...] = optional(
-        "Earlier publications of the variant, oldest first.", default=()
+    earlier: tuple[StatedPublication, ...] = listed(
+        "Earlier publications of the variant, oldest first."
     )
-    depends_on: tuple[StatedDependency, ...] = optional(
-        "Variants that must be ready before this one is published.", default=()
+    depends_on: tuple[StatedDependency, ...] = listed(
+        "Variants that must be ready before this one is published."
     )
     held: StatedHold | None = optional("Hold that prevents writing or publishing the variant.")
     broken: StatedHold | None = optional("Error that prevents rendering the variant.")
@@ -218,9 +218,7 @@ class _StatedRecord(Model):
     name: RecordName = optional(
         "Name of the record, which later records can revoke or withdraw.", default=""
     )
-    variants: Distinct[Name] = optional(
-        "Names of the variants; default: all of the stage.", default=()
-    )
+    variants: Distinct[Name] = listed("Names of the variants; default: all of the stage.")
 
 
 class StatedEvidence(_StatedRecord):
@@ -255,7 +253,7 @@ class StatedDecision(_StatedRecord):
     )
     action: Action = Field(description="Action to perform.")
     revision: RevisionName | None = optional("Revision that the decision is about.")
-    overrides: Distinct[OverridableGate] = optional("Gates that a `Publish` overrides.", default=())
+    overrides: Distinct[OverridableGate] = listed("Gates that a `Publish` overrides.")
     trees: Distinct[Text] | None = optional(
         "For `Publish`: Git trees of the drafts; default: those of the drafts at that time."
     )
@@ -313,12 +311,10 @@ class ScenarioEvent(Model):
         "Whether everything that the gates allow is released and published.", default=False
     )
     comes: StatedVariant | None = optional("Variant that is added, or replaced if it exists.")
-    goes: Distinct[Name] = optional("Names of variants that are removed.", default=())
-    offline: Distinct[Name] = optional("Names of variants whose targets go offline.", default=())
-    online: Distinct[Name] = optional(
-        "Names of variants whose targets come back online.", default=()
-    )
-    changed: Distinct[Name] = optional("Names of variants whose inputs change.", default=())
+    goes: Distinct[Name] = listed("Names of variants that are removed.")
+    offline: Distinct[Name] = listed("Names of variants whose targets go offline.")
+    online: Distinct[Name] = listed("Names of variants whose targets come back online.")
+    changed: Distinct[Name] = listed("Names of variants whose inputs change.")
 
 
 class AdvanceSettings(Model):
@@ -400,8 +396,8 @@ class Expectation(Model):
     """Expected results at a moment, of the first pass there."""
 
     at: InstantOrDistance = optional("Time of the moment; default: `now`.")
-    stages: tuple[ExpectedStage, ...] = optional("Expectations about stages.", default=())
-    variants: tuple[ExpectedVariant, ...] = optional("Expectations about variants.", default=())
+    stages: tuple[ExpectedStage, ...] = listed("Expectations about stages.")
+    variants: tuple[ExpectedVariant, ...] = listed("Expectations about variants.")
     held: Distinct[ReasonClass] | None = optional(
         "Expected classes of the reasons by which the policy as a whole is held."
     )
@@ -426,10 +422,8 @@ class ScenarioSpec(Model):
     policy: Name | None = optional(
         "Name of an UpstreamPolicy in the same files; excludes `stages`."
     )
-    stages: tuple[Stage, ...] = optional(
-        "Stages, as in an UpstreamPolicy; excludes `policy`.",
-        default=(),
-        json_schema_extra=LIST_MAP_BY_NAME,
+    stages: tuple[Stage, ...] = listed(
+        "Stages, as in an UpstreamPolicy; excludes `policy`.", json_schema_extra=LIST_MAP_BY_NAME
     )
     promotion: PromotionPolicySpec | None = optional(
         "With `stages`: promotion settings, as in a PromotionPolicy; default:"
@@ -454,29 +448,26 @@ class ScenarioSpec(Model):
         " nothing is published automatically.",
         default=True,
     )
-    variants: tuple[StatedVariant, ...] = optional(
-        "Variants and their initial state.", default=(), json_schema_extra=LIST_MAP_BY_NAME
+    variants: tuple[StatedVariant, ...] = listed(
+        "Variants and their initial state.", json_schema_extra=LIST_MAP_BY_NAME
     )
-    history: tuple[StatedHistory, ...] = optional(
-        "Recorded history of revisions in stages, besides that of the variants.", default=()
+    history: tuple[StatedHistory, ...] = listed(
+        "Recorded history of revisions in stages, besides that of the variants."
     )
-    evidence: tuple[StatedEvidence, ...] = optional("Recorded evidence.", default=())
-    approvals: tuple[StatedApproval, ...] = optional("Recorded approvals.", default=())
-    decisions: tuple[StatedDecision, ...] = optional("Recorded decisions.", default=())
-    events: tuple[ScenarioEvent, ...] = optional(
-        "Events at `now` or later, in order of time.", default=()
-    )
-    moments: tuple[InstantOrDistance, ...] = optional(
-        "Further times to evaluate; `now` and the times of all events are always evaluated.",
-        default=(),
+    evidence: tuple[StatedEvidence, ...] = listed("Recorded evidence.")
+    approvals: tuple[StatedApproval, ...] = listed("Recorded approvals.")
+    decisions: tuple[StatedDecision, ...] = listed("Recorded decisions.")
+    events: tuple[ScenarioEvent, ...] = listed("Events at `now` or later, in order of time.")
+    moments: tuple[InstantOrDistance, ...] = listed(
+        "Further times to evaluate; `now` and the times of all events are always evaluated."
     )
     advance: AdvanceSettings | None = optional(
         "Settings for carrying out what the gates allow; default: nothing is carried out."
     )
-    expect: tuple[Expectation, ...] = optional(
-        "Expected results by moment, checked by `fanout test`.", default=()
+    expect: tuple[Expectation, ...] = listed(
+        "Expected results by moment, checked by `fanout test`."
     )
-    expect_waves: tuple[ExpectedWaves, ...] = optional("Expected waves of rollouts.", default=())
+    expect_waves: tuple[ExpectedWaves, ...] = listed("Expected waves of rollouts.")
 
     def resolve_instant(self, when: datetime | timedelta | None) -> datetime:
         """Return a moment as an instant; a distance counts from `now`, absent is `now`."""

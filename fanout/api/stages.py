@@ -27,7 +27,7 @@ from fanout.api.durations import Duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.api.git_repository import SecretRef
-from fanout.api.object_meta import LabelSelector, Model, optional
+from fanout.api.object_meta import LabelSelector, Model, listed, optional
 from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_HEADERS,
@@ -82,9 +82,7 @@ class CommitStatusCheck(Model):
     context: Annotated[Text, AfterValidator(check_context)] = Field(
         description="Context (name) of the commit status."
     )
-    by: Distinct[Text] = optional(
-        "Logins and apps whose statuses count; default: any.", default=(), max_length=MAX_VALUES
-    )
+    by: Distinct[Text] = listed("Logins and apps whose statuses count; default: any.", MAX_VALUES)
 
 
 class ObjectCheck(Model):
@@ -350,11 +348,10 @@ class Rollout(Model):
     progress_deadline: Duration = optional(
         "Time after publication after which an unverified variant has failed; default: no limit."
     )
-    groups: tuple[LabelSelector, ...] = optional(
+    groups: tuple[LabelSelector, ...] = listed(
         "Label selectors of the variants that are released first, group by"
         " group; all other variants are last.",
-        default=(),
-        max_length=MAX_ENTRIES,
+        MAX_ENTRIES,
     )
 
     @property
@@ -375,25 +372,19 @@ class Stage(Model):
     after: After | None = optional(
         "Stages that must have passed the revision before this stage takes it; default: none."
     )
-    verification: tuple[Check, ...] = optional(
+    verification: tuple[Check, ...] = listed(
         "Checks after publication; default: none, and a published variant is ready.",
-        default=(),
-        max_length=MAX_ENTRIES,
+        MAX_ENTRIES,
         json_schema_extra=LIST_MAP_BY_NAME,
     )
-    requires: tuple[Check, ...] = optional(
-        "Checks before publication; default: none.",
-        default=(),
-        max_length=MAX_ENTRIES,
-        json_schema_extra=LIST_MAP_BY_NAME,
+    requires: tuple[Check, ...] = listed(
+        "Checks before publication; default: none.", MAX_ENTRIES, json_schema_extra=LIST_MAP_BY_NAME
     )
     rollout: Rollout | None = optional(
         "Pace of a rollout through the stage; default: all variants at once."
     )
-    propagate_when: tuple[Expression, ...] = optional(
-        "CEL expressions that must all be true before a variant is released.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    propagate_when: tuple[Expression, ...] = listed(
+        "CEL expressions that must all be true before a variant is released.", MAX_ENTRIES
     )
     control_flow: StrictBool = optional(
         "Whether the stage has no targets and only joins other stages.", default=False

@@ -17,6 +17,7 @@ from fanout.api.object_meta import (
     ObjectStatus,
     ObservedStatus,
     kind_field,
+    listed,
     optional,
 )
 from fanout.api.package_variant import (
@@ -91,40 +92,31 @@ class InjectorTemplate(InjectionPointFilter):
 class PackageContextTemplate(PackageContext):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
-    data_exprs: tuple[MapExpression, ...] = optional(
-        "Further keys, with expressions; they take precedence over `data`.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    data_exprs: tuple[MapExpression, ...] = listed(
+        "Further keys, with expressions; they take precedence over `data`.", MAX_ENTRIES
     )
-    remove_key_exprs: tuple[Expression, ...] = optional(
-        "CEL expressions that each return one further key to remove.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    remove_key_exprs: tuple[Expression, ...] = listed(
+        "CEL expressions that each return one further key to remove.", MAX_ENTRIES
     )
 
 
 class FunctionTemplate(Function):
     """One function of the pipeline; exactly one of `image` and `exec`."""
 
-    config_map_exprs: tuple[MapExpression, ...] = optional(
+    config_map_exprs: tuple[MapExpression, ...] = listed(
         "Further configuration, with expressions; it takes precedence over `configMap`.",
-        default=(),
-        max_length=MAX_ENTRIES,
+        MAX_ENTRIES,
     )
 
 
 class PipelineTemplate(Model):
     """Functions that run on the variant before the package's own functions."""
 
-    mutators: tuple[FunctionTemplate, ...] = optional(
-        "Functions that change objects; run in the listed order.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    mutators: tuple[FunctionTemplate, ...] = listed(
+        "Functions that change objects; run in the listed order.", MAX_ENTRIES
     )
-    validators: tuple[FunctionTemplate, ...] = optional(
-        "Functions that check objects without changing them; run after the mutators.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    validators: tuple[FunctionTemplate, ...] = listed(
+        "Functions that check objects without changing them; run after the mutators.", MAX_ENTRIES
     )
 
 
@@ -145,11 +137,10 @@ class VariantTemplate(Model):
     downstream: DownstreamTemplate = optional(
         "Repository and path of the variants.", default=DownstreamTemplate.model_construct()
     )
-    injectors: tuple[InjectorTemplate, ...] = optional(
+    injectors: tuple[InjectorTemplate, ...] = listed(
         "Cluster objects to inject into the package; for each injection point"
         " the first entry that matches is used.",
-        default=(),
-        max_length=MAX_ENTRIES,
+        MAX_ENTRIES,
     )
     package_context: PackageContextTemplate = optional(
         "Changes to the package's context ConfigMap, `package-context.yaml`.",
@@ -162,18 +153,15 @@ class VariantTemplate(Model):
     labels: TemplateLabels = optional(
         "Labels to set in the Kptfile and the PackageVariant.", default={}
     )
-    label_exprs: tuple[MapExpression, ...] = optional(
-        "Further labels, with expressions; they take precedence over `labels`.",
-        default=(),
-        max_length=MAX_ENTRIES,
+    label_exprs: tuple[MapExpression, ...] = listed(
+        "Further labels, with expressions; they take precedence over `labels`.", MAX_ENTRIES
     )
     annotations: TemplateAnnotations = optional(
         "Annotations to set in the Kptfile and the PackageVariant.", default={}
     )
-    annotation_exprs: tuple[MapExpression, ...] = optional(
+    annotation_exprs: tuple[MapExpression, ...] = listed(
         "Further annotations, with expressions; they take precedence over `annotations`.",
-        default=(),
-        max_length=MAX_ENTRIES,
+        MAX_ENTRIES,
     )
 
 
@@ -181,10 +169,9 @@ class RepositoryTarget(Model):
     """One repository, and the packages to make in it."""
 
     name: Name = Field(description="Name of a Repository object.")
-    package_names: Distinct[PackagePath] = optional(
+    package_names: Distinct[PackagePath] = listed(
         "Paths of the packages, one variant for each; default: the path of the upstream package.",
-        default=(),
-        max_length=MAX_VALUES,
+        MAX_VALUES,
     )
 
 
