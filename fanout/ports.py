@@ -451,10 +451,7 @@ class Sandbox(Protocol):
     def free_variables(
         self, expressions: Sequence[str], templates: Sequence[str]
     ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-        """Return the free variables of each expression and of each template.
-
-        None if it does not compile.
-        """
+        """Return the free variables of each expression and template; None if one is invalid."""
 
     def render(
         self,
@@ -654,10 +651,7 @@ class FinalizerWriter(Protocol):
     """Writer of the finalizer of UpstreamPolicies and PackageVariants (package: kube)."""
 
     def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
-        """Add the finalizer where it is missing; return the objects that have it.
-
-        Raises Unavailable.
-        """
+        """Add the finalizer where it is missing; return what has it. Raises Unavailable."""
 
     def remove(self, declarations: Collection[UpstreamPolicy | PackageVariant]) -> None:
         """Remove the finalizer of deleted objects. A failure is logged."""

@@ -93,9 +93,6 @@ def build_schema(value: type[Value]) -> dict[str, Any]:
 
 
 def as_data(value: Value) -> dict[str, Any]:
-    """Return the fields by name, values in them as dicts, too.
-
-    Instants and durations stay what they are.
-    """
+    """Return the fields by name, inner values as dicts too; instants and durations stay."""
     data: dict[str, Any] = to_builtins(value, builtin_types=(datetime, timedelta))
     return data

@@ -146,7 +146,6 @@ def _build_policy(
     variables: Mapping[str, str],
     validations: Sequence[tuple[str, str]],
 ) -> list[dict[str, Any]]:
-    """Return an admission policy and its binding."""
     rule = {
         "apiGroups": [GROUP],
         "apiVersions": ["*"],  # of a later version too

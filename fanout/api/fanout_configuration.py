@@ -49,10 +49,7 @@ class InjectableKind(Model):
     )
 
     def allows(self, group: str, kind: str, field: str) -> bool:
-        """Return whether this field of this kind may be injected.
-
-        A wildcard never means Secrets.
-        """
+        """Return whether a field of a kind may be injected. A wildcard never means Secrets."""
         # A wildcard that was written for custom resources must not expose Secrets to packages.
         matches_kind = self.kind == kind or (self.kind == "*" and kind != "Secret")
         return matches_kind and self.group in {group, "*"} and field in self.fields_

@@ -67,10 +67,7 @@ def short_name(image: str) -> str:
 
 @lru_cache(maxsize=1024)
 def catalog_name(image: str) -> str:
-    """Return the catalog function that an image means, e.g.
-
-    `set-labels`, or "" for other registries.
-    """
+    """Return the catalog function that an image means: `set-labels`; "" for other registries."""
     path = image.partition("@")[0]
     return "" if "/" in path and not path.startswith(_CATALOGS) else short_name(image)
 

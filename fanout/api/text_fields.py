@@ -297,10 +297,7 @@ def check_path(path: str) -> str:
 
 
 def check_directory(path: str) -> str:
-    """Return the directory.
-
-    "" is the root of the repository. Raises InvalidValue like `check_path`.
-    """
+    """Return the directory, "" for the root. Raises InvalidValue like `check_path`."""
     return check_path(path) if path else path
 
 
@@ -315,10 +312,7 @@ def normalize_inside(path: str) -> str:
 
 
 def check_file(path: str) -> str:
-    """Return the path of a file of a package.
-
-    Raises InvalidValue if it leads out of the package.
-    """
+    """Return the path of a file. Raises InvalidValue if it leads out of the package."""
     if not normalize_inside(path) or not path.isprintable():
         problem = f"the path {path!r} is outside the package"
         raise InvalidValue(problem, "name a file of the package")
@@ -326,10 +320,7 @@ def check_file(path: str) -> str:
 
 
 def check_executable(path: str) -> str:
-    """Return the path.
-
-    Raises InvalidValue unless it is absolute: a relative one depends on the start.
-    """
+    """Return the path. Raises InvalidValue for a relative one, which depends on the start."""
     if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():
         problem = f"{path!r} is not an absolute path"
         raise InvalidValue(problem, "write it from the root: /usr/local/bin/x")

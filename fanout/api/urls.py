@@ -84,10 +84,7 @@ def is_secret_parameter(name: str) -> bool:
 
 
 def check_no_secret_parameter(url: str) -> None:
-    """Raise InvalidValue if the query of a URL carries a credential.
-
-    The message has the name only.
-    """
+    """Raise InvalidValue, with the name only, if the query of a URL carries a credential."""
     for part in re.split("[&;]", urlsplit(url).query):
         name = unquote_plus(part.partition("=")[0])
         if is_secret_parameter(name):
@@ -247,10 +244,7 @@ def parse_address(host: str) -> Address | None:
 
 
 def find_refusal(host: str) -> str:
-    """Return the reason why a host must not be connected to.
-
-    "" for a name and an allowed address.
-    """
+    """Return why a host must not be connected to; "" for a name and an allowed address."""
     address = parse_address(host)
     if address is None:
         return ""

@@ -178,7 +178,6 @@ def _parse_number(text: str, field: CronField, word: str) -> int:
 
 
 def _suggest_for_sign(sign: str, field: CronField, element: str) -> str:
-    """Suggest what cron can say instead, or the closest."""
     weekday, _, week = element.partition("#")
     match sign:
         case "?":
@@ -253,10 +252,7 @@ def list_fires(
 
 
 def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datetime | None:
-    """Return the latest instant not after `before` at which the schedule fires, in UTC.
-
-    None if there is none.
-    """
+    """Return the latest fire time not after `before`, in UTC; None if there is none."""
     before = before.astimezone(UTC)
     # cronsim only counts forward: double the distance until a fire time lies in between, then
     # bisect.
@@ -305,10 +301,7 @@ class ZoneDay(Value):
 
 
 class FireTimes:
-    """Fire times of a schedule in a zone, looked up by day.
-
-    Everything it keeps can be computed again.
-    """
+    """Fire times of a schedule in a zone, by day. Everything kept can be computed again."""
 
     def __init__(self, schedule: CronSchedule, zone: ZoneInfo) -> None:
         minute, hour, *days = schedule.line.split()
@@ -328,10 +321,7 @@ class FireTimes:
         return None
 
     def last_before(self, instant: int, earliest: int) -> int | None:
-        """Return the last instant up to and including this one, if not too early.
-
-        None if it is before `earliest`.
-        """
+        """Return the last instant up to and including this one; None if before `earliest`."""
         first = _ordinal_at(self._zone, earliest)
         ordinal = self._previous_day(_ordinal_at(self._zone, instant), first)
         while ordinal is not None:
@@ -425,7 +415,6 @@ class FireTimes:
 
 
 def _ordinal_at(zone: ZoneInfo, instant: int) -> int:
-    """Return the ordinal of the day that contains the instant."""
     ordinal = datetime.fromtimestamp(instant, zone).toordinal()
     ordinal = min(max(ordinal, FIRST_DAY), LAST_DAY)
     if instant < _compute_day(zone, ordinal).start:

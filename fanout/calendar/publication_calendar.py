@@ -106,9 +106,19 @@ class RecurringWindow:
         place = bisect_right(spans, instant, key=_span_since) - 1
         partial = spans[place] if place >= 0 else None
         if partial is None or partial.end <= instant:
-            partial = self._search(instant)
-            if partial is None:
-                return None
+            partial = None
+            # An occurrence that began earlier may still cover the instant.
+            start = self._starts.last_before(instant, instant - _LOOK_BACK)
+            if start is not None and not self._is_skipped(start):
+                partial = _PartialSpan(start, start, start, start)
+                self._extend(partial, instant)
+            if partial is None or partial.end <= instant:
+                start = self._starts.next_after(instant)
+                while start is not None and self._is_skipped(start):
+                    start = self._starts.next_after(start)
+                if start is None:
+                    return None
+                partial = _PartialSpan(instant, start, start, start)
             # Passes ask for instants near now, so old spans are dropped.
             if len(spans) == _MAX_SPANS:
                 spans.clear()
@@ -121,19 +131,6 @@ class RecurringWindow:
         self._extend(partial, limit)
         has_end = partial.complete and partial.end <= limit
         return WindowSpan(partial.start, partial.end if has_end else None)
-
-    def _search(self, instant: int) -> _PartialSpan | None:
-        # An occurrence that began earlier may still cover the instant.
-        start = self._starts.last_before(instant, instant - _LOOK_BACK)
-        if start is not None and not self._is_skipped(start):
-            partial = _PartialSpan(start, start, start, start)
-            self._extend(partial, instant)
-            if partial.end > instant:
-                return partial
-        start = self._starts.next_after(instant)
-        while start is not None and self._is_skipped(start):
-            start = self._starts.next_after(start)
-        return None if start is None else _PartialSpan(instant, start, start, start)
 
     def _extend(self, partial: _PartialSpan, limit: int) -> None:
         """Extend a partial span up to its end, or beyond a limit."""
@@ -328,10 +325,7 @@ def is_open(calendars: Sequence[PublicationCalendar], now: datetime) -> bool:
 
 
 def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> ClosingCause | None:
-    """Return the cause that closes an instant, or None.
-
-    The longest denied time precedes all others.
-    """
+    """Return the cause that closes an instant, or None. The longest denied time goes first."""
     denied: tuple[float, ClosingCause] | None = None
     not_allowed: ClosingCause | None = None
     for calendar in calendars:

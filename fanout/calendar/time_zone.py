@@ -51,10 +51,7 @@ def offset_at(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def instant_of(zone: ZoneInfo, wall: datetime) -> datetime:
-    """Return the first instant at which clocks show `wall`.
-
-    When they skip it, the end of the gap.
-    """
+    """Return the first instant at which clocks show `wall`, or the end of the gap over it."""
     instant = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     if wall_time(zone, instant) == wall:
         return instant

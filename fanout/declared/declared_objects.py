@@ -201,10 +201,7 @@ class DeclaredObjects(Value):
                 yield f"{key.kind} {key.namespace}/{key.name}"
 
     def where(self, item: KRMObject, field_path: str | FieldPath = ()) -> ErrorLocation:
-        """Return the location of a field of a declared object.
-
-        `field_path` is text (`spec.stages[3].after`) or a path.
-        """
+        """Return the location of a field, by path or as text (`spec.stages[3].after`)."""
         path = _parse_path(field_path) if isinstance(field_path, str) else field_path
         position = self.positions.get(key_of(item))
         if position is None:

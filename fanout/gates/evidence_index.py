@@ -70,8 +70,6 @@ class EvidenceEffect(IntEnum):
 
 @dataclass(slots=True)
 class _CheckEvidence:
-    """Evidence about one check of one stage."""
-
     # By revision; evidence that names no variants is about the whole stage.
     revisions: dict[str, list[EvidenceFacts]] = field(default_factory=dict)
     commits: dict[str, list[EvidenceFacts]] = field(default_factory=dict)

@@ -67,8 +67,6 @@ class _PublicationClock:
 
 @dataclass(slots=True)
 class _ForecastState:
-    """Working state of the forecast of one stage."""
-
     stage_rule: StageRule
     tally: StageTally
     revision: str

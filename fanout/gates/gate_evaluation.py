@@ -183,7 +183,6 @@ class GateEvaluation:
         variant: TalliedVariant,
         required_checks: RequiredChecks,
     ) -> None:
-        """Evaluate the required checks of the variant's current draft."""
         variant_facts = variant.facts
         pin = self.pin(stage_rule, variant_facts.name)
         lead = self.lead(variant_facts) if pin is None else ""

@@ -227,7 +227,6 @@ class RecordEvaluator:
         return RecordEffect(Reason.APPLIED, sentence)
 
     def _explain_drafts(self, approval: ApprovalFacts, revision: str) -> RecordEffect:
-        """Return what became of the drafts of a revision that an approval names."""
         stage, subjects = approval.spec.stage, self._list_subjects(approval.spec)
         published_since = {
             it.published.revision
@@ -338,8 +337,6 @@ def _effect_of_unknown_check(spec: ApprovalSpec | EvidenceSpec, method: str) -> 
 
 
 class _ReportCheck(Value):
-    """A check of a stage that people or pipelines report."""
-
     stage: str
     rule: CheckRule
     is_of_draft: bool  # required before publication

@@ -19,7 +19,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
@@ -245,15 +245,14 @@ _SWEEP_HOLD = Hold(
 )
 
 
+@dataclass(slots=True)
 class PropagationEvaluator:
     """Evaluates the conditions of one stage and collects those that are not evaluated yet."""
 
-    def __init__(self, stage_rule: StageRule, candidate: str) -> None:
-        self._stage_rule = stage_rule
-        self._candidate = candidate
-        self.unanswered: list[ExpressionRequest] = []
-        # The last answer is yes only if all unknown conditions are true.
-        self.is_provisional = False
+    _stage_rule: StageRule
+    _candidate: str
+    unanswered: list[ExpressionRequest] = field(default_factory=list)
+    is_provisional: bool = False  # the last answer is yes only if all unknown conditions are true
 
     def evaluate(
         self, variant_facts: VariantFacts, aggregates: Mapping[str, int]

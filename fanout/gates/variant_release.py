@@ -363,7 +363,6 @@ class StageReleaseEvaluator:
         overrides: frozenset[OverridableGate],
         pin: Pin | None,
     ) -> tuple[Hold, ...]:
-        """List the closed gates that keep the variant from release and publication."""
         holds: list[Hold] = []
         # A rollback waits for the window alone: its revision passed the other gates before.
         if pin is None:
@@ -593,7 +592,6 @@ def _skip_hold(decision: DecisionFacts) -> Hold:
 
 
 def _unpassed_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:
-    """Return a hold for each check that is pending or failed."""
     return tuple(
         [
             Hold(check.reason, check.message, check.who, check.at, check.until)

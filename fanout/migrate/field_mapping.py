@@ -192,10 +192,7 @@ TargetPathResolver = Callable[[str, FieldPath], FieldPath]
 
 
 def resolve_target_path(pattern: str, path: FieldPath) -> FieldPath:
-    """Return the path of a counterpart.
-
-    Each `[*]` of its pattern takes the next index of the source.
-    """
+    """Return the path of a counterpart; each `[*]` takes the next index of the source."""
     indices = (part for part in path if isinstance(part, int))
     steps = pattern.replace("[*]", ".*").split(".") if pattern else []
     return tuple(next(indices) if step == "*" else step for step in steps)
@@ -306,10 +303,7 @@ LeafValues = dict[FieldPath, tuple[Any, FieldPath]]
 
 
 class _ObjectDraft(Value):
-    """Object under assembly.
-
-    `original_paths` maps each of its paths to the path among the leaves.
-    """
+    """Object under assembly; `original_paths` has for each path the one among the leaves."""
 
     data: dict[str, Any]
     original_paths: Mapping[FieldPath, FieldPath]
@@ -331,10 +325,7 @@ class _ObjectDraft(Value):
         return source[: max(len(source) - (len(leaf_path) - len(original_path)), 0)]
 
     def removal_unit(self, path: FieldPath) -> tuple[FieldPath, str]:
-        """Return path and noun of what is removed with a field.
-
-        The object if nothing smaller exists.
-        """
+        """Return path and noun of what is removed with a field: at most the object."""
         nearest = self.nearest_existing(path)
         unit, noun = _find_unit((*self.original_paths[nearest], *path[len(nearest) :]), self.units)
         if any(leaf[: len(unit)] == unit for leaf in self.leaves):

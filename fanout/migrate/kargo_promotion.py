@@ -204,10 +204,7 @@ class ConvertedWindows(Value):
 
 
 def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> ConvertedWindows:
-    """Convert the windows of a ProjectConfig.
-
-    `stages` are the Stages of its Project with targets.
-    """
+    """Convert the windows of a ProjectConfig; `stages` are its Project's Stages with targets."""
     pieces: list[TargetField | Remark] = []
     blocked_names: set[str] = set()
     for index, entry in enumerate(as_list(config.spec.get("promotionWindows"))):

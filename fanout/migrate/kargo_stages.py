@@ -48,10 +48,7 @@ class KargoObject(Value):
 
 
 def promotion_steps_of(stage: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the promotion steps of a Stage.
-
-    A Stage without steps is a control-flow stage in Kargo.
-    """
+    """Return the promotion steps of a Stage; one without any is a control-flow stage."""
     template = as_mapping(as_mapping(stage.get("spec")).get("promotionTemplate"))
     return as_list(as_mapping(template.get("spec")).get("steps"))
 
@@ -198,10 +195,7 @@ def convert_steps(source: SourceField) -> Iterator[TargetField | Remark]:
 def find_step_targets(
     stage: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]
 ) -> list[StepTarget]:
-    """Return the repositories that the Stage writes to, as far as they are literal.
-
-    `tasks`: specs of PromotionTasks by name.
-    """
+    """Return the literal repositories that a Stage writes to; `tasks` are specs by name."""
     spec = as_mapping(stage.get("spec"))
     template = as_mapping(as_mapping(spec.get("promotionTemplate")).get("spec"))
     meta = as_mapping(stage.get("metadata"))

@@ -142,10 +142,7 @@ def placeholder_upstream(policy: str, source: FieldPath) -> Iterator[TargetField
 
 
 def for_first_subscription(converter: FieldConverter) -> FieldConverter:
-    """Return a converter that applies to the first Git subscription only.
-
-    Others are reported whole.
-    """
+    """Return a converter for the first Git subscription; others are reported whole."""
 
     def convert_first(source: SourceField) -> Iterator[TargetField | Remark]:
         if source.path[2] == _first_git_subscription(source.source_object):

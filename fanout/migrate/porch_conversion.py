@@ -60,7 +60,6 @@ def translate_expression(expression: str, *, target_is_object: bool) -> str:
 def _find_replacements(
     words: Sequence[tuple[str, str]], target_is_object: bool
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield (first word, last word, new text) of every replacement."""
     for position, (kind, text) in enumerate(words):
         if kind == "other" and text in ("'", '"'):
             raise InvalidValue("a string in it is not closed", "close it")

@@ -46,8 +46,6 @@ def compare_expectations(
 
 
 class _Comparison:
-    """Comparison of one scenario with its passes."""
-
     def __init__(self, scenario: Scenario, moments: Sequence[PlayedPass]) -> None:
         self._spec, self._moments = scenario.spec, moments
         self._first_pass: dict[datetime, PlayedPass] = {}

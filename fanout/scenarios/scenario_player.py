@@ -189,7 +189,6 @@ class _ScenarioRun:
         return bool(published) or any(variant.release for variant in decision.variants.values())
 
     def _next_instant(self) -> datetime | None:
-        """Return the next instant at which something happens, or None at the end."""
         requeue_at = self._requeue_at
         next_change = self._queue[0][0] if self._queue else None
         if requeue_at is not None and (next_change is None or requeue_at < next_change):
@@ -207,7 +206,6 @@ class _ScenarioRun:
         return change[0], next(self._sequence), change[1]
 
     def _stated_history(self) -> dict[tuple[str, str], RevisionHistory]:
-        """Return the stage history that the scenario states."""
         instant = self._spec.resolve_instant
         return {
             (past.stage, past.revision): RevisionHistory(

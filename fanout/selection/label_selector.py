@@ -125,10 +125,7 @@ class FlagSelector(Value):
 
 
 def parse_selector(text: str, origin: str) -> FlagSelector:
-    """Parse the selector given for the flag `origin`.
-
-    Raises InvalidInput with what cannot be parsed and its position.
-    """
+    """Parse the selector given for the flag `origin`. Raises InvalidInput with the position."""
     tokens = _Tokens(text, origin)
     terms: list[FlagRequirement] = []
     while text.strip():

@@ -78,18 +78,12 @@ def tag_ref(path: str, number: int) -> str:
 
 
 def parse_publication_tag(tag: str) -> tuple[str, int]:
-    """Return path and number of a publication's tag, given without `refs/tags/`.
-
-    ("", 0) for a name that is of none.
-    """
+    """Return path and number of a tag without `refs/tags/`; ("", 0) for other tags."""
     path, _, number = tag.rpartition("/v")
     return (path, int(number)) if path and _NUMBER.fullmatch(number) else ("", 0)
 
 
 def parse_publication_number(tag: str, path: str) -> int:
-    """Return the number in a publication's tag, given without `refs/tags/`.
-
-    0 for another path's tag.
-    """
+    """Return the number of a tag without `refs/tags/`; 0 for another path's tag."""
     number = tag.removeprefix(f"{path}/v")
     return int(number) if number != tag and _NUMBER.fullmatch(number) else 0

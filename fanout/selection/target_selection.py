@@ -85,10 +85,7 @@ def select_targets(
 def find_unmatched(
     policy: UpstreamPolicy, objects: ClusterObjectIndex
 ) -> Iterator[tuple[int, int]]:
-    """Yield the entries whose objectSelector selects nothing.
-
-    With each comes the number of objects of its kind.
-    """
+    """Yield entries whose objectSelector selects nothing, and how many objects its kind has."""
     inventory = TargetInventory({}, objects)
     for index, entry in enumerate(policy.spec.targets):
         selector = entry.object_selector
@@ -170,10 +167,7 @@ def to_object(repository: Repository) -> Object:
 def usable_repositories(
     namespace: str, repositories: Sequence[Repository]
 ) -> dict[str, Repository]:
-    """Return the repositories that objects of this namespace may name, by name.
-
-    Its own take precedence.
-    """
+    """Return the repositories that a namespace may name, by name; its own take precedence."""
     usable: dict[str, Repository] = {}
     for repository in sorted(
         repositories, key=lambda item: (item.metadata.namespace, item.metadata.name)
@@ -207,10 +201,7 @@ def find_rollout_group(stage: Stage, spec: VariantSpec, labels: Mapping[str, str
 def build_rollout_variables(
     policy: UpstreamPolicy, spec: VariantSpec, target: VariantTarget
 ) -> Mapping[str, Any]:
-    """Return the variables of the variant.
-
-    The counts of its stage and the revision are added later.
-    """
+    """Return the variables of the variant, without the revision and its stage's counts."""
     upstream = policy.spec.upstream
     return {
         "target": target.object,

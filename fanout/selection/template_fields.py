@@ -43,10 +43,7 @@ def describe_unusable(expression: str | None, value: Any, requirement: str) -> s
 
 
 class TemplateFailure(Exception):
-    """A target gets no variant because a template field is invalid.
-
-    Other targets are not affected.
-    """
+    """A target gets no variant because a template field is invalid; others are not affected."""
 
     def __init__(self, reason: str, problem: str, field: str) -> None:
         super().__init__(problem)
@@ -68,10 +65,7 @@ class TemplateField(Value):
     field: str  # of the policy, with the expression
 
     def to_text(self, key: str, default: str = "") -> str:
-        """Return the text for the target; `default` if nothing is written.
-
-        Raises TemplateFailure.
-        """
+        """Return the text for the target, `default` if none is written. Raises TemplateFailure."""
         if not self.expression:
             return default if self.literal is None else self.literal
         value = self.values.get(key)
@@ -80,10 +74,7 @@ class TemplateField(Value):
         raise self._type_failure(value, "a string is needed; use string(...)")
 
     def to_number(self, key: str) -> int:
-        """Return the whole number for the target; 0 if nothing is written.
-
-        Raises TemplateFailure.
-        """
+        """Return the number for the target, 0 if nothing is written. Raises TemplateFailure."""
         if not self.expression:
             return self.literal or 0
         value = self.values.get(key)

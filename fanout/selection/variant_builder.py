@@ -30,7 +30,6 @@ from fanout.selection.variant_spec import (
 
 
 def _build_function(api_function: Function, config: Mapping[str, str]) -> FunctionSpec:
-    """Convert a pipeline function of the API, with its evaluated configuration."""
     return FunctionSpec(
         image=api_function.image,
         name=api_function.name or "",
@@ -105,10 +104,7 @@ class _TemplateReader:
         self.annotations = _share_constant(annotations.to_map, varies=bool(annotations.pairs))
 
     def offline(self, key: str) -> tuple[bool, str]:
-        """Return whether the target is offline.
-
-        If unknown, False and the reason: then it counts and is held.
-        """
+        """Return whether the target is offline; if unknown, False and why: it is held then."""
         expression = self._entry.offline_when
         if not expression:
             return False, ""
@@ -119,10 +115,7 @@ class _TemplateReader:
         return False, describe_unusable(expression, value, requirement)
 
     def path(self, directory: str, package: str) -> str:
-        """Return the package's path from the root of the repository.
-
-        Raises TemplateFailure if invalid.
-        """
+        """Return the package's path in the repository. Raises TemplateFailure if invalid."""
         problem = find_package_path_problem(package)
         if problem:
             downstream = self._entry.template.downstream
@@ -198,10 +191,7 @@ class VariantBuilder:
         ]
 
     def find_repository(self, target: VariantTarget) -> str | TargetFailure:
-        """Return the name of a target's downstream repository, or its failure.
-
-        The first round of values suffices.
-        """
+        """Return a target's downstream repository after the first round, or its failure."""
         try:
             return self._templates[target.entry].repository.to_text(target.key, target.repository)
         except TemplateFailure as failure:

@@ -91,10 +91,7 @@ def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldE
 
 
 class ExclusiveFields(Value):
-    """Fields of the object at `path` that exclude each other.
-
-    One must be present if `is_required`.
-    """
+    """Fields at `path` that exclude each other; one must be present if `is_required`."""
 
     kind: str
     path: str

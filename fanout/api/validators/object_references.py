@@ -135,10 +135,7 @@ class InvalidObjects(Value):
     has_unreadable_files: bool = False  # some files could not be read
 
     def names_of_kind(self, kind: str, namespace: str = "") -> frozenset[str]:
-        """Return the names of this kind, in one namespace if given.
-
-        A misspelled kind counts as any.
-        """
+        """Return names of this kind, maybe in one namespace. A misspelled kind counts as any."""
         keys = self.keys_of_kind(kind)
         return frozenset(name for place, name in keys if namespace in ("", place))
 

@@ -37,10 +37,7 @@ _MAX_SUGGESTED_PARENTS = 3  # a field that fits in more places gets no suggestio
 
 
 def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -> FieldError:
-    """Translate one error of pydantic about an object of this model.
-
-    `data` is the object as written.
-    """
+    """Translate one error of pydantic about an object of this model; `data`: as written."""
     # pydantic adds names of alternatives and validators (`constrained-str`, `literal['']`) and
     # marks keys (`[key]`). Parts that are not in the object are dropped, except a missing field.
     parts: list[str | int] = []
@@ -73,10 +70,7 @@ def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -
 
 
 def _unknown_field(model: type[BaseModel], path: FieldPath) -> FieldError:
-    """Report an unknown field: misspelled or in the wrong place.
-
-    Unsupported fields are not suggested.
-    """
+    """Report an unknown field, misspelled or misplaced. Unsupported ones are not suggested."""
     name, kind = str(path[-1]), model.__name__
     field_names = _supported_fields(model, path[:-1])
     # A near-certain misspelling is preferred to the right name in the wrong place, and that
@@ -107,7 +101,6 @@ def _supported_fields(model: type[BaseModel], path: FieldPath) -> list[str]:
 
 
 def _explain_value(error: ErrorDetails) -> tuple[str, str]:
-    """Return problem and remedy of a value that its field must not have."""
     value, details = error["input"], error.get("ctx", {})
     problem, remedy = error["msg"], "correct it"
     match error["type"]:
@@ -182,10 +175,7 @@ def validate_object(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fi
 def validate_stored_record(
     data: Mapping[str, Any],
 ) -> tuple[KRMObject | None, tuple[FieldError, ...]]:
-    """Parse a record that is on record, which may be one without any effect.
-
-    Return it, or None and all errors.
-    """
+    """Parse a record that may be one without any effect; return it, or None and all errors."""
     if not isinstance(data, Mapping):
         return None, (
             FieldError((), "is not an object", "write apiVersion, kind, metadata and spec"),

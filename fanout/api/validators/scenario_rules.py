@@ -3,7 +3,7 @@
 They are checked when the stages are known: the scenario's own, or those of the policy it names.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -96,23 +96,16 @@ class _ScenarioCheck:
         yield from self._check_expectations()
 
     def _check_stage(self, name: str | None, path: FieldPath) -> Iterator[FieldError]:
-        if name and name not in self._stages:
-            alternatives = _list_alternatives("stages", self._stages)
-            remedy = suggest_name(name, sorted(self._stages), alternatives)
-            yield FieldError((*path, "stage"), f"there is no stage {name}", remedy)
+        otherwise = _list_alternatives("stages", self._stages)
+        return _check_name((*path, "stage"), "stage", name, self._stages, otherwise)
 
     def _check_variants(self, names: Iterable[str], path: FieldPath) -> Iterator[FieldError]:
         for index, name in enumerate(names):
-            if name not in self._variants:
-                remedy = suggest_name(name, sorted(self._variants), "add it to spec.variants")
-                yield FieldError((*path, index), f"there is no variant {name}", remedy)
+            variants, otherwise = self._variants, "add it to spec.variants"
+            yield from _check_name((*path, index), "variant", name, variants, otherwise)
 
-    def _check_revision(
-        self, name: str | None, path: FieldPath, field: str = "revision"
-    ) -> Iterator[FieldError]:
-        if name and name not in self._revisions:
-            remedy = suggest_name(name, sorted(self._revisions), "add it to spec.revisions")
-            yield FieldError((*path, field), f"there is no revision {name}", remedy)
+    def _check_revision(self, name: str | None, path: FieldPath) -> Iterator[FieldError]:
+        return _check_name(path, "revision", name, self._revisions, "add it to spec.revisions")
 
     def _check_check(
         self,
@@ -193,7 +186,7 @@ class _ScenarioCheck:
                 yield FieldError((*publication_path, "published"), problem, remedy)
             previous_start = start or previous_start
         if variant.draft is not None:
-            yield from self._check_revision(variant.draft.revision, (*path, "draft"))
+            yield from self._check_revision(variant.draft.revision, (*path, "draft", "revision"))
         if variant.released is not None and not variant.drafted:
             problem = "a variant without a draft cannot be released"
             yield FieldError((*path, "released"), problem, "remove drafted: false")
@@ -237,7 +230,7 @@ class _ScenarioCheck:
         """Check stage, variants, revision, check and withdrawn record of a recorded object."""
         yield from self._check_stage(record.stage, path)
         yield from self._check_variants(record.variants, (*path, "variants"))
-        yield from self._check_revision(record.revision, path)
+        yield from self._check_revision(record.revision, (*path, "revision"))
         if record.name:
             self._records.add(record.name)
         match record:
@@ -248,7 +241,7 @@ class _ScenarioCheck:
                     yield FieldError((*path, "revision"), problem, "set one of them")
             case StatedApproval():
                 yield from self._check_check(record.stage, record.check, path, ("approval",))
-                yield from self._check_withdrawn("revokes", record.revokes, path)
+                yield from self._check_withdrawn(record.revokes, (*path, "revokes"))
             case StatedDecision(action=action):
                 if action in _UNSUPPORTED_ACTIONS:
                     problem = f"{action} has no effect on gates"
@@ -262,12 +255,11 @@ class _ScenarioCheck:
                 if (action is Action.WITHDRAW) != bool(record.withdraws):
                     problem = "withdraws is for Withdraw, which requires it"
                     yield FieldError((*path, "withdraws"), problem, "add it, or remove the field")
-                yield from self._check_withdrawn("withdraws", record.withdraws, path)
+                yield from self._check_withdrawn(record.withdraws, (*path, "withdraws"))
 
-    def _check_withdrawn(self, field: str, name: str, path: FieldPath) -> Iterator[FieldError]:
-        if name and name not in self._records:
-            remedy = suggest_name(name, sorted(self._records), "give the earlier record this name")
-            yield FieldError((*path, field), f"there is no earlier record {name}", remedy)
+    def _check_withdrawn(self, name: str, path: FieldPath) -> Iterator[FieldError]:
+        otherwise = "give the earlier record this name"
+        return _check_name(path, "earlier record", name, self._records, otherwise)
 
     def _check_events(self) -> Iterator[FieldError]:
         latest = self._instant(None)
@@ -316,16 +308,16 @@ class _ScenarioCheck:
                 yield from self._check_stage(stage.stage, entry_path)
                 yield from self._check_variants(stage.released or (), (*entry_path, "released"))
                 yield from self._check_variants(stage.published or (), (*entry_path, "published"))
-                yield from self._check_revision(stage.candidate, entry_path, "candidate")
+                yield from self._check_revision(stage.candidate, (*entry_path, "candidate"))
                 for place, other in enumerate(stage.others or ()):
                     other_path = (*entry_path, "others", place)
-                    yield from self._check_revision(other.revision, other_path)
+                    yield from self._check_revision(other.revision, (*other_path, "revision"))
                     yield from _check_reasons(other.reasons or (), (*other_path, "reasons"))
             for number, variant in enumerate(expected.variants):
                 entry_path = (*path, "variants", number)
                 for error in self._check_variants([variant.variant], entry_path):
                     yield FieldError((*entry_path, "variant"), error.problem, error.remedy)
-                yield from self._check_revision(variant.revision, entry_path)
+                yield from self._check_revision(variant.revision, (*entry_path, "revision"))
                 yield from _check_reasons(variant.reasons or (), (*entry_path, "reasons"))
         for index, waves in enumerate(spec.expect_waves):
             yield from self._check_stage(waves.stage, ("spec", "expectWaves", index))
@@ -343,12 +335,19 @@ def _check_type(check: Check) -> str:
     return next(name for name, value in settings.items() if value is not None)
 
 
+def _check_name(
+    path: FieldPath, noun: str, name: str | None, known: Collection[str], otherwise: str
+) -> Iterator[FieldError]:
+    """Yield an error for a name that is not known; `otherwise` is advice where none is similar."""
+    if name and name not in known:
+        remedy = suggest_name(name, sorted(known), otherwise)
+        yield FieldError(path, f"there is no {noun} {name}", remedy)
+
+
 def _check_reasons(names: Iterable[str], path: FieldPath) -> Iterator[FieldError]:
-    declared = [reason.value for reason in Reason]
+    declared, otherwise = [reason.value for reason in Reason], "see docs/concepts/scenarios.md"
     for index, name in enumerate(names):
-        if name not in declared:
-            remedy = suggest_name(name, declared, "see docs/concepts/scenarios.md")
-            yield FieldError((*path, index), f"there is no reason {name}", remedy)
+        yield from _check_name((*path, index), "reason", name, declared, otherwise)
 
 
 def _list_alternatives(noun: str, names: Iterable[str]) -> str:
