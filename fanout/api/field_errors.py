@@ -148,8 +148,10 @@ def as_list(data: object) -> list[Any] | tuple[Any, ...]:
     return data if isinstance(data, (list, tuple)) else ()
 
 
-def as_mapping(data: object) -> Mapping[str, Any]:
-    """Return the data if it is an object, else an empty one."""
+def as_mapping(data: object, *keys: str) -> Mapping[str, Any]:
+    """Return the data, or what it has below these keys, if it is an object, else an empty one."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
     return data if isinstance(data, Mapping) else {}
 
 

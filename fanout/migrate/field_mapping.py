@@ -251,7 +251,7 @@ def read_kind(item: Any) -> Any:
 
 def read_key(item: Any) -> SourceKey:
     """Return kind, namespace and name of an object."""
-    meta = as_mapping(as_mapping(item).get("metadata"))
+    meta = as_mapping(item, "metadata")
     namespace = meta.get("namespace") or DEFAULT_NAMESPACE
     return str(read_kind(item)), str(namespace), str(meta.get("name"))
 

@@ -82,14 +82,14 @@ def unsupported_kind_remark(item: Any) -> Remark | None:
     if version != f"{KARGO_GROUP}/v1alpha1" or not isinstance(kind, str):
         return None
     if kind == "Project":
-        if as_mapping(item.get("spec")).get("promotionPolicies"):
+        if as_mapping(item, "spec").get("promotionPolicies"):
             problem = "promotion policies are read from a ProjectConfig"
             return Remark(("spec", "promotionPolicies"), problem, "move them there first")
         return Remark(("kind",), "a Project is a namespace here, and no object", is_lost=False)
     if kind not in _UNSUPPORTED_KINDS:
         return None
     problem, remedy = _UNSUPPORTED_KINDS[kind]
-    approved = as_mapping(as_mapping(item.get("status")).get("approvedFor"))
+    approved = as_mapping(item, "status", "approvedFor")
     if kind == "Freight" and approved:
         stages = ", ".join(map(str, approved))
         return Remark(("status", "approvedFor"), f"approved for {stages}; {problem}", remedy)
@@ -135,13 +135,13 @@ def group_by_project(objects: Sequence[Any]) -> tuple[dict[str, KargoProject], l
             )
             if kind_remark and read_kind(data) in _TASK_KINDS:
                 tasks = cluster_tasks if read_kind(data) == _CLUSTER_TASK_KIND else project.tasks
-                tasks.setdefault(read_key(data)[2], as_mapping(data.get("spec")))
+                tasks.setdefault(read_key(data)[2], as_mapping(data, "spec"))
             continue
         if read_key(data) in seen_keys:
             remarks.append((index, duplicate_remark()))
             continue
         seen_keys.add(read_key(data))
-        if as_mapping(data.get("metadata")).get("deletionTimestamp") is not None:
+        if as_mapping(data, "metadata").get("deletionTimestamp") is not None:
             problem = "is being deleted and is left out"
             path: FieldPath = ("metadata", "deletionTimestamp")
             remarks.append((index, Remark(path, problem, "import it if it is to stay")))
@@ -278,7 +278,7 @@ def _build_policy(
     else:
         origin: FieldPath = ("spec", REQUESTS_FIELD, first.number, "origin", "name")
         fields = [TargetField(("metadata", "name"), policy, origin)]
-        if namespace := as_mapping(first.stage.data.get("metadata")).get("namespace"):
+        if namespace := as_mapping(first.stage.data, "metadata").get("namespace"):
             fields.append(TargetField(("metadata", "namespace"), namespace, origin))
         problem = f"there is no Warehouse {name} in the input"
         remark = Remark(origin, problem, f"import it as well, or replace {PLACEHOLDER}")

@@ -54,7 +54,7 @@ def parse_stage_selector(value: Any) -> StageSelector:
         raise InvalidValue(problem, _NAME_STAGES_REMEDY)
     if not any(selector_fields.get(key) for key in _SELECTOR_FIELDS):
         raise InvalidValue("the selector is empty", _NAME_STAGES_REMEDY)
-    match_labels = as_mapping(selector_fields.get("matchLabels"))
+    match_labels = as_mapping(selector_fields, "matchLabels")
     tests: list[Callable[[Mapping[str, Any]], bool]] = []
     if match_labels:
         tests.append(

@@ -39,18 +39,17 @@ class KargoObject(Value):
     @property
     def spec(self) -> Mapping[str, Any]:
         """Spec of the object, or an empty mapping."""
-        return as_mapping(self.data.get("spec"))
+        return as_mapping(self.data, "spec")
 
     @property
     def labels(self) -> Mapping[str, Any]:
         """Labels of the object."""
-        return as_mapping(as_mapping(self.data.get("metadata")).get("labels"))
+        return as_mapping(self.data, "metadata", "labels")
 
 
 def promotion_steps_of(stage: Mapping[str, Any]) -> Sequence[Any]:
     """Return the promotion steps of a Stage; one without any is a control-flow stage."""
-    template = as_mapping(as_mapping(stage.get("spec")).get("promotionTemplate"))
-    return as_list(as_mapping(template.get("spec")).get("steps"))
+    return as_list(as_mapping(stage, "spec", "promotionTemplate", "spec").get("steps"))
 
 
 class FreightRequest(Value):
@@ -94,10 +93,10 @@ def find_requests(stage: KargoObject) -> Mapping[str, FreightRequest]:
     """Return the requests of a Stage by Warehouse name. The first one for a Warehouse counts."""
     requests: dict[str, FreightRequest] = {}
     for number, entry in enumerate(as_list(stage.spec.get(REQUESTS_FIELD))):
-        origin = as_mapping(as_mapping(entry).get("origin"))
+        origin = as_mapping(entry, "origin")
         name = origin.get("name")
         if isinstance(name, str) and name and origin.get("kind") in (None, "", "Warehouse"):
-            request = FreightRequest(stage, number, as_mapping(as_mapping(entry).get("sources")))
+            request = FreightRequest(stage, number, as_mapping(entry, "sources"))
             requests.setdefault(name, request)
     return requests
 
@@ -196,9 +195,8 @@ def find_step_targets(
     stage: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]
 ) -> list[StepTarget]:
     """Return the literal repositories that a Stage writes to; `tasks` are specs by name."""
-    spec = as_mapping(stage.get("spec"))
-    template = as_mapping(as_mapping(spec.get("promotionTemplate")).get("spec"))
-    meta = as_mapping(stage.get("metadata"))
+    spec = as_mapping(stage, "spec")
+    template, meta = as_mapping(spec, "promotionTemplate", "spec"), as_mapping(stage, "metadata")
     variables = {"ctx.stage": meta.get("name"), "ctx.project": meta.get("namespace")}
     for declared in (spec.get("vars"), template.get("vars")):
         variables |= _read_variables(declared, variables)
@@ -221,7 +219,7 @@ def _resolve_steps(
     """Yield the steps with variables substituted and tasks replaced by their steps."""
     for step in map(as_mapping, steps):
         step_variables = {**variables, **_read_variables(step.get("vars"), variables)}
-        name = as_mapping(step.get("task")).get("name")
+        name = as_mapping(step, "task").get("name")
         task = as_mapping(tasks.get(name)) if isinstance(name, str) else {}
         if task:
             # Variables that the step sets take precedence over the defaults of the task.
@@ -389,7 +387,7 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
         problem = "neither Kargo nor fanout verifies a control-flow stage"
         yield Remark(source.path, problem, is_lost=False)
         return
-    verification = as_mapping(as_mapping(source.source_object.get("spec")).get("verification"))
+    verification = as_mapping(source.source_object, "spec", "verification")
     earlier = as_list(verification.get("analysisTemplates"))[: int(source.path[-2])]
     if any(as_mapping(entry).get("name") == source.value for entry in earlier):
         return
@@ -402,5 +400,5 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
 
 
 def _sources(source: SourceField) -> Mapping[str, Any]:
-    requests = as_list(as_mapping(source.source_object.get("spec")).get(REQUESTS_FIELD))
-    return as_mapping(as_mapping(requests[0]).get("sources")) if requests else {}
+    requests = as_list(as_mapping(source.source_object, "spec").get(REQUESTS_FIELD))
+    return as_mapping(requests[0], "sources") if requests else {}

@@ -167,7 +167,7 @@ def report_further_subscription(source: SourceField) -> Iterator[TargetField | R
 
 
 def _first_git_subscription(warehouse: Mapping[str, Any]) -> int | None:
-    subscriptions = as_list(as_mapping(warehouse.get("spec")).get("subscriptions"))
+    subscriptions = as_list(as_mapping(warehouse, "spec").get("subscriptions"))
     return next(
         (index for index, entry in enumerate(subscriptions) if as_mapping(entry).get("git")), None
     )

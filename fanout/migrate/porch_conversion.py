@@ -151,9 +151,7 @@ def convert_description(source: SourceField) -> Iterator[TargetField | Remark]:
     """Convert a description to the annotation that Kubernetes has for it."""
     if source.value:
         yield TargetField((*source.target, _DESCRIPTION_ANNOTATION), source.value, source.path)
-    if _DESCRIPTION_ANNOTATION in as_mapping(
-        as_mapping(source.source_object.get("metadata")).get("annotations")
-    ):
+    if _DESCRIPTION_ANNOTATION in as_mapping(source.source_object, "metadata", "annotations"):
         problem = f"replaces the annotation {_DESCRIPTION_ANNOTATION}"
         yield Remark(source.path, problem, "keep one of them")
 
@@ -190,8 +188,8 @@ def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConvert
 
     def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
         field = str(source.path[-1])
-        targets = as_list(as_mapping(source.source_object.get("spec")).get("targets"))
-        templates = [as_mapping(as_mapping(target).get("template")) for target in targets]
+        targets = as_list(as_mapping(source.source_object, "spec").get("targets"))
+        templates = [as_mapping(target, "template") for target in targets]
         distinct_words = {str(template.get(field) or default) for template in templates}
         if len(distinct_words) == 1 or not distinct_words <= words.keys():
             yield from convert_word(words)(source)
@@ -209,7 +207,7 @@ def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
     if source.value == "":
         return
     if isinstance(source.value, str):
-        targets = as_list(as_mapping(source.source_object.get("spec")).get("targets"))
+        targets = as_list(as_mapping(source.source_object, "spec").get("targets"))
         is_selected = "repositories" not in as_mapping(targets[int(source.path[2])])
         try:
             value = translate_expression(source.value, target_is_object=is_selected)
@@ -276,7 +274,7 @@ def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remar
 
 
 def _read_upstream(source: SourceField) -> Mapping[str, Any]:
-    return as_mapping(as_mapping(source.source_object.get("spec")).get("upstream"))
+    return as_mapping(source.source_object, "spec", "upstream")
 
 
 def _follow_latest(source: SourceField) -> Iterator[TargetField | Remark]:

@@ -61,7 +61,7 @@ def check_stage_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 
 def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
-    rollout = as_mapping(stage.get("rollout"))
+    rollout = as_mapping(stage, "rollout")
     strategy = rollout.get("strategy", "AllAtOnce")
     for field, required in STRATEGY_BY_FIELD.items():
         # An unknown strategy is reported by the model; which fields belong to it is unknown.
@@ -222,10 +222,10 @@ def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[Fiel
     for (check_type, field), (problem, remedy) in _INEFFECTIVE_FIELDS.items():
         if check_type in check and field in check:
             yield FieldError((*path, field), problem, remedy)
-    http = as_mapping(check.get("http"))
+    http = as_mapping(check, "http")
     if "body" in http and http.get("method", "GET") != "POST":
         yield FieldError((*path, "http", "body"), "only a POST has a body", "add method: POST")
-    object_reference = as_mapping(check.get("object"))
+    object_reference = as_mapping(check, "object")
     yield from _refuse_secret((*path, "object"), object_reference, "a check cannot read a Secret")
 
 
@@ -331,13 +331,13 @@ def _check_function_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def check_variant_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Check that a variant is not its own upstream, and each entry of its dependencies."""
-    spec = as_mapping(data.get("spec"))
-    upstream, downstream = as_mapping(spec.get("upstream")), as_mapping(spec.get("downstream"))
+    spec = as_mapping(data, "spec")
+    upstream, downstream = as_mapping(spec, "upstream"), as_mapping(spec, "downstream")
     locations = [(side.get("repository"), side.get("package")) for side in (upstream, downstream)]
     if all(locations[0]) and locations[0] == locations[1]:
         problem = "the variant would overwrite its own upstream package"
         yield FieldError(("spec", "downstream"), problem, "choose another repository or package")
-    own_name = as_mapping(data.get("metadata")).get("name")
+    own_name = as_mapping(data, "metadata").get("name")
     first_paths: dict[str, FieldPath] = {}
     for path, entry in find_fields(data, "spec.dependsOn[*]"):
         dependency = as_mapping(entry)
@@ -366,7 +366,7 @@ def _check_approvers(data: Mapping[str, Any], pattern: str) -> Iterator[FieldErr
 
 def check_promotion_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Refuse an object without subjects, and fields for a schedule or windows that are absent."""
-    spec = as_mapping(data.get("spec"))
+    spec = as_mapping(data, "spec")
     if not spec.get("policies") and not spec.get("variants"):
         problem = "policies and variants are both empty, so the object has no effect"
         yield FieldError(("spec", "policies"), problem, 'list some, or write ["*"]')

@@ -229,7 +229,7 @@ def _check_with_embedded(
 ) -> Iterator[FieldError]:
     """Yield the errors of an object, and of the specs of other kinds that a scenario embeds."""
     yield from check(kind, data)
-    spec = as_mapping(data.get("spec")) if kind == "Scenario" else {}
+    spec = as_mapping(data, "spec") if kind == "Scenario" else {}
     embedded: list[tuple[str, Mapping[str, Any], FieldPath]] = []
     if "stages" in spec:
         embedded.append(("UpstreamPolicy", {"stages": spec["stages"]}, ("spec",)))

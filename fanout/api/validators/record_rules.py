@@ -11,7 +11,7 @@ from fanout.api.field_errors import FieldError, FieldPath, Rule, as_mapping
 
 def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Check that a record names a policy, or else variants written by hand (design §2)."""
-    spec = as_mapping(data.get("spec"))
+    spec = as_mapping(data, "spec")
     if spec.get("policy"):
         return
     if not spec.get("variants"):
@@ -23,13 +23,13 @@ def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 
 def _check_stage_present(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
+    spec = as_mapping(data, "spec")
     if spec.get("policy") and not spec.get("stage"):
         yield FieldError(("spec", "stage"), "the stage is missing", "name the stage of the policy")
 
 
 def _check_approval(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
+    spec = as_mapping(data, "spec")
     if not spec.get("trees") and not spec.get("revokes"):
         problem = "trees is empty, so nothing is approved"
         yield FieldError(("spec", "trees"), problem, "list the trees of the drafts")
@@ -60,14 +60,14 @@ def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
     Kept apart from `check_rules`, because records never change: one that was recorded before there
     was such a rule stays readable.
     """
-    spec = as_mapping(data.get("spec"))
+    spec = as_mapping(data, "spec")
     is_publish = data.get("kind") == "Decision" and spec.get("action") == "Publish"
     if is_publish and not spec.get("revision"):
         yield missing_revision("Publish", ("spec",))
 
 
 def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    spec = as_mapping(data.get("spec"))
+    spec = as_mapping(data, "spec")
     action, overrides = spec.get("action"), spec.get("overrides")
     if isinstance(action, str) and action in REASONED_ACTIONS:
         if not str(spec.get("reason") or "").strip():
