@@ -143,9 +143,10 @@ def is_field_of_list(data: Any, path: FieldPath) -> bool:
     return False
 
 
-def as_list(data: object) -> list[Any] | tuple[Any, ...]:
-    """Return the data if it is a list, else an empty one."""
-    return data if isinstance(data, (list, tuple)) else ()
+def as_list(data: object, *keys: str) -> list[Any] | tuple[Any, ...]:
+    """Return the data, or what it has below these keys, if it is a list, else an empty one."""
+    value = as_mapping(data, *keys[:-1]).get(keys[-1]) if keys else data
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def as_mapping(data: object, *keys: str) -> Mapping[str, Any]:

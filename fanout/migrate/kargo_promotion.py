@@ -60,7 +60,7 @@ def parse_stage_selector(value: Any) -> StageSelector:
         tests.append(
             lambda labels: all(labels.get(key) == match_labels[key] for key in match_labels)
         )
-    entries = as_list(selector_fields.get("matchExpressions"))
+    entries = as_list(selector_fields, "matchExpressions")
     tests += [_parse_requirement(as_mapping(entry)) for entry in entries]
     name = selector_fields.get("name")
     name_selector = parse_name_selector(name) if name else StageSelector(lambda _: True)
@@ -72,7 +72,7 @@ def parse_stage_selector(value: Any) -> StageSelector:
 
 
 def _parse_requirement(entry: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    key, operator, values = entry.get("key"), entry.get("operator"), as_list(entry.get("values"))
+    key, operator, values = entry.get("key"), entry.get("operator"), as_list(entry, "values")
     if not isinstance(key, str):
         raise InvalidValue("an entry of matchExpressions has no key", _NAME_STAGES_REMEDY)
     match operator:
@@ -111,7 +111,7 @@ def convert_automation(
     Stages where automation must stay off.
     """
     policies = []
-    for index, entry in enumerate(as_list(config.spec.get("promotionPolicies"))):
+    for index, entry in enumerate(as_list(config.spec, "promotionPolicies")):
         path: FieldPath = (*PROMOTION_POLICIES_PATH, index)
         enabled = as_mapping(entry).get("autoPromotionEnabled") is True
         stage_selector = as_mapping(entry).get("stageSelector")
@@ -207,7 +207,7 @@ def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> Conve
     """Convert the windows of a ProjectConfig; `stages` are its Project's Stages with targets."""
     pieces: list[TargetField | Remark] = []
     blocked_names: set[str] = set()
-    for index, entry in enumerate(as_list(config.spec.get("promotionWindows"))):
+    for index, entry in enumerate(as_list(config.spec, "promotionWindows")):
         path: FieldPath = (*WINDOWS_PATH, index)
         # Until the selector is read, an error has to keep automation off in all Stages.
         bound_names = {stage.name for stage in stages}

@@ -49,7 +49,7 @@ class KargoObject(Value):
 
 def promotion_steps_of(stage: Mapping[str, Any]) -> Sequence[Any]:
     """Return the promotion steps of a Stage; one without any is a control-flow stage."""
-    return as_list(as_mapping(stage, "spec", "promotionTemplate", "spec").get("steps"))
+    return as_list(stage, "spec", "promotionTemplate", "spec", "steps")
 
 
 class FreightRequest(Value):
@@ -72,13 +72,13 @@ class FreightRequest(Value):
     @property
     def upstream_stages(self) -> tuple[str, ...]:
         """Kargo names of the upstream Stages; empty if the request is direct."""
-        names = () if self.is_direct else as_list(self.sources.get("stages"))
+        names = () if self.is_direct else as_list(self.sources, "stages")
         return tuple(name for name in names if isinstance(name, str))
 
     def stage_for_request(self, passing_stages: frozenset[str]) -> Mapping[str, Any]:
         """Return the Stage with this request alone, without stages that let all pass."""
         data, spec = self.stage.data, self.stage.spec
-        request = dict(as_mapping(as_list(spec.get(REQUESTS_FIELD))[self.number]))
+        request = dict(as_mapping(as_list(spec, REQUESTS_FIELD)[self.number]))
         stages = self.sources.get("stages")
         if isinstance(stages, list | tuple):
             # What is no name is reported elsewhere.
@@ -92,7 +92,7 @@ class FreightRequest(Value):
 def find_requests(stage: KargoObject) -> Mapping[str, FreightRequest]:
     """Return the requests of a Stage by Warehouse name. The first one for a Warehouse counts."""
     requests: dict[str, FreightRequest] = {}
-    for number, entry in enumerate(as_list(stage.spec.get(REQUESTS_FIELD))):
+    for number, entry in enumerate(as_list(stage.spec, REQUESTS_FIELD)):
         origin = as_mapping(entry, "origin")
         name = origin.get("name")
         if isinstance(name, str) and name and origin.get("kind") in (None, "", "Warehouse"):
@@ -200,7 +200,7 @@ def find_step_targets(
     variables = {"ctx.stage": meta.get("name"), "ctx.project": meta.get("namespace")}
     for declared in (spec.get("vars"), template.get("vars")):
         variables |= _read_variables(declared, variables)
-    steps = [*_resolve_steps(as_list(template.get("steps")), variables, tasks)]
+    steps = [*_resolve_steps(as_list(template, "steps"), variables, tasks)]
     if pushed := list(dict.fromkeys(_find_pushed(steps))):
         return pushed
     # The first cloned repository, for steps whose push cannot be followed.
@@ -225,7 +225,7 @@ def _resolve_steps(
             # Variables that the step sets take precedence over the defaults of the task.
             step_variables = {**_read_variables(task.get("vars"), variables), **step_variables}
             # No tasks inside tasks: Kargo does not allow them, and a cycle of tasks would not end.
-            yield from _resolve_steps(as_list(task.get("steps")), step_variables, {})
+            yield from _resolve_steps(as_list(task, "steps"), step_variables, {})
         else:
             yield _ResolvedStep(
                 step.get("uses"), as_mapping(_substitute(step.get("config"), step_variables))
@@ -263,7 +263,7 @@ def _literal_text(value: Any) -> str | None:
 
 def _checkouts(step: _ResolvedStep) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (directory, checkout entry) for the branches that a git-clone step checks out."""
-    for entry in map(as_mapping, as_list(step.config.get("checkout"))):
+    for entry in map(as_mapping, as_list(step.config, "checkout")):
         yield posixpath.normpath(str(entry.get("path") or ".")), entry
 
 
@@ -363,7 +363,7 @@ def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
     if sources.get("direct") is True:
         problem = "Kargo ignores the soak beside `direct`; this stage does not wait"
         yield Remark(source.path, problem, "remove `direct` if it should wait", is_lost=False)
-    elif not any(as_list(sources.get("stages"))):
+    elif not any(as_list(sources, "stages")):
         problem = "no stage is left for the soak, so Kargo lets nothing pass"
         remedy = "list the stages before it, or remove it"
         yield Remark(source.path, problem, remedy, invalidates=source.target)
@@ -388,7 +388,7 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, is_lost=False)
         return
     verification = as_mapping(source.source_object, "spec", "verification")
-    earlier = as_list(verification.get("analysisTemplates"))[: int(source.path[-2])]
+    earlier = as_list(verification, "analysisTemplates")[: int(source.path[-2])]
     if any(as_mapping(entry).get("name") == source.value for entry in earlier):
         return
     name = replace_dots(source.value)
@@ -400,5 +400,5 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
 
 
 def _sources(source: SourceField) -> Mapping[str, Any]:
-    requests = as_list(as_mapping(source.source_object, "spec").get(REQUESTS_FIELD))
+    requests = as_list(source.source_object, "spec", REQUESTS_FIELD)
     return as_mapping(requests[0], "sources") if requests else {}

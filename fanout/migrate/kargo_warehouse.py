@@ -113,14 +113,14 @@ def convert_subscription(
         return
     path: FieldPath = (*SUBSCRIPTIONS_PATH, subscription_index, "git")
     git = as_mapping(
-        as_mapping(as_list(warehouse.spec.get("subscriptions"))[subscription_index]).get("git")
+        as_mapping(as_list(warehouse.spec, "subscriptions")[subscription_index]).get("git")
     )
     name, problem = repositories.name_repository(git.get("repoURL"), git.get("branch") or None)
     source = (*path, "repoURL") if "repoURL" in git else path
     yield TargetField((*_UPSTREAM_PATH, "repository"), name, source)
     if problem:
         yield Remark(source, problem, f"correct the Repository {name}")
-    included = as_list(git.get("includePaths"))
+    included = as_list(git, "includePaths")
     source = (*path, "includePaths") if included else path
     package = f"{PLACEHOLDER}-{replace_dots(warehouse.name)}"
     problem = "the directory of the package is unknown; one plain path is required"
@@ -167,7 +167,7 @@ def report_further_subscription(source: SourceField) -> Iterator[TargetField | R
 
 
 def _first_git_subscription(warehouse: Mapping[str, Any]) -> int | None:
-    subscriptions = as_list(as_mapping(warehouse, "spec").get("subscriptions"))
+    subscriptions = as_list(warehouse, "spec", "subscriptions")
     return next(
         (index for index, entry in enumerate(subscriptions) if as_mapping(entry).get("git")), None
     )

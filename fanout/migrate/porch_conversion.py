@@ -188,7 +188,7 @@ def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConvert
 
     def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
         field = str(source.path[-1])
-        targets = as_list(as_mapping(source.source_object, "spec").get("targets"))
+        targets = as_list(source.source_object, "spec", "targets")
         templates = [as_mapping(target, "template") for target in targets]
         distinct_words = {str(template.get(field) or default) for template in templates}
         if len(distinct_words) == 1 or not distinct_words <= words.keys():
@@ -207,7 +207,7 @@ def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
     if source.value == "":
         return
     if isinstance(source.value, str):
-        targets = as_list(as_mapping(source.source_object, "spec").get("targets"))
+        targets = as_list(source.source_object, "spec", "targets")
         is_selected = "repositories" not in as_mapping(targets[int(source.path[2])])
         try:
             value = translate_expression(source.value, target_is_object=is_selected)

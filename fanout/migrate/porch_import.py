@@ -344,7 +344,7 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
             ]
             if mapping.kind == _SET_KIND:
                 # All targets are in one stage; without a stage nothing is published.
-                targets = as_list(as_mapping(item, "spec").get("targets"))
+                targets = as_list(item, "spec", "targets")
                 for number in range(len(targets)):
                     path: FieldPath = ("spec", "targets", number, "template", "stage")
                     fields.append(TargetField(path, DEFAULT_STAGE, path))
@@ -376,7 +376,7 @@ def _admit(item: Any, converted_keys: Mapping[SourceKey, bool]) -> tuple[bool, R
     if read_key(item) in converted_keys:
         return False, duplicate_remark()
     _, namespace, _ = read_key(item)
-    owners = as_list(as_mapping(item, "metadata").get("ownerReferences"))
+    owners = as_list(item, "metadata", "ownerReferences")
     for index, owner in enumerate(owners):
         if as_mapping(owner).get("kind") != _SET_KIND:
             continue

@@ -75,7 +75,7 @@ def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldE
         yield FieldError((*path, "progressDeadline"), problem, "add verification, or remove it")
     # Variants belong to the first group that matches.
     first_indices: dict[str, int] = {}
-    for index, group in enumerate(as_list(rollout.get("groups"))):
+    for index, group in enumerate(as_list(rollout, "groups")):
         if not isinstance(group, Mapping):
             continue
         group_path = (*path, "groups", index)
@@ -310,7 +310,7 @@ def check_selectors(data: Mapping[str, Any]) -> Iterator[FieldError]:
     for pattern in LABEL_SELECTOR_PATHS:
         for path, entry in find_fields(data, f"{pattern}.matchExpressions[*]"):
             operator = as_mapping(entry).get("operator")
-            values = as_list(as_mapping(entry).get("values"))
+            values = as_list(entry, "values")
             # The model reports the wrong type; "needs values" beside it would mislead.
             if "values" in as_mapping(entry) and not isinstance(entry["values"], list):
                 continue
@@ -370,7 +370,7 @@ def check_promotion_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     if not spec.get("policies") and not spec.get("variants"):
         problem = "policies and variants are both empty, so the object has no effect"
         yield FieldError(("spec", "policies"), problem, 'list some, or write ["*"]')
-    has_windows = bool(as_list(spec.get("windows")))
+    has_windows = bool(as_list(spec, "windows"))
     has_schedule = "schedule" in spec
     for field in ("startingDeadlineSeconds", "jitter"):
         if field in spec and not has_schedule:
