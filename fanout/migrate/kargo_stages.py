@@ -387,8 +387,8 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
         problem = "neither Kargo nor fanout verifies a control-flow stage"
         yield Remark(source.path, problem, is_lost=False)
         return
-    verification = as_mapping(source.source_object, "spec", "verification")
-    earlier = as_list(verification, "analysisTemplates")[: int(source.path[-2])]
+    templates = as_list(source.source_object, "spec", "verification", "analysisTemplates")
+    earlier = templates[: int(source.path[-2])]
     if any(as_mapping(entry).get("name") == source.value for entry in earlier):
         return
     name = replace_dots(source.value)

@@ -112,9 +112,7 @@ def convert_subscription(
         yield Remark(SUBSCRIPTIONS_PATH, problem, remedy)
         return
     path: FieldPath = (*SUBSCRIPTIONS_PATH, subscription_index, "git")
-    git = as_mapping(
-        as_mapping(as_list(warehouse.spec, "subscriptions")[subscription_index]).get("git")
-    )
+    git = as_mapping(as_list(warehouse.spec, "subscriptions")[subscription_index], "git")
     name, problem = repositories.name_repository(git.get("repoURL"), git.get("branch") or None)
     source = (*path, "repoURL") if "repoURL" in git else path
     yield TargetField((*_UPSTREAM_PATH, "repository"), name, source)

@@ -29,8 +29,7 @@ from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline, TimedChange
-from fanout.scenarios.scenario_settings import ScenarioPolicy, build_setting
-from fanout.scenarios.scenario_world import ScenarioWorld
+from fanout.scenarios.scenario_world import ScenarioPolicy, ScenarioWorld, build_setting
 from fanout.values import Value
 
 _MAX_ADVANCE = timedelta(days=30)  # default limit of `advance`

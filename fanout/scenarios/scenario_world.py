@@ -1,18 +1,29 @@
-"""State of a scenario from which the facts of an instant are built.
+"""Policy, settings and state of a scenario, from which the facts of an instant are built.
 
-Where a sweep observes repositories and records, this keeps what the scenario states, what has
-happened since and what was carried out. Drafts follow the candidates, as they do after a pass.
+The policy is named in the declared objects, or stated in the scenario. Where a sweep observes
+repositories and records, the state keeps what the scenario states, what has happened since and what
+was carried out. Drafts follow the candidates, as they do after a pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
+from typing import Any
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.promotion_policy import normalize_person
+from fanout.api.object_meta import ObjectMeta
+from fanout.api.package_variant import RevisionRule, Upstream
+from fanout.api.promotion_policy import (
+    AutoPromotion,
+    PromotionPolicy,
+    PromotionPolicySpec,
+    normalize_person,
+)
 from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, Hold
-from fanout.api.scenario import StatedDraft, StatedHold, StatedVariant
+from fanout.api.scenario import Scenario, StatedDraft, StatedHold, StatedVariant
+from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
+from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
     CheckReading,
@@ -23,13 +34,98 @@ from fanout.gates.gate_facts import (
     Publication,
     VariantFacts,
 )
+from fanout.gates.gate_rules import PropagationCondition, StageRule
 from fanout.gates.record_facts import RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.evidence.record_times import effective_records, records_ahead
 from fanout.plan.gates.gate_records import build_gate_records
+from fanout.plan.gates.policy_windows import (
+    build_calendars,
+    finishing_calendars,
+    governing_promotions,
+)
+from fanout.plan.gates.stage_rules import build_stage_rules
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.scenarios.scenario_settings import ScenarioSetting
-from fanout.values import Value, replace
+from fanout.values import Value, field, replace
+
+
+class ScenarioPolicy(Value):
+    """The policy of a scenario and the PromotionPolicies that govern it."""
+
+    policy: UpstreamPolicy
+    promotions: tuple[PromotionPolicy, ...]
+
+
+class ScenarioSetting(Value, kw_only=True):
+    """Settings of a scenario that do not change while it is played."""
+
+    name: str
+    rules: tuple[StageRule, ...]
+    suspended: bool = False
+    serialize: bool = False
+    automation_acts: bool = True
+    calendars_incomplete: bool = False
+    calendars: tuple[PublicationCalendar, ...] = ()
+    finishing_calendars: frozenset[str] = frozenset()
+    upstream: Mapping[str, Any] = field(default_factory=dict)  # variables of `propagateWhen`
+
+
+def find_policy(
+    scenario: Scenario, policies: Iterable[UpstreamPolicy], promotions: Iterable[PromotionPolicy]
+) -> ScenarioPolicy | None:
+    """Return the policy that the scenario names or states; None if it is missing."""
+    spec, meta = scenario.spec, scenario.metadata
+    if not spec.stages:
+        named = (spec.policy, meta.namespace)
+        for policy in policies:
+            if (policy.metadata.name, policy.metadata.namespace) == named:
+                return ScenarioPolicy(policy, governing_promotions(policy, promotions))
+        return None
+    promotion_spec = spec.promotion or PromotionPolicySpec(
+        auto_promotion=AutoPromotion(stages=("*",))
+    )
+    own_metadata = ObjectMeta(name=meta.name, namespace=meta.namespace)
+    policy_spec = UpstreamPolicySpec(
+        # No gate reads upstream or targets.
+        upstream=Upstream(
+            repository="stated", package="stated", revision=RevisionRule(latest=True)
+        ),
+        targets=(TargetEntry(),),
+        stages=spec.stages,
+        in_flight=spec.in_flight or InFlight.SUPERSEDE,
+    )
+    return ScenarioPolicy(
+        UpstreamPolicy(metadata=own_metadata, spec=policy_spec),
+        (PromotionPolicy(metadata=own_metadata, spec=promotion_spec),),
+    )
+
+
+def build_setting(
+    scenario: Scenario,
+    scenario_policy: ScenarioPolicy,
+    compile_condition: Callable[[str], PropagationCondition],
+) -> ScenarioSetting:
+    """Build the settings of a scenario; `compile_condition` is as in `build_stage_rules`."""
+    policy, promotions = scenario_policy.policy, scenario_policy.promotions
+    rules = build_stage_rules(policy, promotions, compile_condition)
+    upstream = policy.spec.upstream
+    return ScenarioSetting(
+        name=policy.metadata.name,
+        rules=tuple(
+            replace(rule, automatic=rule.automatic and not scenario.spec.unread) for rule in rules
+        ),
+        suspended=policy.spec.suspend or scenario.spec.suspend,
+        serialize=policy.spec.in_flight is InFlight.SERIALIZE,
+        # Automation publishes in sweeps alone only where a schedule may say so.
+        automation_acts=scenario.spec.sweep
+        or not (scenario.spec.unread or any(it.spec.schedule for it in promotions)),
+        calendars_incomplete=scenario.spec.unread,
+        calendars=build_calendars(promotions),
+        finishing_calendars=finishing_calendars(promotions),
+        upstream={}
+        if scenario.spec.stages
+        else {"repository": upstream.repository, "package": upstream.package},
+    )
 
 
 class ScenarioAnswer(Value, kw_only=True):

@@ -11,7 +11,7 @@ from fanout.api.validators.object_validation import validate_object
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.scenarios.scenario_player import build_moment_view, play_scenario
-from fanout.scenarios.scenario_settings import find_policy
+from fanout.scenarios.scenario_world import find_policy
 
 
 def scenario(text: str) -> Scenario:

@@ -32,7 +32,7 @@ from fanout.reconcile.selection.propagation_conditions import PropagationConditi
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.scenarios.scenario_expectations import ComparedValue, compare_expectations
 from fanout.scenarios.scenario_player import PlayedPass, build_simulation, play_scenario
-from fanout.scenarios.scenario_settings import find_policy
+from fanout.scenarios.scenario_world import find_policy
 from fanout.values import Value, replace
 
 _MAX_PATHS = 3  # of those that messages name
