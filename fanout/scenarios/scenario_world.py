@@ -46,7 +46,7 @@ from fanout.plan.gates.policy_windows import (
 )
 from fanout.plan.gates.stage_rules import build_stage_rules
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.values import Value, field, replace
+from fanout.values import Value, replace
 
 
 class ScenarioPolicy(Value):
@@ -61,13 +61,13 @@ class ScenarioSetting(Value, kw_only=True):
 
     name: str
     rules: tuple[StageRule, ...]
-    suspended: bool = False
-    serialize: bool = False
-    automation_acts: bool = True
-    calendars_incomplete: bool = False
-    calendars: tuple[PublicationCalendar, ...] = ()
-    finishing_calendars: frozenset[str] = frozenset()
-    upstream: Mapping[str, Any] = field(default_factory=dict)  # variables of `propagateWhen`
+    suspended: bool
+    serialize: bool
+    automation_acts: bool
+    calendars_incomplete: bool
+    calendars: tuple[PublicationCalendar, ...]
+    finishing_calendars: frozenset[str]
+    upstream: Mapping[str, Any]  # variables of `propagateWhen`
 
 
 def find_policy(
