@@ -270,7 +270,6 @@ class ProbeLimits(Value):
 _USER_AGENT = "fanout"
 _QUERY_PATH = "/api/v1/query"
 
-
 _LATE_SECONDS = 300.0  # for which an answer is kept that came after its batch
 _BRIEF = 0.2  # seconds of patience for a while after a batch has waited in vain
 _IMPATIENCE = 10.0  # times as long as it waited

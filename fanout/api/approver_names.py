@@ -67,8 +67,7 @@ def check_subject(subject: str) -> None:
     names = parse_subject(subject)
     for name in names:
         if _TEAM_NAME.fullmatch(name):
-            problem = f"{name} is a team, which is not supported yet"
-            raise InvalidValue(problem, "list its members")
+            raise InvalidValue(f"{name} is a team, which is not supported yet", "list its members")
     is_closed = subject.count("<") == subject.count(">") <= 1
     are_known = all(
         _LOGIN_NAME.fullmatch(it) or _USER_NAME.fullmatch(it) or is_person(it) for it in names

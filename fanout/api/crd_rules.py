@@ -160,8 +160,7 @@ def _label_keys_rule(path: str) -> SchemaRule:
 
 
 def _data_keys_rule(path: str) -> SchemaRule:
-    message = "write keys of letters, digits, dashes, dots and underscores"
-    return _keys_rule(path, KEY, message)
+    return _keys_rule(path, KEY, "write keys of letters, digits, dashes, dots and underscores")
 
 
 def _check_rules(path: str) -> Iterator[SchemaRule]:

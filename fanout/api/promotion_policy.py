@@ -203,7 +203,6 @@ class PromotionPolicy(KRMObject):
 
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")
 
-
 USER_PREFIX = "user:"  # of the name of a user of a cluster
 
 

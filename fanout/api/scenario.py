@@ -284,7 +284,6 @@ class StatedHistory(Model):
 
 Count = Annotated[StrictInt, Field(ge=0)]
 
-
 VariantStateName = Literal[
     "Drafted",
     "Released",

@@ -293,7 +293,6 @@ Factor = Annotated[
     WithJsonSchema({"type": "number", "exclusiveMinimum": 1, "maximum": _MAX_FACTOR}),
 ]
 
-
 LIST_MAP_BY_NAME: JsonDict = list_map("name")
 
 

@@ -141,8 +141,7 @@ def check_url(url: str) -> str:
     protocol = parse_protocol(url)
     if protocol is GitProtocol.FILE:
         if url == "file://" or (url.startswith("file://") and not url.startswith("file:///")):
-            problem = "a file URL has an absolute path and no host"
-            raise InvalidValue(problem, "write file:///path")
+            raise InvalidValue("a file URL has an absolute path and no host", "write file:///path")
         return url
     if "://" in url:
         try:
@@ -192,7 +191,6 @@ def canonicalize_url(url: str) -> str:
 
 
 GitUrl = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(check_url)]
-
 
 Address = IPv4Address | IPv6Address
 

@@ -101,7 +101,6 @@ _VERDICT_SCHEMA: Mapping[str, Any] = {
     "enum": list(map(label_verdict, Verdict)),
 }
 
-
 _REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
 
 

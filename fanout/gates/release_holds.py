@@ -88,7 +88,6 @@ _UNREADABLE_HOLD = Hold(
     gate_wording.UNREADABLE_WINDOW_ACTOR,
 )
 
-
 _Readers = Mapping[str, list[TalliedVariant]]  # by key of the object
 
 

@@ -235,8 +235,7 @@ def convert_object(
         elif pattern in parents:
             yield from convert_below(value, path, pattern)
         else:
-            problem = f"is not a known field of {mapping.kind}"
-            yield Remark(path, problem, "correct or remove it")
+            yield Remark(path, f"is not a known field of {mapping.kind}", "correct or remove it")
 
     return convert_below(item, (), "")
 

@@ -171,7 +171,6 @@ POLICY_UNITS: RemovalUnits = {
 }
 PROMOTION_UNITS: RemovalUnits = {**_METADATA_UNITS, "spec.autoPromotion.stages.*": "the name"}
 
-
 ConvertedField = TargetField | Remark
 
 

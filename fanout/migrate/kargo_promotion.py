@@ -123,8 +123,7 @@ def convert_automation(
                 else parse_stage_selector(stage_selector)
             )
         except InvalidValue as error:
-            problem = f"{error.problem}; nothing after it is automatic"
-            yield Remark(path, problem, error.remedy)
+            yield Remark(path, f"{error.problem}; nothing after it is automatic", error.remedy)
         policies.append(_AutomationPolicy(path, enabled, selector))
     automatic_stages: dict[str, FieldPath] = {}
     for stage in stages:

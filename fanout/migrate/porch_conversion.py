@@ -105,8 +105,7 @@ def _build_replacement(
         key = _text_at(words, after + 1)
         if has_dot and next_text == "." and _text_at(words, after + 2) == ")":
             return position - 2, after + 2, f"(has({full_path}) && has({full_path}.{key}))"
-        problem = "the argument of has() in it cannot be converted"
-        raise InvalidValue(problem, _REWRITE_REMEDY)
+        raise InvalidValue("the argument of has() in it cannot be converted", _REWRITE_REMEDY)
     if next_text == "[" or (next_text == "." and _text_at(words, after + 2) != "("):
         return position, after - 1, full_path  # both have the key, or neither has
     # Porch's map always exists, possibly empty

@@ -303,7 +303,6 @@ PORCH_REMOVAL_UNITS: RemovalUnits = {
     **dict(_template_units("spec.targets.*.template")),
 }
 
-
 PORCH_GROUP = "config.porch.kpt.dev"
 DEFAULT_STAGE = "all"
 _SET_KIND = "PackageVariantSet"

@@ -36,7 +36,6 @@ ScenarioChange = Callable[[ScenarioWorld], None]
 TimedChange = tuple[datetime, ScenarioChange]
 _DEFAULT_AUTHOR = "scenario@example.com"
 
-
 _SPEC_CLASSES: Mapping[type, type[RecordSpec]] = {
     StatedEvidence: EvidenceSpec,
     StatedApproval: ApprovalSpec,

@@ -19,7 +19,6 @@ from fanout.values import KeyedValue, Value
 Values = Mapping[str, Any]  # result of an expression by target key, maybe an ExpressionFailure
 _NO_VALUES: Values = {}
 
-
 _KINDS = {
     bool: "a boolean",
     str: "text",

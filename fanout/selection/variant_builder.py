@@ -118,8 +118,7 @@ class _TemplateReader:
         """Return the package's path in the repository. Raises TemplateFailure if invalid."""
         problem = find_package_path_problem(package)
         if problem:
-            downstream = self._entry.template.downstream
-            name = "packageExpr" if downstream.package_expr else "package"
+            name = "packageExpr" if self._entry.template.downstream.package_expr else "package"
             sentence = f"{problem}; write a relative path like team/monitoring"
             raise TemplateFailure(
                 "InvalidPath", sentence, self._fields.field_path(f"downstream.{name}")

@@ -109,7 +109,6 @@ class ExpressionFailure(Value):
 
 Object = Mapping[str, Any]  # a Kubernetes object as plain data
 
-
 ASK: Any = object()  # result of an expression in process: the sandbox must evaluate it
 
 

@@ -68,8 +68,7 @@ def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldE
         others = {"AllAtOnce", *STRATEGY_BY_FIELD.values()} - {required}
         if field in rollout and strategy in others:
             problem = f"{field} has no effect with strategy {strategy}"
-            remedy = f"remove it, or write strategy: {required}"
-            yield FieldError((*path, field), problem, remedy)
+            yield FieldError((*path, field), problem, f"remove it, or write strategy: {required}")
     if "progressDeadline" in rollout and not stage.get("verification"):
         problem = "progressDeadline has no effect in a stage without verification"
         yield FieldError((*path, "progressDeadline"), problem, "add verification, or remove it")
@@ -380,8 +379,7 @@ def check_promotion_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
         problem = "has no effect without a schedule or windows"
         yield FieldError(("spec", "timeZone"), problem, "add spec.schedule or spec.windows")
     if spec.get("atClose", "Hold") != "Hold" and not has_windows:
-        problem = "has no effect without windows"
-        yield FieldError(("spec", "atClose"), problem, "add spec.windows")
+        yield FieldError(("spec", "atClose"), "has no effect without windows", "add spec.windows")
 
 
 def check_scenario_source(data: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -311,8 +311,7 @@ def _check_promotion(
             if not matches_any_name(pattern, stage_names):
                 path: FieldPath = ("spec", "autoPromotion", "stages", index)
                 problem = f"no stage of the selected policies matches {pattern}"
-                remedy = "correct or remove the name"
-                yield _unmatched(path, pattern, problem, stage_names, remedy)
+                yield _unmatched(path, pattern, problem, stage_names, "correct or remove the name")
     known_variants = {
         *_names_in_namespace(promotion, variants),
         *invalid.names_of_kind("PackageVariant", namespace),

@@ -150,7 +150,6 @@ _EXPECTED_TYPES: Mapping[str, str] = {
     "float_type": "a number",
 }
 
-
 _FIELD_WORD = re.compile(r"\w+")
 
 

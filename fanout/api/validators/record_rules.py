@@ -50,8 +50,7 @@ REASONED_ACTIONS = {
 
 def missing_revision(action: str, path: FieldPath) -> FieldError:
     """Return the error of a Publish, Rollback, Skip or Retry at this path without a revision."""
-    problem = f"{REASONED_ACTIONS[action]} needs a revision"
-    return FieldError((*path, "revision"), problem, "add it")
+    return FieldError((*path, "revision"), f"{REASONED_ACTIONS[action]} needs a revision", "add it")
 
 
 def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
