@@ -126,13 +126,6 @@ def _find_below(
         yield from _find_below(data[step], rest, (*path, step))
 
 
-def matches_pattern(path: FieldPath, pattern: str) -> bool:
-    """Return whether a pattern like `spec.stages[*].after` matches the path."""
-    steps = pattern.replace("[*]", ".*").split(".")
-    normalized = ["*" if isinstance(part, int) else part for part in path]
-    return steps == normalized
-
-
 def is_field_of_list(data: Any, path: FieldPath) -> bool:
     """Return whether a path goes through a list by the name of a field."""
     for part in path:

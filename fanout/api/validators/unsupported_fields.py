@@ -7,7 +7,7 @@ accepted. When an engine gets support, its rows are removed.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fanout.api.field_errors import FieldError, FieldPath, find_fields, matches_pattern
+from fanout.api.field_errors import FieldError, FieldPath, find_fields
 from fanout.values import Value
 
 
@@ -94,11 +94,13 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
 
 def is_unsupported(kind: str, path: FieldPath, value: object = None) -> bool:
     """Return whether this value is refused at the path. Without a value, whether the field is."""
+    steps = ["*" if isinstance(part, int) else part for part in path]
     # A field that is refused for some values only is still documented and suggested.
-    rows = (
-        row for row in UNSUPPORTED_FIELDS if row.kind == kind and matches_pattern(path, row.path)
+    return any(
+        value in row.values if row.values else True
+        for row in UNSUPPORTED_FIELDS
+        if row.kind == kind and row.path.replace("[*]", ".*").split(".") == steps
     )
-    return any(value in row.values if row.values else True for row in rows)
 
 
 def check_unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
