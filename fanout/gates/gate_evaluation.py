@@ -228,9 +228,10 @@ class GateEvaluation:
                 stage_rule, variant_facts, draft, decisions
             )
             variant.answers += answers
-        variant.early_failure = variant_facts.failed
+        if variant_facts.failed is not None:
+            variant.early_failure = variant_facts.failed
         # A rollback needs no new results of `requires`.
-        if variant_facts.failed is None and variant.required and pin is None:
+        elif variant.required and pin is None:
             failed = (it for it in variant.required if it.verdict is Verdict.FAILED)
             if (it := next(failed, None)) is not None:
                 reason = Reason.REQUIRES_FAILED
