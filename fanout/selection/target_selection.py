@@ -12,7 +12,12 @@ from fanout.api.git_repository import Repository
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import ObjectSelector, TargetEntry, UpstreamPolicy
 from fanout.api.validators.object_references import is_visible
-from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
+from fanout.selection.cluster_objects import (
+    ClusterObjectIndex,
+    NamespacedName,
+    group_of,
+    version_of,
+)
 from fanout.selection.label_selector import match_raw_labels, matches, read_labels
 from fanout.selection.variant_spec import Object, TargetFailure, VariantSpec
 from fanout.values import KeyedValue, Value, field
@@ -112,43 +117,33 @@ def _select_entry(
                 key = f"Repository/{repository.metadata.namespace}/{name}"
                 yield VariantTarget(index, key, to_object(repository), name, package)
     elif entry.object_selector is not None:
-        selector = entry.object_selector
-        group = group_of(selector.api_version)
-        kind = f"{selector.kind}.{group}" if group else selector.kind
-        for (namespace, name), cluster_object in _list_candidates(
-            selector, policy, inventory.objects
-        ):
-            key = f"{kind}/{namespace}/{name}"
-            target = inventory.previous.get(key)
-            # By identity: comparing contents would cost as much as matching labels.
-            if target is not None and target.object is cluster_object and target.entry == index:
-                yield target
-                continue
-            is_match = match_raw_labels(selector, read_labels(cluster_object))
-            if is_match is False:
-                continue
-            if is_match:
-                yield VariantTarget(index, key, cluster_object, str(name), package)
+        selector, objects = entry.object_selector, inventory.objects
+        kind, version = _kind_of(selector), version_of(selector.api_version)
+        label = f"{selector.kind}.{kind[0]}" if kind[0] else selector.kind
+        candidates: Iterable[tuple[NamespacedName, Object]]
+        for namespace in _namespaces(policy):
+            if selector.name:
+                named = objects.get(*kind, namespace, selector.name, version)
+                candidates = [((namespace, selector.name), named)] if named else []
             else:
-                yield TargetFailure(
-                    target=key,
-                    reason="InvalidObject",
-                    problem=f"cannot decide whether {key} is a target: the value of a selected"
-                    " label is not a string; quote the label's key and value in the object's file",
-                    field=f"spec.targets[{index}].objectSelector",
-                )
-
-
-def _list_candidates(
-    selector: ObjectSelector, policy: UpstreamPolicy, objects: ClusterObjectIndex
-) -> Iterator[tuple[tuple[str, str], Object]]:
-    """Yield the objects that may match, cluster-scoped or in the policy's namespace."""
-    kind, version = _kind_of(selector), version_of(selector.api_version)
-    for namespace in _namespaces(policy):
-        if not selector.name:
-            yield from objects.find_candidates(kind, namespace, selector, version)
-        elif cluster_object := objects.get(*kind, namespace, selector.name, version):
-            yield (namespace, selector.name), cluster_object
+                candidates = objects.find_candidates(kind, namespace, selector, version)
+            for (_, name), cluster_object in candidates:
+                key = f"{label}/{namespace}/{name}"
+                target = inventory.previous.get(key)
+                # By identity: comparing contents would cost as much as matching labels.
+                if target is not None and target.object is cluster_object and target.entry == index:
+                    yield target
+                    continue
+                is_match = match_raw_labels(selector, read_labels(cluster_object))
+                if is_match:
+                    yield VariantTarget(index, key, cluster_object, str(name), package)
+                elif is_match is None:
+                    problem = (
+                        f"cannot decide whether {key} is a target: the value of a selected label is"
+                        " not a string; quote the label's key and value in the object's file"
+                    )
+                    path = f"spec.targets[{index}].objectSelector"
+                    yield TargetFailure(key, "InvalidObject", problem, path)
 
 
 def _namespaces(policy: UpstreamPolicy) -> tuple[str, str]:
