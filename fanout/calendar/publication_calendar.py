@@ -291,12 +291,15 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
             return WindowState(True, None, "publication is open")
         change = "a denied time{} begins" if cause.denies else "an allowed time{} ends"
         clause = f"publication is open until {change.format(cause.owner_clause)}"
-        return WindowState(True, _to_datetime(closes), f"{clause}: {cause.window_names}", cause)
+        until = datetime.fromtimestamp(closes, UTC)
+        return WindowState(True, until, f"{clause}: {cause.window_names}", cause)
     clause = "by a denied time"
     if not closed.denies:
         clause = f"outside of the allowed {'times' if len(closed.windows) > 1 else 'time'}"
     message = f"publication is closed {clause}{closed.owner_clause}: {closed.window_names}"
-    return WindowState(False, _to_datetime(_opens_at(calendars, at)), message, closed)
+    opens = _opens_at(calendars, at)
+    until = datetime.fromtimestamp(opens, UTC) if opens is not None else None
+    return WindowState(False, until, message, closed)
 
 
 def iterate_changes(
@@ -428,7 +431,3 @@ def _allowed_to(windows: Sequence[RecurringWindow], at: int) -> tuple[int, Recur
                 at, last_window, covered = span.end, window, True
                 steps_left -= 1
     return None if last_window is None or at > limit else (at, last_window)
-
-
-def _to_datetime(at: int | None) -> datetime | None:
-    return None if at is None else datetime.fromtimestamp(at, UTC)

@@ -10,7 +10,6 @@ The table of `porch_import` assigns a conversion to each field.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from fanout.api.field_errors import InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import format_value
@@ -118,8 +117,9 @@ def _text_at(words: Sequence[tuple[str, str]], position: int) -> str:
 
 _DESCRIPTION_ANNOTATION = "kubernetes.io/description"
 _APPROVAL_ANNOTATION = "approval.nephio.org/policy"
-_REVISION_TAG_PATH = ("spec", "upstream", "revision", "tag")
-_REVISION_LATEST_PATH = ("spec", "upstream", "revision", "latest")
+_UPSTREAM_KEYS = ("spec", "upstream")
+_REVISION_TAG_PATH = (*_UPSTREAM_KEYS, "revision", "tag")
+_REVISION_LATEST_PATH = (*_UPSTREAM_KEYS, "revision", "latest")
 _REVISION_REMEDY = "write spec.upstream.revision, the number or tag of a published revision"
 _BRANCH_WORKSPACE = "main"
 _MAX_TAG = 128
@@ -221,19 +221,15 @@ def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
 
 def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
     """Convert a revision number to its tag: Porch publishes revision 3 as `<path>/v3`."""
-    tag = _revision_tag(source.value)
-    if tag:
+    workspace = as_mapping(source.source_object, *_UPSTREAM_KEYS).get("workspaceName", "")
+    if tag := _revision_tag(source.value):
         yield TargetField(_REVISION_TAG_PATH, tag, source.path)
-        if not _read_upstream(source).get("workspaceName"):
-            yield Remark(
-                source.path,
-                "newer versions of Porch ignore it and use the workspace main; fanout uses"
-                f" {tag} alone",
-                is_lost=False,
-            )
+        if not workspace:
+            problem = "newer versions of Porch ignore it and use the workspace main; fanout uses"
+            yield Remark(source.path, f"{problem} {tag} alone", is_lost=False)
     elif source.value in (-1, _BRANCH_WORKSPACE):  # the branch, by number or in text
         # A workspace beside it decides: it is what newer versions of Porch look for.
-        if _read_upstream(source).get("workspaceName", "") in ("", _BRANCH_WORKSPACE):
+        if workspace in ("", _BRANCH_WORKSPACE):
             yield from _follow_latest(source)
     elif source.value not in (0, ""):
         problem = f"{format_value(source.value)} is not a revision with a tag"
@@ -242,7 +238,8 @@ def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
 
 def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
     """Convert a workspace name; it stands in for a tag if it has the form of one."""
-    revision, name = _read_upstream(source).get("revision", ""), format_value(source.value)
+    revision = as_mapping(source.source_object, *_UPSTREAM_KEYS).get("revision", "")
+    name = format_value(source.value)
     if source.value == "":
         return
     if tag := _revision_tag(revision):
@@ -270,10 +267,6 @@ def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remar
             "remove the name to select all",
             is_lost=False,
         )
-
-
-def _read_upstream(source: SourceField) -> Mapping[str, Any]:
-    return as_mapping(source.source_object, "spec", "upstream")
 
 
 def _follow_latest(source: SourceField) -> Iterator[TargetField | Remark]:

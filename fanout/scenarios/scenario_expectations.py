@@ -57,12 +57,12 @@ class _Comparison:
         for index, expected in enumerate(self._spec.expect):
             moment = self._first_pass[self._spec.resolve_instant(expected.at)]
             path = ("spec", "expect", index)
-            holds = moment.decision.holds
+            holds, at = moment.decision.holds, moment.decision.next
             yield from self._compare_fields(
                 _build_subject(moment, "policy", holds),
                 path,
                 expected,
-                {"held": _reason_classes(holds), "next": _format_instant(moment.decision.next)},
+                {"held": _reason_classes(holds), "next": format_instant(at) if at else ""},
             )
             for number, stage in enumerate(expected.stages):
                 yield from self._compare_stage(moment, stage, (*path, "stages", number))
@@ -106,7 +106,7 @@ class _Comparison:
                 "published": _sorted_unique(it.name for it in stage_variants if it.publish),
                 "held": _reason_classes(holds),
                 "queued": stage.queued,
-                "next": _format_instant(stage.next),
+                "next": format_instant(stage.next) if stage.next else "",
             },
         )
         if expected.others is None:
@@ -188,7 +188,3 @@ def _reason_classes(holds: Iterable[Hold]) -> tuple[str, ...]:
 
 def _sorted_unique(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({str(value) for value in values}))
-
-
-def _format_instant(at: datetime | None) -> str:
-    return "" if at is None else format_instant(at)

@@ -28,7 +28,7 @@ from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.revision_history import RevisionHistory
-from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline, TimedChange
+from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline
 from fanout.scenarios.scenario_world import ScenarioPolicy, ScenarioWorld, build_setting
 from fanout.values import Value
 
@@ -105,8 +105,8 @@ class _ScenarioRun:
             self._until = max(last, spec.resolve_instant(advance.until))
         self._publishes = {spec.resolve_instant(it.at) for it in spec.events if it.publish}
         self._queue: list[tuple[datetime, int, ScenarioChange | None]] = [
-            self._queue_entry(item)
-            for item in (*timeline.past_changes(self._world), *timeline.event_changes())
+            (at, next(self._sequence), change)
+            for at, change in (*timeline.past_changes(world), *timeline.event_changes())
         ]
         self._queue += [(at, next(self._sequence), None) for at in self._requested]
         heapify(self._queue)
@@ -180,11 +180,11 @@ class _ScenarioRun:
             for name in published:
                 variant = self._world.variants[name]
                 delay = variant.stated.ready_after or advance.ready_after or timedelta(0)
-                change = self._timeline.verification_change(variant, played.at + delay)
+                at, change = self._timeline.verification_change(variant, played.at + delay)
                 if delay:
-                    heappush(self._queue, self._queue_entry(change))
+                    heappush(self._queue, (at, next(self._sequence), change))
                 else:
-                    change[1](self._world)
+                    change(self._world)
         return bool(published) or any(variant.release for variant in decision.variants.values())
 
     def _next_instant(self) -> datetime | None:
@@ -200,9 +200,6 @@ class _ScenarioRun:
             ):
                 return requeue_at
         return None if next_change is None or next_change > self._until else next_change
-
-    def _queue_entry(self, change: TimedChange) -> tuple[datetime, int, ScenarioChange | None]:
-        return change[0], next(self._sequence), change[1]
 
     def _stated_history(self) -> dict[tuple[str, str], RevisionHistory]:
         instant = self._spec.resolve_instant

@@ -97,7 +97,8 @@ def find_unmatched(
         if selector is None or any(True for _ in _select_entry(index, entry, policy, inventory)):
             continue
         kind = objects.of_kind(*_kind_of(selector), version_of(selector.api_version))
-        yield index, sum(namespace in _namespaces(policy) for namespace, _ in kind)
+        namespaces = ("", policy.metadata.namespace)
+        yield index, sum(namespace in namespaces for namespace, _ in kind)
 
 
 def _select_entry(
@@ -121,7 +122,8 @@ def _select_entry(
         kind, version = _kind_of(selector), version_of(selector.api_version)
         label = f"{selector.kind}.{kind[0]}" if kind[0] else selector.kind
         candidates: Iterable[tuple[NamespacedName, Object]]
-        for namespace in _namespaces(policy):
+        # Those that are cluster-scoped, or in the policy's namespace.
+        for namespace in ("", policy.metadata.namespace):
             if selector.name:
                 named = objects.get(*kind, namespace, selector.name, version)
                 candidates = [((namespace, selector.name), named)] if named else []
@@ -144,10 +146,6 @@ def _select_entry(
                     )
                     path = f"spec.targets[{index}].objectSelector"
                     yield TargetFailure(key, "InvalidObject", problem, path)
-
-
-def _namespaces(policy: UpstreamPolicy) -> tuple[str, str]:
-    return "", policy.metadata.namespace
 
 
 def _kind_of(selector: ObjectSelector) -> tuple[str, str]:
