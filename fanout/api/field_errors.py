@@ -33,16 +33,13 @@ def format_path(path: FieldPath) -> str:
 
 
 class FieldError(Value):
-    """Error or warning about one field; an object with an error is not used.
-
-    `intended_field`: for an unknown field, the known field that it is probably a misspelling of.
-    """
+    """Error or warning about one field; an object with an error is not used."""
 
     path: FieldPath
     problem: str
     remedy: str
     severity: Severity = "error"
-    intended_field: str = ""  # field that was probably meant by an unknown one
+    intended_field: str = ""  # of an unknown field: the known one that was probably meant
 
     @property
     def field(self) -> str:
