@@ -291,8 +291,8 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
             return WindowState(True, None, "publication is open")
         change = "a denied time{} begins" if cause.denies else "an allowed time{} ends"
         clause = f"publication is open until {change.format(cause.owner_clause)}"
-        until = datetime.fromtimestamp(closes, UTC)
-        return WindowState(True, until, f"{clause}: {cause.window_names}", cause)
+        closes_at = datetime.fromtimestamp(closes, UTC)
+        return WindowState(True, closes_at, f"{clause}: {cause.window_names}", cause)
     clause = "by a denied time"
     if not closed.denies:
         clause = f"outside of the allowed {'times' if len(closed.windows) > 1 else 'time'}"
