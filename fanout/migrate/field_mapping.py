@@ -50,7 +50,9 @@ class Remark(Value):
     invalidates: FieldPath | None = None
 
 
-FieldConverter = Callable[[SourceField], Iterator[TargetField | Remark]]
+Conversion = Iterator[TargetField | Remark]
+"""What is made of fields of the source object."""
+FieldConverter = Callable[[SourceField], Conversion]
 ObjectRemark = tuple[int, Remark]
 """A remark, with the place in the input of the object that it is about."""
 
@@ -70,18 +72,18 @@ class ImportResult(Value):
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def copy_value(source: SourceField) -> Iterator[TargetField | Remark]:
+def copy_value(source: SourceField) -> Conversion:
     """Copy the value unchanged."""
     yield TargetField(source.target, source.value, source.path)
 
 
-def copy_text(source: SourceField) -> Iterator[TargetField | Remark]:
+def copy_text(source: SourceField) -> Conversion:
     """Copy the value unless it is empty text, which is how Go writes an absent one."""
     if source.value != "":
         yield from copy_value(source)
 
 
-def copy_distinct(source: SourceField) -> Iterator[TargetField | Remark]:
+def copy_distinct(source: SourceField) -> Conversion:
     """Copy a list without repeated values; each element keeps its source path."""
     values = as_list(source.value)
     # Compared one by one: values may be mappings, which have no hash.
@@ -95,7 +97,7 @@ def copy_distinct(source: SourceField) -> Iterator[TargetField | Remark]:
 def copy_without_prefixes(*prefixes: str) -> FieldConverter:
     """Return a converter that drops map keys with these prefixes."""
 
-    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
+    def convert_field(source: SourceField) -> Conversion:
         if not isinstance(source.value, Mapping):
             yield from copy_value(source)
             return
@@ -120,7 +122,7 @@ def report_unsupported(
     `problem` has the value in place of `{}`; for `is_lost` and `invalidates` see `Remark`.
     """
 
-    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
+    def convert_field(source: SourceField) -> Conversion:
         if source.value not in ignored_values:
             sentence = problem.format(format_value(source.value))
             yield Remark(source.path, sentence, remedy, is_lost, invalidates)
@@ -128,7 +130,7 @@ def report_unsupported(
     return convert_field
 
 
-def ignore_field(_: SourceField) -> Iterator[TargetField | Remark]:
+def ignore_field(_: SourceField) -> Conversion:
     """Ignore a field that a program wrote, that has no effect, or that is converted elsewhere."""
     return iter(())
 
@@ -202,7 +204,7 @@ def convert_object(
     mapping: KindMapping,
     item: Mapping[str, Any],
     resolve_path: TargetPathResolver = resolve_target_path,
-) -> Iterator[TargetField | Remark]:
+) -> Conversion:
     """Yield target fields and remarks for the fields of an object, in its own order."""
     rows = {row.source: row for row in mapping.rows}
     # The patterns of all parents of a field: `spec`, `spec.targets[*]`.
@@ -210,7 +212,7 @@ def convert_object(
     parents = {".".join(it[:length]) for it in sources for length in range(1, len(it))}
     known = parents | rows.keys()
 
-    def convert_below(value: Any, path: FieldPath, pattern: str) -> Iterator[TargetField | Remark]:
+    def convert_below(value: Any, path: FieldPath, pattern: str) -> Conversion:
         if not isinstance(value, Mapping):
             yield Remark(path, f"must be an object, got {format_value(value)}", "correct it")
             return
@@ -219,7 +221,7 @@ def convert_object(
                 inner_pattern = f"{pattern}.{key}" if pattern else str(key)
                 yield from convert_field(inner, (*path, str(key)), inner_pattern)
 
-    def convert_field(value: Any, path: FieldPath, pattern: str) -> Iterator[TargetField | Remark]:
+    def convert_field(value: Any, path: FieldPath, pattern: str) -> Conversion:
         if value is None:  # Go reads null as absent
             return
         if (row := rows.get(pattern)) is not None:

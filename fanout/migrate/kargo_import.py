@@ -1,6 +1,6 @@
 """Import of Kargo objects: one policy per Warehouse, remarks for lost fields."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -10,6 +10,7 @@ from fanout.api.field_errors import FieldPath, as_mapping
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION
 from fanout.migrate.field_mapping import (
+    Conversion,
     ImportResult,
     ObjectRemark,
     ObjectValidator,
@@ -171,12 +172,10 @@ POLICY_UNITS: RemovalUnits = {
 }
 PROMOTION_UNITS: RemovalUnits = {**_METADATA_UNITS, "spec.autoPromotion.stages.*": "the name"}
 
-ConvertedField = TargetField | Remark
-
 
 def add_source_index(
-    item: KargoObject, converted_fields: Iterable[ConvertedField], request: int = 0
-) -> Iterator[ConvertedField]:
+    item: KargoObject, converted_fields: Iterable[TargetField | Remark], request: int = 0
+) -> Conversion:
     """Prefix source paths with the object's index, and restore the request's index."""
     for converted in converted_fields:
         path = converted.source if isinstance(converted, TargetField) else converted.path
@@ -190,7 +189,7 @@ def add_source_index(
 
 def assemble_from_sources(
     kind: str,
-    converted_fields: Iterable[ConvertedField],
+    converted_fields: Iterable[TargetField | Remark],
     validate_data: ObjectValidator,
     units: RemovalUnits,
     default_index: int,
@@ -264,7 +263,7 @@ def _build_policy(
     warehouse: KargoObject | None,
     requests: Sequence[FreightRequest],
     project: KargoProject,
-) -> Iterator[ConvertedField]:
+) -> Conversion:
     policy, first = replace_dots(name), requests[0]
     main_object = warehouse or first.stage
     yield TargetField(("apiVersion",), API_VERSION, (main_object.index, "apiVersion"))
@@ -302,7 +301,7 @@ def _build_stage(
     request: FreightRequest,
     passing_stages: frozenset[str],
     project: KargoProject,
-) -> Iterator[ConvertedField]:
+) -> Conversion:
     stage_data = request.stage_for_request(passing_stages)
 
     def resolve_stage_path(pattern: str, path: FieldPath) -> FieldPath:

@@ -9,7 +9,7 @@ from typing import Any
 from fanout.api.durations import format_duration
 from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import NAME_PATTERN, format_value
-from fanout.migrate.field_mapping import Remark, TargetField
+from fanout.migrate.field_mapping import Conversion, Remark, TargetField
 from fanout.migrate.kargo_stages import KargoObject, replace_dots
 from fanout.values import Value
 
@@ -103,7 +103,7 @@ def convert_automation(
     control_flow_stages: Sequence[KargoObject],
     converted_names: Collection[str],
     blocked_names: Collection[str],
-) -> Iterator[TargetField | Remark]:
+) -> Conversion:
     """Yield the names of stages that are promoted automatically, and remarks.
 
     `stages`: Stages of the Project with targets. `control_flow_stages`: the other Stages.
@@ -229,7 +229,7 @@ def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> Conve
     return ConvertedWindows(tuple(pieces), frozenset(blocked_names))
 
 
-def _convert_window(entry: Mapping[str, Any], path: FieldPath) -> Iterator[TargetField | Remark]:
+def _convert_window(entry: Mapping[str, Any], path: FieldPath) -> Conversion:
     kind = entry.get("kind")
     if not isinstance(kind, str) or kind not in _WINDOW_KINDS:
         raise InvalidValue(f"{format_value(kind)} is not a kind of window", "write Allow or Deny")

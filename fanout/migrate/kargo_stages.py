@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from fanout.api.durations import MAX_DURATION, format_duration
 from fanout.api.field_errors import FieldPath, as_list, as_mapping
 from fanout.api.text_fields import format_value
-from fanout.migrate.field_mapping import Remark, SourceField, TargetField, read_key
+from fanout.migrate.field_mapping import Conversion, Remark, SourceField, TargetField, read_key
 from fanout.values import Value
 
 REQUESTS_FIELD = "requestedFreight"
@@ -175,7 +175,7 @@ class _ResolvedStep(NamedTuple):
     config: Mapping[str, Any]  # filled with variables
 
 
-def convert_steps(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_steps(source: SourceField) -> Conversion:
     """Yield a remark for each step that fanout does not perform itself."""
     if not isinstance(source.value, list | tuple):
         yield Remark(source.path, f"must be a list, got {format_value(source.value)}", "correct it")
@@ -290,7 +290,7 @@ _AVAILABILITY_STRATEGIES = ("All", "OneOf", "")
 _IGNORED_PREFIXES = ("kargo.akuity.io/", "kubectl.kubernetes.io/")
 
 
-def convert_name(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_name(source: SourceField) -> Conversion:
     """Copy a name with dashes for dots."""
     name = replace_dots(source.value)
     yield TargetField(source.target, name, source.path)
@@ -299,7 +299,7 @@ def convert_name(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, is_lost=False)
 
 
-def convert_stage_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_stage_annotations(source: SourceField) -> Conversion:
     """Report the annotations of a Stage, except those of Kargo and kubectl."""
     keys = [str(key) for key in as_mapping(source.value)]
     if unsupported := [key for key in keys if not key.startswith(_IGNORED_PREFIXES)]:
@@ -307,7 +307,7 @@ def convert_stage_annotations(source: SourceField) -> Iterator[TargetField | Rem
         yield Remark(source.path, problem, is_lost=False)
 
 
-def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_upstream_stages(source: SourceField) -> Conversion:
     """Convert the upstream stages and the number of them that must pass. Kargo's default is one."""
     sources = _sources(source)
     if not isinstance(source.value, list | tuple):
@@ -334,14 +334,14 @@ def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remar
         yield Remark(path, problem, "All is the default here", is_lost=False)
 
 
-def convert_availability_strategy(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_availability_strategy(source: SourceField) -> Conversion:
     """Reject an unknown strategy: guessing could open or close the gate without a reason."""
     if source.value not in _AVAILABILITY_STRATEGIES:
         problem = f"{format_value(source.value)} is not a known strategy"
         yield Remark(source.path, problem, "write All or OneOf", invalidates=source.target)
 
 
-def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_soak(source: SourceField) -> Conversion:
     """Convert the required soak time. Go's durations have fractions and any order of units."""
     value = source.value
     parts = _DURATION_PART.findall(value) if isinstance(value, str) else []
@@ -373,7 +373,7 @@ def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, is_lost=False)
 
 
-def convert_selection_policy(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_selection_policy(source: SourceField) -> Conversion:
     """Report a policy for automatic promotion other than the newest freight."""
     if source.value not in ("", "NewestFreight"):
         problem = "has no counterpart; the newest revision that passes is promoted"
@@ -381,7 +381,7 @@ def convert_selection_policy(source: SourceField) -> Iterator[TargetField | Rema
         yield Remark(source.path, problem, "promote by hand, or `inFlight: Serialize`")
 
 
-def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_verification(source: SourceField) -> Conversion:
     """Convert an AnalysisTemplate to a check that is answered by `fanout report`."""
     if not promotion_steps_of(source.source_object):
         problem = "neither Kargo nor fanout verifies a control-flow stage"

@@ -14,6 +14,7 @@ from fanout.api.object_meta import API_VERSION
 from fanout.api.text_fields import check_branch, find_path_problem, format_value
 from fanout.api.urls import canonicalize_url, check_url
 from fanout.migrate.field_mapping import (
+    Conversion,
     FieldConverter,
     Remark,
     SourceField,
@@ -100,9 +101,7 @@ _BRANCH_STRATEGY = "NewestFromBranch"
 _TAG_STRATEGIES = ("NewestTag", "Lexical")
 
 
-def convert_subscription(
-    warehouse: KargoObject, repositories: RepositoryNames
-) -> Iterator[TargetField | Remark]:
+def convert_subscription(warehouse: KargoObject, repositories: RepositoryNames) -> Conversion:
     """Yield the fields of the upstream, and remarks about placeholders."""
     subscription_index = _first_git_subscription(warehouse.data)
     if subscription_index is None:
@@ -142,7 +141,7 @@ def placeholder_upstream(policy: str, source: FieldPath) -> Iterator[TargetField
 def for_first_subscription(converter: FieldConverter) -> FieldConverter:
     """Return a converter for the first Git subscription; others are reported whole."""
 
-    def convert_first(source: SourceField) -> Iterator[TargetField | Remark]:
+    def convert_first(source: SourceField) -> Conversion:
         if source.path[2] == _first_git_subscription(source.source_object):
             yield from converter(source)
 
@@ -157,7 +156,7 @@ def report_tag_filter(subject: str) -> FieldConverter:
     )
 
 
-def report_further_subscription(source: SourceField) -> Iterator[TargetField | Remark]:
+def report_further_subscription(source: SourceField) -> Conversion:
     """Report every Git subscription after the first, which becomes the upstream."""
     if source.path[2] != _first_git_subscription(source.source_object):
         problem = "a policy has one upstream package, that of the first Git subscription"
@@ -171,9 +170,7 @@ def _first_git_subscription(warehouse: Mapping[str, Any]) -> int | None:
     )
 
 
-def _convert_revision_rule(
-    git: Mapping[str, Any], subscription_path: FieldPath
-) -> Iterator[TargetField | Remark]:
+def _convert_revision_rule(git: Mapping[str, Any], subscription_path: FieldPath) -> Conversion:
     field = "commitSelectionStrategy"
     strategy = git.get(field) or _BRANCH_STRATEGY
     source = (*subscription_path, field) if field in git else subscription_path

@@ -15,6 +15,7 @@ from fanout.api.field_errors import InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import format_value
 from fanout.migrate.field_mapping import (
     LAST_APPLIED_ANNOTATION,
+    Conversion,
     FieldConverter,
     Remark,
     SourceField,
@@ -131,7 +132,7 @@ _TAG = re.compile(
 )
 
 
-def convert_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_annotations(source: SourceField) -> Conversion:
     """Copy annotations without those of kubectl and Nephio."""
     if _APPROVAL_ANNOTATION in as_mapping(source.value):
         problem = "requests approval of Nephio's controller, which fanout does not support"
@@ -146,7 +147,7 @@ def convert_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
         yield from copy_value(source)
 
 
-def convert_description(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_description(source: SourceField) -> Conversion:
     """Convert a description to the annotation that Kubernetes has for it."""
     if source.value:
         yield TargetField((*source.target, _DESCRIPTION_ANNOTATION), source.value, source.path)
@@ -155,7 +156,7 @@ def convert_description(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, "keep one of them")
 
 
-def convert_directory(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_directory(source: SourceField) -> Conversion:
     """Strip slashes at both ends of a directory; `/` is the root in Porch too."""
     value = source.value.strip("/") if isinstance(source.value, str) else source.value
     if value:
@@ -165,7 +166,7 @@ def convert_directory(source: SourceField) -> Iterator[TargetField | Remark]:
 def convert_word(words: Mapping[str, str]) -> FieldConverter:
     """Return a converter that replaces one word by another."""
 
-    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
+    def convert_field(source: SourceField) -> Conversion:
         if source.value in words.values():
             yield from copy_value(source)
         elif isinstance(source.value, str) and source.value in words:
@@ -185,7 +186,7 @@ def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConvert
     # The first word of the table is Porch's default, which templates may leave out.
     default = next(iter(words))
 
-    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
+    def convert_field(source: SourceField) -> Conversion:
         field = str(source.path[-1])
         targets = as_list(source.source_object, "spec", "targets")
         templates = [as_mapping(target, "template") for target in targets]
@@ -201,7 +202,7 @@ def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConvert
     return convert_field
 
 
-def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_expression(source: SourceField) -> Conversion:
     """Convert an expression to one about whole objects."""
     if source.value == "":
         return
@@ -219,7 +220,7 @@ def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
         yield from copy_value(source)
 
 
-def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_revision(source: SourceField) -> Conversion:
     """Convert a revision number to its tag: Porch publishes revision 3 as `<path>/v3`."""
     workspace = as_mapping(source.source_object, *_UPSTREAM_KEYS).get("workspaceName", "")
     if tag := _revision_tag(source.value):
@@ -236,7 +237,7 @@ def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, _REVISION_REMEDY, invalidates=_REVISION_TAG_PATH)
 
 
-def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_workspace(source: SourceField) -> Conversion:
     """Convert a workspace name; it stands in for a tag if it has the form of one."""
     revision = as_mapping(source.source_object, *_UPSTREAM_KEYS).get("revision", "")
     name = format_value(source.value)
@@ -257,7 +258,7 @@ def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
         yield Remark(source.path, problem, _REVISION_REMEDY, invalidates=_REVISION_TAG_PATH)
 
 
-def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remark]:
+def convert_object_selector(source: SourceField) -> Conversion:
     """Copy a label selector with kind and name, and report a name, which Porch ignores."""
     yield from copy_value(source)
     if as_mapping(source.value).get("name"):
@@ -269,7 +270,7 @@ def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remar
         )
 
 
-def _follow_latest(source: SourceField) -> Iterator[TargetField | Remark]:
+def _follow_latest(source: SourceField) -> Conversion:
     """Yield the rule for an object that follows a branch: the newest revision."""
     yield TargetField(_REVISION_LATEST_PATH, True, source.path)
     problem = "a policy or variant does not follow a branch; it takes the newest tag of the package"
