@@ -51,7 +51,7 @@ class Remark(Value):
 
 
 Conversion = Iterator[TargetField | Remark]
-"""What is made of fields of the source object."""
+"""Values and remarks that fields of the source object are converted to."""
 FieldConverter = Callable[[SourceField], Conversion]
 ObjectRemark = tuple[int, Remark]
 """A remark, with the place in the input of the object that it is about."""
