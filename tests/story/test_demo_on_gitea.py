@@ -1,7 +1,7 @@
-"""The story of the demo, played on repositories of a real Gitea, reached over HTTP with a secret.
+"""The demo on repositories of a real Gitea, reached over HTTP with a secret.
 
-fanout merges by itself here (`forge: none`): the server is a Git host and nothing else. What the
-story expects is checked on the server's own repositories.
+fanout merges by itself here (`forge: none`): the server is only a Git host. The expected results of
+the demo are checked in the server's own repositories.
 """
 
 import sys
@@ -22,17 +22,26 @@ metadata: {{name: {name}, namespace: platform}}
 spec: {{url: {url}, secretRef: {{name: gitea}}}}
 """
 
+CHAPTERS = (
+    "prepare",
+    "fan_out",
+    "publish_first_stages",
+    "fail_one_variant",
+    "release_fix",
+    "promote_to_production",
+)
+
 pytestmark = pytest.mark.forge
 
 
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """The module of the demo's story, which is a program beside its own modules."""
+    """The main module of the demo, which imports its own modules by their file names."""
     monkeypatch.syspath_prepend(str(ROOT / "demo"))
     import run
 
     yield run
-    for name in ("run", "storyteller", "world"):
+    for name in ("run", "command_runner", "demo_fleet"):
         del sys.modules[name]
 
 
@@ -42,12 +51,12 @@ def test_the_demo_is_played_on_gitea(
     for login in (OWNER, BOT):
         gitea.add_person(login)
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:http")  # for what the author pushes
-    world = world_on(gitea, tmp_path / "demo")
-    story = demo.Storyteller(tmp_path / "demo", demo.MONDAY)
-    monkeypatch.setattr(story, "_environment", with_secret(story._environment, gitea.tokens[BOT]))
-    for chapter in ("prepare", "fan_out", "first_stages", "one_fails", "the_fix", "production"):
-        getattr(demo, chapter)(world, story)
-    assert world.published() == {"v2": 24}
+    fleet = fleet_on(gitea, tmp_path / "demo")
+    runner = demo.CommandRunner(tmp_path / "demo", demo.MONDAY)
+    monkeypatch.setattr(runner, "_environment", with_secret(runner._environment, gitea.tokens[BOT]))
+    for chapter in CHAPTERS:
+        getattr(demo, chapter)(fleet, runner)
+    assert fleet.published() == {"v2": 24}
     printed = capsys.readouterr().out
     assert gitea.tokens[BOT] not in printed
     # What a person sees on the host: no draft is left, and each publication has its tag.
@@ -67,15 +76,15 @@ def with_secret(environment, token: str):
     return lambda: {**environment(), "FANOUT_SECRET_GITEA": f"{BOT}:{token}"}
 
 
-def world_on(gitea: Gitea, root: Path):
-    """The demo's world with its repositories on the server, private, and `bot` to write them."""
-    from world import World
+def fleet_on(gitea: Gitea, root: Path):
+    """The demo's fleet with its repositories on the server, private, and `bot` to write them."""
+    from demo_fleet import DemoFleet
 
-    class WorldOnGitea(World):
+    class DemoFleetOnGitea(DemoFleet):
         def bare(self, name: str) -> Path:
             return gitea.on_disk(name, owner=OWNER).path
 
-        def _repository(self, name: str, now: datetime) -> None:
+        def _create_repository(self, name: str, now: datetime) -> None:
             gitea.repository(name, owner=OWNER, private=True, writers=(BOT,))
             url = gitea.push_url(name, owner=OWNER, by=OWNER)
             self.git("clone", "--quiet", url, name)
@@ -84,12 +93,12 @@ def world_on(gitea: Gitea, root: Path):
             self.git("-C", name, "commit", "--quiet", "-m", "First commit", now=now)
             self.git("-C", name, "push", "--quiet", "origin", "HEAD", now=now)
 
-        def _objects(self, name: str, documents: list[str]) -> None:
+        def _write_objects(self, name: str, documents: list[str]) -> None:
             if name == "repositories.yaml":
                 names = [text.partition("{name: ")[2].partition(",")[0] for text in documents]
                 documents = [
                     REPOSITORY.format(name=it, url=gitea.git_url(it, owner=OWNER)) for it in names
                 ]
-            super()._objects(name, documents)
+            super()._write_objects(name, documents)
 
-    return WorldOnGitea(root)
+    return DemoFleetOnGitea(root)

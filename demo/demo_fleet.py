@@ -1,4 +1,4 @@
-"""Repositories and objects of the demo: six of four clusters each, and an upstream package."""
+"""Repositories and objects of the demo: six repositories of four clusters each, and upstream."""
 
 import os
 import shutil
@@ -10,8 +10,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "fixtures" / "packages" / "monitoring"
 POLICIES = Path(__file__).parent / "policies"
 
-# Repository → its region, and its clusters: name, stage, and retention of their data.
-FLEET = {
+# By repository: its region, then name, stage and data retention of each cluster.
+CLUSTERS = {
     "eu-north": ("eu", "arn dev-eu 3d", "hel staging 7d", "cph prod 15d", "osl prod 30d"),
     "eu-south": ("eu", "lis dev-eu 3d", "mad staging 7d", "ath prod 15d", "fco prod 15d"),
     "us-east": ("us", "bos dev-us 3d", "jfk staging 7d", "atl prod 15d", "iad prod 90d"),
@@ -20,7 +20,7 @@ FLEET = {
     "oceania": ("ap", "syd staging 7d", "akl prod 15d", "mel prod 15d", "per prod 15d"),
 }
 
-CLUSTER = """\
+CLUSTER_OBJECTS = """\
 ---
 apiVersion: infra.example.com/v1
 kind: Cluster
@@ -36,7 +36,7 @@ metadata: {{name: {name}, namespace: platform}}
 data: {{cluster: {name}, region: {region}, retention: {retention}}}
 """
 
-REPOSITORY = """\
+REPOSITORY_OBJECT = """\
 ---
 apiVersion: fanout.dev/v1alpha1
 kind: Repository
@@ -45,25 +45,25 @@ spec: {{url: {url}}}
 """
 
 
-class World:
+class DemoFleet:
     """Directory of the demo: bare repositories in `git/`, objects in `policies/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def make(self, now: datetime) -> None:
+    def create(self, now: datetime) -> None:
         """Create the directory; an earlier one is deleted."""
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(POLICIES, self.root / "policies")
         repositories, clusters = [], []
-        for name in ("blueprints", *FLEET):
-            self._repository(name, now)
-            repositories.append(REPOSITORY.format(name=name, url=f"git/{name}.git"))
-        for repository, (region, *rows) in FLEET.items():
+        for name in ("blueprints", *CLUSTERS):
+            self._create_repository(name, now)
+            repositories.append(REPOSITORY_OBJECT.format(name=name, url=f"git/{name}.git"))
+        for repository, (region, *rows) in CLUSTERS.items():
             for row in rows:
                 name, tier, retention = row.split()
                 clusters.append(
-                    CLUSTER.format(
+                    CLUSTER_OBJECTS.format(
                         name=name,
                         tier=tier,
                         region=region,
@@ -71,8 +71,8 @@ class World:
                         retention=retention,
                     )
                 )
-        self._objects("repositories.yaml", repositories)
-        self._objects("clusters.yaml", clusters)
+        self._write_objects("repositories.yaml", repositories)
+        self._write_objects("clusters.yaml", clusters)
         shutil.copytree(PACKAGE, self.root / "blueprints" / "monitoring")
         self.git("-C", "blueprints", "add", "--all", now=now)
         self.release("v1", "Monitor one cluster", now)
@@ -89,39 +89,38 @@ class World:
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
     def bare(self, name: str) -> Path:
-        """Return the path of a repository."""
+        """Return the path of a bare repository."""
         return self.root / "git" / f"{name}.git"
 
     def git(self, *arguments: str, now: datetime | None = None) -> str:
         """Run git in the directory as the author of the package. Return what it printed."""
-        date = (
-            {f"GIT_{who}_DATE": now.isoformat() for who in ("AUTHOR", "COMMITTER")} if now else {}
-        )
-        done = subprocess.run(
+        roles = ("AUTHOR", "COMMITTER") if now else ()
+        dates = {f"GIT_{role}_DATE": now.isoformat() for role in roles}
+        completed = subprocess.run(
             ["git", *arguments],
             cwd=self.root,
-            env={**os.environ, **PINNED, **date},
+            env={**os.environ, **GIT_ENVIRONMENT, **dates},
             text=True,
             check=True,
             capture_output=True,
         )
-        return done.stdout
+        return completed.stdout
 
     def refs(self, repository: str, prefix: str) -> list[str]:
         """Return the names of a repository's refs below a prefix."""
-        listed = self.git("-C", str(self.bare(repository)), "for-each-ref", "--format=%(refname)")
-        return [ref for ref in listed.split() if ref.startswith(prefix)]
+        output = self.git("-C", str(self.bare(repository)), "for-each-ref", "--format=%(refname)")
+        return [ref for ref in output.split() if ref.startswith(prefix)]
 
     def published(self, stage: str = "") -> dict[str, int]:
         """Count the clusters of a stage, or all, by their revision on the main branch."""
         counts: Counter[str] = Counter()
-        for repository, (_, *rows) in FLEET.items():
+        for repository, (_, *rows) in CLUSTERS.items():
             for name, tier, _ in (row.split() for row in rows):
                 if stage in ("", tier):
-                    counts[self._revision(repository, name)] += 1
+                    counts[self._published_revision(repository, name)] += 1
         return dict(counts)
 
-    def _revision(self, repository: str, cluster: str) -> str:
+    def _published_revision(self, repository: str, cluster: str) -> str:
         """Return the revision in the Kptfile on the main branch; `none` if there is no package."""
         path = f"clusters/{cluster}/Kptfile"
         bare = str(self.bare(repository))
@@ -130,7 +129,7 @@ class World:
         text = self.git("-C", bare, "show", f"main:{path}")
         return text.partition("upstreamLock:")[2].partition("ref: monitoring/")[2].split()[0]
 
-    def _repository(self, name: str, now: datetime) -> None:
+    def _create_repository(self, name: str, now: datetime) -> None:
         """Create a bare repository with a first commit; the upstream one keeps its work tree."""
         self.git("init", "--quiet", "--bare", str(self.bare(name)))
         self.git("clone", "--quiet", str(self.bare(name)), name)
@@ -141,13 +140,13 @@ class World:
         if name != "blueprints":
             shutil.rmtree(self.root / name)
 
-    def _objects(self, name: str, documents: list[str]) -> None:
+    def _write_objects(self, name: str, documents: list[str]) -> None:
         text = "".join(documents)
         (self.root / "policies" / name).write_text(text, encoding="utf-8")
 
 
-# Makes commits equal on every machine, whatever its Git configuration.
-PINNED = {
+# Identity and configuration for Git, so that commits are equal on every machine.
+GIT_ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_COUNT": "1",
