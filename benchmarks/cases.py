@@ -1,4 +1,4 @@
-"""The cases, in the order in which one leads to the next, and the yardsticks between them."""
+"""Cases of the sweep benchmark in the order of their runs, and the yardsticks of each."""
 
 import shutil
 import sys
@@ -8,13 +8,14 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from benchmarks import bare_git, naive, served
+from benchmarks import bare_git, naive
+from benchmarks.http_server import serve_over_http
 from benchmarks.inputs import FEW, Size
-from benchmarks.product import Installation, Sweep
+from benchmarks.installation import Installation, Sweep
 
 
 class Case(StrEnum):
-    """Cases of the sweep benchmark, each in a fresh process unless its text states otherwise."""
+    """Cases; `benchmarks.report.CASE_DESCRIPTIONS` describes each."""
 
     FIRST = "first"
     COLD = "cold"
@@ -38,124 +39,126 @@ class Case(StrEnum):
 
 IN_ONE = (Case.PUBLISH_ONE, Case.STAGES_ONE, Case.BUMP_ONE)  # all targets in one repository
 _AFTER_PUBLISH = (Case.NEXT, Case.EDITED)
-DELAY = 0.03  # seconds that are added to each request of the slow remote
-SERVED = 1_000  # targets, at most, of the cases over HTTP
+_DELAY = 0.03  # seconds added to each request to the slow remotes
+_MOST_OVER_HTTP = 1_000  # targets of the cases over HTTP
 
 
 @dataclass(slots=True)
 class Measured:
-    """A case at one size, over all repetitions."""
+    """Measurements of a case at one size, over all repetitions."""
 
     case: Case
     size: Size
-    variants: int  # that are written or published
-    touched: int  # repositories that are pushed to
+    variants: int  # written or published variants
+    touched: int  # repositories that receive a push
     merges: int = 0
     seconds: list[float] = field(default_factory=list)
-    naive: list[float] = field(default_factory=list)  # of as many drafts
-    bare: list[float] = field(default_factory=list)  # of as many drafts
-    listings: list[float] = field(default_factory=list)  # of all repositories, by git alone
+    naive: list[float] = field(default_factory=list)  # seconds for as many drafts
+    bare: list[float] = field(default_factory=list)  # seconds for as many drafts
+    listings: list[float] = field(default_factory=list)  # seconds for all repositories
     sweeps: list[Sweep] = field(default_factory=list)
 
     @property
     def time(self) -> float:
-        """The median of the seconds."""
+        """Median seconds of a sweep."""
         return median(self.seconds)
 
     @property
     def peak(self) -> int:
-        """The most memory in any repetition."""
+        """Peak memory of all repetitions, in bytes."""
         return max(sweep.peak for sweep in self.sweeps)
 
     def add(self, sweep: Sweep) -> None:
-        """Take a sweep's numbers; raises RuntimeError when it did not do what it was to do.
+        """Add the numbers of a sweep. Raises RuntimeError if its number of actions is unexpected.
 
-        A publication is two actions for each variant: released, merged. So is a package in the
-        draft of a stage: released, written.
+        A publication has two actions for each variant: released, merged. A package in the draft of
+        a stage also has two: released, written.
         """
-        due = (2 if self.case in (Case.PUBLISH, *IN_ONE) else 1) * self.variants
-        if sweep.done != due:
-            raise RuntimeError(f"{self.case}: {sweep.done} actions done, not {due}")
+        expected = (2 if self.case in (Case.PUBLISH, *IN_ONE) else 1) * self.variants
+        if sweep.actions != expected:
+            raise RuntimeError(f"{self.case}: {sweep.actions} actions done, not {expected}")
         self.seconds.append(sweep.seconds)
         self.sweeps.append(sweep)
 
 
-def measure(place: Path, size: Size, chosen: Collection[Case], repeat: int) -> Iterator[Measured]:
-    """All chosen cases at one size; raises RuntimeError when one does not do what it is to do."""
-    arena = _Arena(place, size, chosen)
+def measure(
+    directory: Path, size: Size, chosen: Collection[Case], repeat: int
+) -> Iterator[Measured]:
+    """Measure the chosen cases at one size. Raises RuntimeError if a sweep did something else."""
+    sequence = _CaseSequence(directory, size, chosen)
     for number in range(repeat):
         print(f"{size}: {number + 1} of {repeat}", file=sys.stderr)
-        arena.repeat()
-    yield from arena.measured.values()
-    shutil.rmtree(place)
+        sequence.run()
+    yield from sequence.measured.values()
+    shutil.rmtree(directory)
     if size.files != FEW:
         return
-    if {Case.HTTP, Case.SLOW} & set(chosen) and size.targets <= SERVED:
-        yield from _over_http(place, size, repeat)
+    if {Case.HTTP, Case.SLOW} & set(chosen) and size.targets <= _MOST_OVER_HTTP:
+        yield from _measure_over_http(directory, size, repeat)
     in_one = Size(size.targets, 1, size.files)
     if Case.PUBLISH_ONE in chosen:
-        yield _publish_in_one(place, in_one, repeat)
+        yield _measure_publish_in_one(directory, in_one, repeat)
     if {Case.STAGES_ONE, Case.BUMP_ONE} & set(chosen):
-        stages = _stages_in_one(place, in_one, repeat)
-        yield from (found for found in stages if found.case in chosen)
+        stages = _measure_stages_in_one(directory, in_one, repeat)
+        yield from (measured for measured in stages if measured.case in chosen)
 
 
-def _publish_in_one(place: Path, size: Size, repeat: int) -> Measured:
-    found = Measured(Case.PUBLISH_ONE, size, size.targets, 1)
-    installation = Installation(place, size)
+def _measure_publish_in_one(directory: Path, size: Size, repeat: int) -> Measured:
+    measured = Measured(Case.PUBLISH_ONE, size, size.targets, 1)
+    installation = Installation(directory, size)
     for _ in range(repeat):
         installation.reset(mirrors=True)
         installation.sweep()
-        found.add(installation.sweep(publish=True))
-    shutil.rmtree(place)
-    return found
+        measured.add(installation.sweep(publish=True))
+    shutil.rmtree(directory)
+    return measured
 
 
-def _stages_in_one(place: Path, size: Size, repeat: int) -> tuple[Measured, Measured]:
-    """Return the first drafts of stages, and those of the next revision after all is published."""
+def _measure_stages_in_one(directory: Path, size: Size, repeat: int) -> tuple[Measured, Measured]:
+    """Measure the first drafts of stages, and those of the next revision after publication."""
     first, bump = (Measured(case, size, size.targets, 1) for case in IN_ONE[1:])
-    installation = Installation(place, size, drafts="Stage")
+    installation = Installation(directory, size, draft_per="Stage")
     for _ in range(repeat):
         installation.reset(mirrors=True)
         first.add(installation.sweep(publish=True))
         installation.sweep(publish=True)
-        installation.sweep(publish=True)  # puts on record that the stages have passed
+        installation.sweep(publish=True)  # records that the stages have passed
         installation.release()
         bump.add(installation.sweep(publish=True))
-    shutil.rmtree(place)
+    shutil.rmtree(directory)
     return first, bump
 
 
-def _over_http(place: Path, size: Size, repeat: int) -> Iterator[Measured]:
-    """The full fan-out to remotes that answer at once, and to slow ones, in turns."""
+def _measure_over_http(directory: Path, size: Size, repeat: int) -> Iterator[Measured]:
+    """Measure the full fan-out to remotes with and without a delay, in turns."""
     quick, slow = (
         Measured(case, size, size.targets, size.repositories) for case in (Case.HTTP, Case.SLOW)
     )
     with (
-        served.over_http(place / "quick", 0) as near,
-        served.over_http(place / "slow", DELAY) as far,
+        serve_over_http(directory / "quick", 0) as near,
+        serve_over_http(directory / "slow", _DELAY) as far,
     ):
         pairs = [
-            (quick, Installation(place / "quick", size, near)),
-            (slow, Installation(place / "slow", size, far)),
+            (quick, Installation(directory / "quick", size, near)),
+            (slow, Installation(directory / "slow", size, far)),
         ]
         for _ in range(repeat):
-            for found, installation in pairs:
+            for measured, installation in pairs:
                 installation.reset(mirrors=True)
-                found.add(installation.sweep())
-    shutil.rmtree(place)
+                measured.add(installation.sweep())
+    shutil.rmtree(directory)
     yield from (quick, slow)
 
 
-class _Arena:
-    """One size: fanout's installation, and a place for the yardsticks."""
+class _CaseSequence:
+    """Cases at one size, each of which begins with the state that the previous one left."""
 
-    def __init__(self, place: Path, size: Size, chosen: Collection[Case]) -> None:
-        self._fanout = Installation(place / "fanout", size)
-        self._place, self._size = place, size
-        everything, some, one = size.targets, size.changed, len(size.in_one())
-        repositories = min(size.repositories, everything)
-        everywhere = (everything, repositories)
+    def __init__(self, directory: Path, size: Size, chosen: Collection[Case]) -> None:
+        self._fanout = Installation(directory / "fanout", size)
+        self._directory, self._size = directory, size
+        changed, in_one = size.changed, len(size.in_one())
+        repositories = min(size.repositories, size.targets)
+        everywhere = (size.targets, repositories)
         shapes = {
             Case.FIRST: everywhere,
             Case.COLD: everywhere,
@@ -163,9 +166,9 @@ class _Arena:
             Case.AFTER: (0, 0),
             Case.NOTHING: (0, 0),
             Case.RUNNING: (0, 0),
-            Case.EVERYWHERE: (some, min(some, repositories)),
-            Case.ONE: (one, 1),
-            Case.ONE_RUNNING: (one, 1),
+            Case.EVERYWHERE: (changed, min(changed, repositories)),
+            Case.ONE: (in_one, 1),
+            Case.ONE_RUNNING: (in_one, 1),
             Case.BUMP: everywhere,
             Case.PUBLISH: everywhere,
             Case.NEXT: everywhere,
@@ -175,33 +178,33 @@ class _Arena:
             case: Measured(case, size, *shape) for case, shape in shapes.items() if case in chosen
         }
 
-    def repeat(self) -> None:
-        """Fan out, measure the yardsticks on what came of it, then change one thing at a time."""
+    def run(self) -> None:
+        """Fan out, measure the yardsticks on the same drafts, then make one change per case."""
         if Case.FIRST in self.measured:
             self._fanout.reset(mirrors=False)
             self._sweep(Case.FIRST)
-        self._from_the_beginning(Case.COLD)
-        self._from_the_beginning(Case.FULL)
+        self._sweep_all(Case.COLD)
+        self._sweep_all(Case.FULL)
         if Case.FULL not in self.measured:
             self._fanout.reset(mirrors=True)
             self._fanout.sweep()
-        self._yardsticks()
-        self._nothing()
-        self._second_pass(Case.RUNNING)
+        self._measure_yardsticks()
+        self._sweep_unchanged()
+        self._measure_second_pass(Case.RUNNING)
         if Case.EVERYWHERE in self.measured:
             self._fanout.change(range(self._size.changed), "40d")
             self._sweep(Case.EVERYWHERE)
         if Case.ONE in self.measured:
             self._fanout.change(self._size.in_one(), "50d")
             self._sweep(Case.ONE)
-        self._second_pass(Case.ONE_RUNNING, changed=True)
+        self._measure_second_pass(Case.ONE_RUNNING, changed=True)
         if Case.BUMP in self.measured:
             self._fanout.release()
             self._sweep(Case.BUMP)
-        self._publications()
+        self._publish()
 
-    def _nothing(self) -> None:
-        """The first sweep after one that wrote judges everything; the next ones need not."""
+    def _sweep_unchanged(self) -> None:
+        """Sweep twice without a change: only the first one evaluates everything."""
         if Case.AFTER in self.measured:
             self._sweep(Case.AFTER)
         if Case.NOTHING in self.measured:
@@ -209,8 +212,8 @@ class _Arena:
                 self._fanout.sweep()
             self._sweep(Case.NOTHING)
 
-    def _publications(self) -> None:
-        """Publish, then let upstream move on: what nobody has edited, and what somebody has."""
+    def _publish(self) -> None:
+        """Publish, then draft new upstream revisions of unedited and of edited packages."""
         if not {Case.PUBLISH, *_AFTER_PUBLISH} & set(self.measured):
             return
         if Case.PUBLISH in self.measured:
@@ -219,7 +222,7 @@ class _Arena:
             self._fanout.sweep(publish=True)
         for case in _AFTER_PUBLISH:
             if case in self.measured:
-                # publishes what the case before drafted, and puts on record that stages have passed
+                # The first publishes the drafts, the second records that the stages have passed.
                 self._fanout.sweep(publish=True)
                 self._fanout.sweep(publish=True)
                 if case is Case.EDITED:
@@ -227,7 +230,7 @@ class _Arena:
                 self._fanout.release()
                 self._sweep(case)
 
-    def _from_the_beginning(self, case: Case) -> None:
+    def _sweep_all(self, case: Case) -> None:
         if case in self.measured:
             self._fanout.reset(mirrors=True, cold=case is Case.COLD)
             self._sweep(case)
@@ -235,29 +238,29 @@ class _Arena:
     def _sweep(self, case: Case, *, publish: bool = False) -> None:
         self.measured[case].add(self._fanout.sweep(publish=publish))
 
-    def _second_pass(self, case: Case, *, changed: bool = False) -> None:
+    def _measure_second_pass(self, case: Case, *, changed: bool = False) -> None:
         if case in self.measured:
             self.measured[case].add(self._fanout.second_pass(changed=changed))
 
-    def _yardsticks(self) -> None:
+    def _measure_yardsticks(self) -> None:
         size = self._size
-        per_target = naive.run(self._fanout.seed, self._place / "naive", size.files)
-        listings = bare_git.listings(self._fanout.repositories)
+        per_target = naive.measure_sample(self._fanout.seed, self._directory / "naive", size.files)
+        listings = bare_git.measure_listings(self._fanout.repositories)
         drafts = {Case.FULL: range(size.targets)}
         if Case.EVERYWHERE in self.measured:
             drafts[Case.EVERYWHERE] = range(size.changed)
-        one = {Case.ONE, Case.ONE_RUNNING} & set(self.measured)
-        bare = {case: self._bare(targets) for case, targets in drafts.items()}
-        bare |= dict.fromkeys(one, self._bare(size.in_one()) if one else 0.0)
-        for case, found in self.measured.items():
-            found.naive.append(per_target * (found.variants or size.targets))
-            found.bare.append(bare.get(case, bare[Case.FULL]))
-            found.listings.append(listings)
+        in_one = {Case.ONE, Case.ONE_RUNNING} & set(self.measured)
+        bare = {case: self._measure_bare_git(targets) for case, targets in drafts.items()}
+        if in_one:
+            bare |= dict.fromkeys(in_one, self._measure_bare_git(size.in_one()))
+        for case, measured in self.measured.items():
+            measured.naive.append(per_target * (measured.variants or size.targets))
+            measured.bare.append(bare.get(case, bare[Case.FULL]))
+            measured.listings.append(listings)
 
-    def _bare(self, targets: range) -> float:
-        streams, remotes = self._place / "streams", self._fanout.remotes
-        by_repository: dict[int, list[int]] = {}
-        for target in targets:
-            by_repository.setdefault(self._size.repository(target), []).append(target)
-        bare_git.write_streams(remotes, streams, by_repository)
-        return bare_git.run(self._fanout.seed, self._place / "bare", streams, remotes)
+    def _measure_bare_git(self, targets: range) -> float:
+        streams, remotes = self._directory / "streams", self._fanout.remotes
+        bare_git.write_streams(remotes, streams, self._size.by_repository(targets))
+        return bare_git.measure_drafts(
+            self._fanout.seed, self._directory / "bare", streams, remotes
+        )

@@ -1,4 +1,4 @@
-"""Edits that people make in published packages between two revisions of upstream."""
+"""Edits of published packages downstream, made between two upstream revisions."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -6,40 +6,41 @@ from pathlib import Path
 import pygit2
 
 from benchmarks.inputs import Size, package_path, repository_name
-from benchmarks.processes import WHO, git
+from benchmarks.processes import IDENTITY, git
 
 _MAIN = "refs/heads/main"
-_WHEN = 1_770_000_000
-# Upstream's next revision touches another field of the first file, and nothing in the second.
-_TOUCHED, _UNTOUCHED = "app-0.yaml", "app-1.yaml"
+_COMMIT_TIME = 1_770_000_000
+# The next upstream revision changes another field of the first file, and nothing in the second.
+_CHANGED_UPSTREAM, _UNCHANGED_UPSTREAM = "app-0.yaml", "app-1.yaml"
 
 
-def make(remotes: Path, size: Size) -> None:
-    """A commit on the branch for each package that is edited: more replicas.
+def commit_edits(remotes: Path, size: Size) -> None:
+    """Commit a changed number of replicas to the main branch for a tenth of the packages.
 
-    One half of them in a file that upstream's next revision touches as well.
+    Half of the edits are in a file that the next upstream revision changes, too.
     """
-    by_repository: dict[int, list[int]] = {}
-    for target in size.edited():
-        by_repository.setdefault(size.repository(target), []).append(target)
-    for number, targets in by_repository.items():
-        place = remotes / repository_name(number)
-        stream = place / "edits.stream"
-        stream.write_bytes(b"".join(_commits(pygit2.Repository(str(place)), targets)))
-        git(place, "fast-import", "--quiet", stdin=stream)
+    for number, targets in size.by_repository(size.edited()).items():
+        directory = remotes / repository_name(number)
+        stream = directory / "edits.stream"
+        stream.write_bytes(b"".join(_build_commits(pygit2.Repository(str(directory)), targets)))
+        git(directory, "fast-import", "--quiet", stdin=stream)
         stream.unlink()
 
 
-def _commits(repository: pygit2.Repository, targets: Iterable[int]) -> Iterator[bytes]:
+def _build_commits(repository: pygit2.Repository, targets: Iterable[int]) -> Iterator[bytes]:
     head = repository.references[_MAIN].peel(pygit2.Commit)
-    start = b"from %s\n" % str(head.id).encode()
+    parent = b"from %s\n" % str(head.id).encode()
     for count, target in enumerate(targets):
-        path = f"{package_path(target)}/{_UNTOUCHED if count % 2 else _TOUCHED}"
+        path = f"{package_path(target)}/{_UNCHANGED_UPSTREAM if count % 2 else _CHANGED_UPSTREAM}"
         content = repository[head.tree[path].id]
         assert isinstance(content, pygit2.Blob)
         edited = content.data.replace(b"replicas: 2\n", b"replicas: 5\n")
         message = f"More replicas of {path}".encode()
-        yield b"commit %s\ncommitter %s %d +0000\n" % (_MAIN.encode(), WHO.encode(), _WHEN)
-        yield b"data %d\n%s\n%s" % (len(message), message, start)
+        yield b"commit %s\ncommitter %s %d +0000\n" % (
+            _MAIN.encode(),
+            IDENTITY.encode(),
+            _COMMIT_TIME,
+        )
+        yield b"data %d\n%s\n%s" % (len(message), message, parent)
         yield b"M 644 inline %s\ndata %d\n%s\n" % (path.encode(), len(edited), edited)
-        start = b""
+        parent = b""

@@ -15,28 +15,32 @@ from statistics import median, quantiles
 from typing import Any
 
 from benchmarks import inputs
-from benchmarks.kube_status import Fleet
+from benchmarks.kube_fleet import (
+    CLUSTERS,
+    CONFIG_MAPS,
+    CONNECTIONS,
+    VARIANTS,
+    KubeFleet,
+    list_names,
+)
 from benchmarks.rows import Row, at_most
-from fanout.kube.api_connection import MERGE_TYPE, ApiConnection, open_connection
+from fanout.kube.api_connection import MERGE_TYPE, ApiConnection
 
-_CHANGES, _TOGETHER = 20, 100
-_ROUNDS = 1  # for all that change together
-_MEDIAN, _SLOWEST = 1.0, 1.5  # seconds, on a quiet machine
-_BESIDE = 3.0  # seconds, while the first drafts of another policy are written
-_BEATS_EACH_SECOND = 10
-_OTHER = "logging"  # another policy
-_QUIET = 3.0  # seconds without a line of the log and a write of a status
-_PATIENCE = 1_800.0  # seconds
-_MAPS = f"/api/v1/namespaces/{inputs.NAMESPACE}/configmaps"
-_CLUSTERS = f"/apis/infra.example.com/v1/namespaces/{inputs.NAMESPACE}/clusters"
-_VARIANTS = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/packagevariants"
+_CHANGES, _TOGETHER = 20, 100  # changes one after the other, and at the same time
+_ROUNDS = 1  # bar for all changes at the same time
+_MEDIAN, _SLOWEST = 1.0, 1.5  # bars in seconds, without other work
+_BESIDE = 3.0  # bar in seconds while the first drafts of another policy are written
+_BEATS_PER_SECOND = 10
+_OTHER = "logging"  # name of the second policy
+_IDLE = 3.0  # seconds without a line of the log and a write of a status
+_TIMEOUT = 1_800.0  # seconds
 
 
 class Controller:
-    """A process of `fanout controller` and its log.
+    """Process of `fanout controller` and its log.
 
-    Of the log only what is new is read: to parse all of it, over and over, took a processor away
-    from the process that is measured.
+    Only new lines of the log are parsed: parsing the whole log each time would take processor time
+    from the measured process.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -45,23 +49,23 @@ class Controller:
         self._log = log
         self._read_size = 0  # bytes
         self._drafts: dict[str, list[datetime]] = {}  # by policy
-        self._lines: list[dict[str, Any]] = []  # all others
+        self._lines: list[dict[str, Any]] = []  # without those of drafts
 
     def drafts(self, policy: str = inputs.PACKAGE) -> list[datetime]:
-        """Return when each draft of a policy was written, as the log says after the push."""
-        self._read_on()
+        """Return the time of each pushed draft of a policy, as logged."""
+        self._read_new_lines()
         return self._drafts.get(f"{inputs.NAMESPACE}/{policy}", [])
 
     def rounds(self) -> list[int]:
-        """Return the number of drafts of each pass that wrote any."""
-        return [it["drafts_written"] for it in self._read_on() if "drafts_written" in it]
+        """Return the number of drafts of each pass that wrote some."""
+        return [it["drafts_written"] for it in self._read_new_lines() if "drafts_written" in it]
 
     def memory(self) -> int:
-        """Return the most memory that the process has taken, in MB."""
+        """Return the peak memory of the process in MB."""
         return self._read_memory("VmHWM")
 
     def resident(self) -> int:
-        """Return the memory that the process has now, in MB."""
+        """Return the present memory of the process in MB."""
         return self._read_memory("VmRSS")
 
     def _read_memory(self, field: str) -> int:
@@ -71,11 +75,11 @@ class Controller:
 
     def passes(self) -> list[dict[str, Any]]:
         """Return the lines about passes; the log has all of them with `-v`."""
-        return [it for it in self._read_on() if it["event"] == "Pass done"]
+        return [it for it in self._read_new_lines() if it["event"] == "Pass done"]
 
     def problems(self) -> list[dict[str, Any]]:
         """Return the lines about problems and their ends."""
-        return [it for it in self._read_on() if "problem" in it]
+        return [it for it in self._read_new_lines() if "problem" in it]
 
     def processor(self) -> float:
         """Return the seconds of processor that the process has used."""
@@ -88,40 +92,41 @@ class Controller:
 
     def wait(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition holds. Raises RuntimeError if the process ends before."""
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + _TIMEOUT
         while not condition():
             if self._process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(self._log.read_text()[-2000:])
             time.sleep(0.01)
 
-    def _read_on(self) -> list[dict[str, Any]]:
-        """Read what is new in the log; return all lines that are not about drafts."""
+    def _read_new_lines(self) -> list[dict[str, Any]]:
+        """Read the new lines of the log. Return all lines so far, without those of drafts."""
         with self._log.open("rb") as log:
             log.seek(self._read_size)
             content = log.read()
         complete, newline, _ = content.rpartition(b"\n")
         self._read_size += len(complete + newline)
         for line in complete.splitlines():
-            it = json.loads(line) if line.startswith(b"{") else {}
-            if it.get("event") == "Draft written":
-                self._drafts.setdefault(it["policy"], []).append(_instant(it))
-            elif it:
-                self._lines.append(it)
+            entry = json.loads(line) if line.startswith(b"{") else {}
+            if entry.get("event") == "Draft written":
+                written = datetime.fromisoformat(entry["timestamp"])
+                self._drafts.setdefault(entry["policy"], []).append(written)
+            elif entry:
+                self._lines.append(entry)
         return self._lines
 
 
-def measure_latency(world: Fleet) -> Iterator[Row]:
-    """Yield the seconds from a change to its draft, and the rounds of changes made together."""
-    connection = open_connection(world.server.kubeconfig, "admin")
-    names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
-    with _running(world, "-v") as controller:
-        begin = datetime.now(UTC)
-        _await_fan_out(world, controller, connection)
-        push = (controller.drafts()[-1] - begin).total_seconds()
+def measure_latency(fleet: KubeFleet) -> Iterator[Row]:
+    """Yield the seconds from a change to its draft, and the rounds for simultaneous changes."""
+    connection = fleet.connect()
+    names = list_names(connection, CONFIG_MAPS)
+    with _run_controller(fleet, "-v") as controller:
+        start = datetime.now(UTC)
+        _await_fan_out(fleet, controller, connection)
+        push = (controller.drafts()[-1] - start).total_seconds()
         delays = [_measure_change(controller, connection, it) for it in names[:_CHANGES]]
         rounds_before, drafts_before = len(controller.rounds()), len(controller.drafts())
         together = names[_CHANGES : _CHANGES + _TOGETHER]
-        with ThreadPoolExecutor(8) as threads:
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
             list(threads.map(lambda name: _change(connection, name), together))
         controller.wait(lambda: len(controller.drafts()) >= drafts_before + len(together))
         rounds = len(controller.rounds()) - rounds_before
@@ -133,59 +138,59 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
     yield at_most("changes-together/rounds", rounds, _ROUNDS, "")
 
 
-def measure_latency_beside_fan_out(world: Fleet) -> Iterator[Row]:
-    """Yield the seconds from a change to its draft while another policy writes its first ones.
+def measure_latency_beside_fan_out(fleet: KubeFleet) -> Iterator[Row]:
+    """Yield the seconds from a change to its draft while another policy writes its first drafts.
 
-    Once the drafts wait for a sweep, and once they are published in the rounds after.
+    In the first part, the drafts of the other policy are not published, in the second they are.
     """
-    delays = _measure_beside(world, publishes=False)
+    delays = _measure_beside(fleet, publishes=False)
     yield Row("change-beside-drafts/changes", len(delays), "")
     yield Row("change-beside-drafts/median", round(median(delays), 2), "s")
     yield at_most("change-beside-drafts/slowest", max(delays), _BESIDE, "s")
-    delays = _measure_beside(world, publishes=True)
+    delays = _measure_beside(fleet, publishes=True)
     yield Row("change-beside-publications/changes", len(delays), "")
     yield Row("change-beside-publications/median", round(median(delays), 2), "s")
     yield Row("change-beside-publications/slowest", round(max(delays), 2), "s")
 
 
-def _measure_beside(world: Fleet, *, publishes: bool) -> list[float]:
-    """Return the delays of changes, one after the other, until another policy has all drafts."""
-    connection = open_connection(world.server.kubeconfig, "admin")
-    names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
+def _measure_beside(fleet: KubeFleet, *, publishes: bool) -> list[float]:
+    """Return the delays of consecutive changes until another policy has all its drafts."""
+    connection = fleet.connect()
+    names = list_names(connection, CONFIG_MAPS)
     delays: list[float] = []
-    # The policy is deleted after the controller has ended, which would else give it a finalizer.
-    with ExitStack() as stack, _running(world, "-v") as controller:
-        _await_fan_out(world, controller, connection)
+    # The policy is deleted after the end of the controller, which would add a finalizer again.
+    with ExitStack() as stack, _run_controller(fleet, "-v") as controller:
+        _await_fan_out(fleet, controller, connection)
         stack.enter_context(create_policy(connection, publishes=publishes))
-        controller.wait(lambda: controller.drafts(_OTHER))
+        controller.wait(lambda: len(controller.drafts(_OTHER)) > 0)
         for name in names:
             delay = _await_draft(controller, connection, name)
-            if len(controller.drafts(_OTHER)) >= world.size.targets:
-                break  # this change may have come after the last of them
+            if len(controller.drafts(_OTHER)) >= fleet.size.targets:
+                break  # this change may be later than the last draft
             delays.append(delay)
     return delays
 
 
-def measure_heartbeats(world: Fleet) -> Iterator[Row]:
+def measure_heartbeats(fleet: KubeFleet) -> Iterator[Row]:
     """Yield the passes and the processor time that statuses of targets cause."""
-    connection = open_connection(world.server.kubeconfig, "admin")
-    names = [it["metadata"]["name"] for it in connection.get(_CLUSTERS)["items"]]
-    with _running(world, "-v") as controller:
-        _await_fan_out(world, controller, connection)
+    connection = fleet.connect()
+    names = list_names(connection, CLUSTERS)
+    with _run_controller(fleet, "-v") as controller:
+        _await_fan_out(fleet, controller, connection)
         passes_before, processor = len(controller.passes()), controller.processor()
-        begin, beats = time.monotonic(), 0
-        while (passed := time.monotonic() - begin) < world.minutes * 60:
+        start, beats = time.monotonic(), 0
+        while (elapsed := time.monotonic() - start) < fleet.minutes * 60:
             body = {"status": {"heartbeat": datetime.now(UTC).isoformat()}}
-            path = f"{_CLUSTERS}/{names[beats % len(names)]}/status"
+            path = f"{CLUSTERS}/{names[beats % len(names)]}/status"
             connection.send("PATCH", path, body, MERGE_TYPE)
             beats += 1
-            time.sleep(max(beats / _BEATS_EACH_SECOND - passed, 0))
+            time.sleep(max(beats / _BEATS_PER_SECOND - elapsed, 0))
         processor = controller.processor() - processor
-        time.sleep(_QUIET)
+        time.sleep(_IDLE)
         passes = controller.passes()[passes_before:]
         for line in (*passes, *(controller.problems() if passes else ())):
             print(line, file=sys.stderr)
-    yield Row("heartbeats/minutes", world.minutes, "")
+    yield Row("heartbeats/minutes", fleet.minutes, "")
     yield Row("heartbeats/beats", beats, "")
     yield Row("heartbeats/processor-of-each", round(processor / beats * 1e3, 2), "ms")
     yield at_most("heartbeats/passes", len(passes), 0, "")
@@ -193,9 +198,9 @@ def measure_heartbeats(world: Fleet) -> Iterator[Row]:
 
 @contextmanager
 def create_policy(connection: ApiConnection, *, publishes: bool) -> Iterator[None]:
-    """Create a second policy over the same targets, with paths of its own, for a while.
+    """Create a second policy with the same targets and other paths; it is deleted afterwards.
 
-    `publishes`: False: in sweeps alone, of which there is none.
+    Without `publishes`, it publishes only in yearly sweeps.
     """
     prefix = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}"
     spec = connection.get(f"{prefix}/upstreampolicies/{inputs.PACKAGE}")["spec"]
@@ -213,15 +218,17 @@ def create_policy(connection: ApiConnection, *, publishes: bool) -> Iterator[Non
     finally:
         for plural, _, _ in objects:
             path = f"{prefix}/{plural}/{_OTHER}"
-            change = {"metadata": {"finalizers": None}}  # no controller is to remove its packages
+            change = {
+                "metadata": {"finalizers": None}
+            }  # so that no controller removes its packages
             connection.send("PATCH", path, change, MERGE_TYPE)
             connection.send("DELETE", path)
 
 
 def _measure_change(controller: Controller, connection: ApiConnection, name: str) -> float:
-    """Return the seconds from a change to its draft, and wait until nothing happens any more."""
+    """Return the seconds from a change to its draft, and wait until the controller is idle."""
     delay = _await_draft(controller, connection, name)
-    _await_quiet(controller, connection)
+    _await_idle(controller, connection)
     return delay
 
 
@@ -236,49 +243,45 @@ def _await_draft(controller: Controller, connection: ApiConnection, name: str) -
 
 def _change(connection: ApiConnection, name: str) -> None:
     value = str(time.monotonic_ns())
-    connection.send("PATCH", f"{_MAPS}/{name}", {"data": {"changed": value}}, MERGE_TYPE)
+    connection.send("PATCH", f"{CONFIG_MAPS}/{name}", {"data": {"changed": value}}, MERGE_TYPE)
 
 
-def _await_fan_out(world: Fleet, controller: Controller, connection: ApiConnection) -> None:
-    """Wait until all targets have drafts and statuses, and a pass has found nothing to do."""
-    controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+def _await_fan_out(fleet: KubeFleet, controller: Controller, connection: ApiConnection) -> None:
+    """Wait until all targets have drafts and statuses, and a pass found nothing to do."""
+    controller.wait(lambda: len(controller.drafts()) >= fleet.size.targets)
     controller.wait(lambda: _is_idle(controller.passes()[-1]))
-    _await_quiet(controller, connection)
+    _await_idle(controller, connection)
 
 
-def _await_quiet(controller: Controller, connection: ApiConnection) -> None:
-    """Wait until nothing is published and no status is written any more."""
-    state, since = ("", 0), time.monotonic()
-    while time.monotonic() - since < _QUIET:
-        # One object: the version of the list is that of the storage.
-        version = connection.get(f"{_VARIANTS}?limit=1")["metadata"]["resourceVersion"]
+def _await_idle(controller: Controller, connection: ApiConnection) -> None:
+    """Wait until neither the log nor a status changes for some seconds."""
+    previous, since = ("", 0), time.monotonic()
+    while time.monotonic() - since < _IDLE:
+        # One object suffices: the version of the list is that of the whole storage.
+        version = connection.get(f"{VARIANTS}?limit=1")["metadata"]["resourceVersion"]
         present = (version, controller.log_size())
-        if present != state:
-            state, since = present, time.monotonic()
+        if present != previous:
+            previous, since = present, time.monotonic()
         time.sleep(0.2)
 
 
 def _is_idle(line: dict[str, Any]) -> bool:
-    """Return whether the line is about a pass that did nothing."""
+    """Return whether a line is about a pass without any action."""
     return line.keys() <= {"trigger", "sweep", "event", "level", "timestamp"}
 
 
-def _instant(line: dict[str, Any]) -> datetime:
-    return datetime.fromisoformat(line["timestamp"])
-
-
 @contextmanager
-def run_process(world: Fleet, name: str, line: Sequence[str]) -> Iterator[Controller]:
-    """Run a process of a fleet without drafts, records and caches; `line`: verb and options."""
-    world.clear()
-    log, state, records = (world.place / f"{name}{it}" for it in (".log", "", "-records.git"))
+def run_process(fleet: KubeFleet, name: str, arguments: Sequence[str]) -> Iterator[Controller]:
+    """Run fanout on the fleet without drafts, records and caches; `arguments`: verb and options."""
+    fleet.clear()
+    log, state, records = (fleet.directory / f"{name}{it}" for it in (".log", "", "-records.git"))
     for path in (state, records):
         shutil.rmtree(path, ignore_errors=True)
     subprocess.run(["git", "init", "-q", "--bare", str(records)], check=True)
-    command = [sys.executable, "-m", "fanout", *line, "--interval", "2h"]
+    command = [sys.executable, "-m", "fanout", *arguments, "--interval", "2h"]
     command += ["--records", str(records), "--state-dir", str(state)]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=world.place, stderr=output)
+        process = subprocess.Popen(command, cwd=fleet.directory, stderr=output)
         try:
             yield Controller(process, log)
         finally:
@@ -286,10 +289,5 @@ def run_process(world: Fleet, name: str, line: Sequence[str]) -> Iterator[Contro
             process.wait(60)
 
 
-def controller_line(world: Fleet) -> list[str]:
-    """Return verb and options of a controller of the fleet."""
-    return ["controller", "--kubeconfig", str(world.server.kubeconfig), "--context", "admin"]
-
-
-def _running(world: Fleet, *options: str) -> AbstractContextManager[Controller]:
-    return run_process(world, "latency", [*controller_line(world), *options])
+def _run_controller(fleet: KubeFleet, *options: str) -> AbstractContextManager[Controller]:
+    return run_process(fleet, "latency", ["controller", *fleet.options, *options])

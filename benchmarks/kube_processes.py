@@ -1,36 +1,38 @@
-"""First fan-out by two processes that stay: `fanout run` of files, `fanout controller` of objects.
+"""Costs of the first fan-out by `fanout run` of files and by `fanout controller` of a cluster.
 
-Both are the real commands with their defaults: the same repositories, the same number of drafts in
-a round (`draftsPerRound`), an empty records repository, and no cache. The controller writes all
-statuses besides; its memory is measured after they are written.
+Both commands have the same defaults and repositories, the same number of drafts in a round
+(`draftsPerRound`), an empty records repository, and no cache. The controller also writes all
+statuses; its memory is measured after that.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks.kube_latency import Controller, Fleet, controller_line, run_process
+from benchmarks.kube_fleet import KubeFleet
+from benchmarks.kube_latency import Controller, run_process
 from benchmarks.rows import Row, at_most
 
 _PUSH_RATIO, _MEMORY_RATIO = 1.3, 1.6
-_QUIET = 5.0  # seconds in which a process uses hardly any processor
-_IDLE = 0.05  # seconds of processor in that time
+_INTERVAL = 5.0  # seconds between two measurements of processor time
+_IDLE = 0.05  # share of processor time below which a process is idle
 
 
 @dataclass(frozen=True, slots=True)
-class _Spent:
-    """Resources that a process spent on the fan-out."""
+class _Costs:
+    """Resources that a process used for the fan-out."""
 
-    push: float  # seconds from its start to the last push
-    processor: float  # seconds of processor up to the last push
-    resident: int  # MB, when nothing is left to be done
+    push: float  # seconds from the start to the last push
+    processor: float  # seconds of processor time until the last push
+    resident: int  # MB when the process is idle
     peak: int  # MB
 
 
-def measure_processes(world: Fleet) -> Iterator[Row]:
-    """Yield the costs of both processes, and the ratios that have a bar."""
-    files, cluster = (_measure(world, it) for it in ("files", "cluster"))
+def measure_processes(fleet: KubeFleet) -> Iterator[Row]:
+    """Yield the costs of both processes, and their ratios."""
+    files = _measure(fleet, "files", ["run", "-f", str(fleet.directory / "policies")])
+    cluster = _measure(fleet, "cluster", ["controller", *fleet.options])
     for name, it in (("files", files), ("cluster", cluster)):
         yield Row(f"process-of-{name}/last-push", round(it.push, 2), "s")
         yield Row(f"process-of-{name}/processor-at-last-push", round(it.processor, 2), "s")
@@ -43,28 +45,22 @@ def measure_processes(world: Fleet) -> Iterator[Row]:
     yield at_most("process/peak-to-files", cluster.peak / files.peak, _MEMORY_RATIO)
 
 
-def _measure(world: Fleet, kind: str) -> _Spent:
-    with run_process(world, f"process-{kind}", _line(world, kind)) as process:
-        begin = datetime.now(UTC)
-        process.wait(lambda: len(process.drafts()) >= world.size.targets)
+def _measure(fleet: KubeFleet, kind: str, arguments: Sequence[str]) -> _Costs:
+    with run_process(fleet, f"process-{kind}", arguments) as process:
+        start = datetime.now(UTC)
+        process.wait(lambda: len(process.drafts()) >= fleet.size.targets)
         processor = process.processor()
-        push = (process.drafts()[-1] - begin).total_seconds()
-        _await_quiet(process)
-        return _Spent(push, processor, process.resident(), process.memory())
+        push = (process.drafts()[-1] - start).total_seconds()
+        _await_idle(process)
+        return _Costs(push, processor, process.resident(), process.memory())
 
 
-def _await_quiet(process: Controller) -> None:
-    """Wait until the process does nothing any more: all statuses are written."""
+def _await_idle(process: Controller) -> None:
+    """Wait until the process uses hardly any processor time, so all statuses are written."""
     before = process.processor()
     while True:
-        time.sleep(_QUIET)
+        time.sleep(_INTERVAL)
         after = process.processor()
-        if after - before < _IDLE * _QUIET:
+        if after - before < _IDLE * _INTERVAL:
             return
         before = after
-
-
-def _line(world: Fleet, kind: str) -> list[str]:
-    return (
-        ["run", "-f", str(world.place / "policies")] if kind == "files" else controller_line(world)
-    )

@@ -1,7 +1,7 @@
-"""Yardstick (a): the naive way, measured on a sample and scaled.
+"""Yardstick of a simple script with GitPython and ruamel.yaml, measured on a sample of targets.
 
-A work tree by GitPython; for each target a branch, every file that changes parsed and written by
-ruamel.yaml's round trip, a commit, and a push of its own.
+The script has one work tree. For each target it creates a branch, reads and writes each differing
+file with the round trip of ruamel.yaml, commits, and pushes.
 """
 
 import io
@@ -25,73 +25,73 @@ from benchmarks.inputs import (
 )
 
 SAMPLE = 60
-_WHO = Actor("fanout benchmark", "benchmark@localhost")
+_AUTHOR = Actor("fanout benchmark", "benchmark@localhost")
 
 
-def run(seed: Path, place: Path, files: int) -> float:
-    """Seconds per target."""
-    copy_seed(seed, place / "remotes", 1)
-    work = Repo.clone_from(str(place / "remotes" / repository_name(0)), str(place / "work"))
-    begin = time.perf_counter()
+def measure_sample(seed: Path, directory: Path, files: int) -> float:
+    """Return the seconds per target."""
+    copy_seed(seed, directory / "remotes", 1)
+    work = Repo.clone_from(str(directory / "remotes" / repository_name(0)), str(directory / "work"))
+    start = time.perf_counter()
     for target in range(SAMPLE):
         _write_draft(work, target, files)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     work.close()
-    shutil.rmtree(place)
+    shutil.rmtree(directory)
     return seconds / SAMPLE
 
 
 def _write_draft(work: Repo, target: int, files: int) -> None:
     branch = draft_ref(target).removeprefix("refs/heads/")
     work.create_head(branch, work.heads.main).checkout()
-    directory = Path(work.working_dir) / package_path(target)
-    directory.mkdir(parents=True)
+    package = Path(work.working_dir) / package_path(target)
+    package.mkdir(parents=True)
     for name, text in _render(target, files).items():
-        (directory / name).write_text(text)
-    work.index.add([str(directory)])
-    work.index.commit(f"Draft of {target_name(target)}", author=_WHO, committer=_WHO)
+        (package / name).write_text(text)
+    work.index.add([str(package)])
+    work.index.commit(f"Draft of {target_name(target)}", author=_AUTHOR, committer=_AUTHOR)
     work.remote().push(f"{branch}:{branch}").raise_if_error()
 
 
 def _render(target: int, files: int) -> Mapping[str, str]:
     upstream = package_files(1)
-    own = {"Kptfile", "package-context.yaml", "settings.yaml"}
-    chosen = upstream if files == ALL else own
+    always_different = {"Kptfile", "package-context.yaml", "settings.yaml"}
+    different = upstream if files == ALL else always_different
     return {
-        name: _edited(name, text, target, files) if name in chosen else text
+        name: _edit(name, text, target, files) if name in different else text
         for name, text in upstream.items()
     }
 
 
-def _edited(name: str, text: str, target: int, files: int) -> str:
+def _edit(name: str, text: str, target: int, files: int) -> str:
     yaml = YAML()
     yaml.preserve_quotes = True
-    item = yaml.load(text)
+    document = yaml.load(text)
     cluster = target_name(target)
     match name:
         case "Kptfile":
-            item["metadata"]["name"] = cluster
-            place = {"repo": "https://git.example.com/blueprints", "directory": "monitoring"}
-            item["upstream"] = {"type": "git", "git": {**place, "ref": "monitoring/v1"}}
-            item["upstreamLock"] = {"type": "git", "git": {**place, "commit": "0" * 40}}
+            document["metadata"]["name"] = cluster
+            origin = {"repo": "https://git.example.com/blueprints", "directory": "monitoring"}
+            document["upstream"] = {"type": "git", "git": {**origin, "ref": "monitoring/v1"}}
+            document["upstreamLock"] = {"type": "git", "git": {**origin, "commit": "0" * 40}}
         case "package-context.yaml":
-            keys = {"name": cluster, "package-path": package_path(target)}
-            item["data"].update({**keys, "region": "region-1", "site": f"site-{cluster}"})
+            values = {"name": cluster, "package-path": package_path(target)}
+            document["data"].update({**values, "region": "region-1", "site": f"site-{cluster}"})
         case "settings.yaml":
-            item["data"].update({"cluster": cluster, "retention": f"{target % 30 + 1}d"})
-            item["metadata"]["annotations"]["kpt.dev/injected-resource"] = cluster
+            document["data"].update({"cluster": cluster, "retention": f"{target % 30 + 1}d"})
+            document["metadata"]["annotations"]["kpt.dev/injected-resource"] = cluster
     if files == ALL and name not in ("Kptfile", "package-context.yaml"):
-        _set_namespace_and_label(item, cluster)
-    out = io.StringIO()
-    yaml.dump(item, out)
-    return out.getvalue()
+        _set_namespace_and_label(document, cluster)
+    output = io.StringIO()
+    yaml.dump(document, output)
+    return output.getvalue()
 
 
-def _set_namespace_and_label(item: Any, cluster: str) -> None:
-    item["metadata"]["namespace"] = cluster
-    places = [item["metadata"].setdefault("labels", {})]
-    if item["kind"] == "Deployment":
-        template = item["spec"]["template"]["metadata"]["labels"]
-        places += [template, item["spec"]["selector"]["matchLabels"]]
-    for labels in places:
+def _set_namespace_and_label(document: Any, cluster: str) -> None:
+    document["metadata"]["namespace"] = cluster
+    label_sets = [document["metadata"].setdefault("labels", {})]
+    if document["kind"] == "Deployment":
+        template = document["spec"]["template"]["metadata"]["labels"]
+        label_sets += [template, document["spec"]["selector"]["matchLabels"]]
+    for labels in label_sets:
         labels["site"] = f"site-{cluster}"

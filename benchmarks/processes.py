@@ -1,4 +1,4 @@
-"""Starts the processes that are measured: with a deadline, a clean environment, a memory probe."""
+"""Runs of measured processes: with a deadline, a clean environment and a memory probe."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-DEADLINE = 1800.0  # seconds for any one process
-_PROBE_EVERY = 0.1  # seconds between two looks at the memory
+DEADLINE = 1800.0  # seconds for a single process
+_PROBE_INTERVAL = 0.1  # seconds between two measurements of memory
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_NOT_YET_STARTED = 0x40  # PF_FORKNOEXEC: the memory is still its parent's
-WHO = "fanout benchmark <benchmark@localhost>"
+_FORKED = 0x40  # PF_FORKNOEXEC: the memory is still that of the parent
+IDENTITY = "fanout benchmark <benchmark@localhost>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,53 +22,57 @@ class Run:
 
     seconds: float
     peak: int  # bytes; shared pages are counted once for each process
-    leaving: float  # seconds from the last line on stderr to the end
-    out: str
-    err: str
+    exit_seconds: float  # from the last line on stderr to the end of the process
+    stdout: str
+    stderr: str
 
 
 def environment(home: Path) -> dict[str, str]:
     """Return an environment without the user's git configuration, with one identity."""
-    name, _, mail = WHO.partition(" <")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    name, _, mail = IDENTITY.partition(" <")
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     for role in ("AUTHOR", "COMMITTER"):
-        kept |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": mail.rstrip(">")}
-        kept |= {f"GIT_{role}_DATE": "1760000000 +0000"}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    nothing = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
-    return {**kept, **nothing, "HOME": str(home)}
+        inherited |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": mail.rstrip(">")}
+        inherited |= {f"GIT_{role}_DATE": "1760000000 +0000"}
+    inherited.pop("PYTHONDONTWRITEBYTECODE", None)
+    no_configuration = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    return {**inherited, **no_configuration, "HOME": str(home)}
 
 
-def git(place: Path, *arguments: str, stdin: Path | None = None) -> bytes:
-    """Run git in a repository; raises CalledProcessError with its output."""
+def git(directory: Path, *arguments: str, stdin: Path | None = None) -> bytes:
+    """Run git in a repository. Return stdout; raises RuntimeError with stderr if it fails."""
     with (stdin or Path(os.devnull)).open("rb") as stream:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *arguments],
-            cwd=place,
-            env=environment(place),
+            cwd=directory,
+            env=environment(directory),
             stdin=stream,
             capture_output=True,
             check=False,
             timeout=DEADLINE,
         )
-    if done.returncode:
-        raise RuntimeError(f"git {arguments[0]} in {place}: {done.stderr.decode()}")
-    return done.stdout
+    if completed.returncode:
+        raise RuntimeError(f"git {arguments[0]} in {directory}: {completed.stderr.decode()}")
+    return completed.stdout
 
 
-def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed: int) -> Run:
-    """Run a process to its end; raises RuntimeError for an exit code above `allowed`.
+def run_timed(
+    command: Sequence[str], directory: Path, extra: Mapping[str, str], allowed: int
+) -> Run:
+    """Run a process to its end. Raises RuntimeError for an exit code above `allowed`.
 
-    Its environment has no variables of git, like that of a process that cron starts.
+    The environment has no variables of Git, like that of a process that cron starts.
     """
-    kept = {key: it for key, it in environment(place).items() if not key.startswith("GIT_")}
-    begin = time.perf_counter()
-    out, err = place / "stdout", place / "stderr"
+    variables = {
+        key: it for key, it in environment(directory).items() if not key.startswith("GIT_")
+    }
+    start = time.perf_counter()
+    out, err = directory / "stdout", directory / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
             command,
-            cwd=place,
-            env={**kept, **extra},
+            cwd=directory,
+            env={**variables, **extra},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -83,17 +87,17 @@ def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed
             process.wait()
             raise
         finally:
-            seconds, ended = time.perf_counter() - begin, time.time()
+            seconds, ended = time.perf_counter() - start, time.time()
             probe.finish()
-    words = err.read_text(errors="replace")
+    messages = err.read_text(errors="replace")
     if not 0 <= status <= allowed:
-        raise RuntimeError(f"{' '.join(command)} ended with {status}:\n{words[-2000:]}")
-    leaving = max(0.0, ended - err.stat().st_mtime)
-    return Run(seconds, probe.peak, leaving, out.read_text(errors="replace"), words)
+        raise RuntimeError(f"{' '.join(command)} ended with {status}:\n{messages[-2000:]}")
+    exit_seconds = max(0.0, ended - err.stat().st_mtime)
+    return Run(seconds, probe.peak, exit_seconds, out.read_text(errors="replace"), messages)
 
 
 class _Probe(threading.Thread):
-    """Adds up the resident memory of a process and all below it, again and again."""
+    """Thread that measures the peak resident memory of a process and its descendants."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -102,23 +106,23 @@ class _Probe(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
-        while not self._ended.wait(_PROBE_EVERY):
-            self.peak = max(self.peak, _resident(self._pid))
+        while not self._ended.wait(_PROBE_INTERVAL):
+            self.peak = max(self.peak, _resident_memory(self._pid))
 
     def finish(self) -> None:
         self._ended.set()
         self.join()
 
 
-def _resident(pid: int) -> int:
+def _resident_memory(pid: int) -> int:
     process = Path("/proc") / str(pid)
     try:
         flags = int((process / "stat").read_text().rpartition(")")[2].split()[6])
-        if flags & _NOT_YET_STARTED:
+        if flags & _FORKED:
             return 0
         own = int((process / "statm").read_bytes().split()[1]) * _PAGE
         tasks = list((process / "task").iterdir())
-        below = [child for task in tasks for child in (task / "children").read_text().split()]
+        children = [child for task in tasks for child in (task / "children").read_text().split()]
     except (OSError, IndexError):
-        return 0  # it has ended, or there is no /proc
-    return own + sum(_resident(int(child)) for child in below)
+        return 0  # the process has ended, or there is no /proc
+    return own + sum(_resident_memory(int(child)) for child in children)

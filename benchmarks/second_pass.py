@@ -1,4 +1,4 @@
-"""A process that makes two passes, as `fanout run` does, and leaves behind what the second cost."""
+"""Program that makes two passes in one process, as `fanout run` does, and measures the second."""
 
 import argparse
 import gc
@@ -16,44 +16,44 @@ from fanout.reconcile.pass_scope import PassMode
 
 
 def main() -> None:
-    """Seconds, costs, what was done and what went wrong."""
+    """Write seconds, costs, number of actions and problems of the second pass as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("result", type=Path)
     parser.add_argument("--change", metavar="TARGETS,REPOSITORIES,FILES", default="")
-    said = parser.parse_args()
+    options = parser.parse_args()
     gc.set_threshold(GC_THRESHOLD)  # as the program does
     settings = resolve_settings({}, os.environ)
     mode = PassMode(publish=False)
     with open_program(settings, long_running=True) as program:
         program.sweep(mode)
-        if said.change:
-            _change(settings.files[0], Size(*map(int, said.change.split(","))))
+        if options.change:
+            _change_objects(settings.files[0], Size(*map(int, options.change.split(","))))
         program.world.counters.reset()
-        begin = time.perf_counter()
+        start = time.perf_counter()
         report = program.sweep(mode)
-        seconds = time.perf_counter() - begin
-        found = {
+        seconds = time.perf_counter() - start
+        result = {
             "seconds": seconds,
             "costs": list(format_costs(program.world.counters)),
-            "done": sum(outcome.is_done for outcome in report.outcomes),
-            "troubles": _troubles(report),
+            "actions": sum(outcome.is_done for outcome in report.outcomes),
+            "problems": _list_problems(report),
         }
-    said.result.write_text(json.dumps(found))
+    options.result.write_text(json.dumps(result))
 
 
-def _change(policies: Path, size: Size) -> None:
+def _change_objects(policies: Path, size: Size) -> None:
     """Change the objects that are injected into the variants of one repository."""
     write_clusters(policies, size, 0, dict.fromkeys(size.in_one(), "60d"))
 
 
-def _troubles(report: PassReport) -> list[str]:
-    """Return the faults of the run, one sentence each."""
-    found = [outcome.problem for outcome in report.failed_outcomes]
+def _list_problems(report: PassReport) -> list[str]:
+    """Return the problems of a pass, one sentence each."""
+    problems = [outcome.problem for outcome in report.failed_outcomes]
     for item in report.pass_plan.policies:
-        found += [failure.problem for failure in item.failures]
-        found += [str(case.render_failure) for case in item.variants if case.render_failure]
-        found += [str(item.error)] if item.error else []
-    return found
+        problems += [failure.problem for failure in item.failures]
+        problems += [str(case.render_failure) for case in item.variants if case.render_failure]
+        problems += [str(item.error)] if item.error else []
+    return problems
 
 
 if __name__ == "__main__":

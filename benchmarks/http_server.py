@@ -1,4 +1,4 @@
-"""Serves repositories over HTTP on this machine, in a process of its own, as slowly as is asked."""
+"""HTTP server of Git repositories in a process of its own, with an optional delay."""
 
 import subprocess
 import sys
@@ -12,12 +12,12 @@ _SERVER = Path(__file__).resolve().parent.parent / "tests" / "http_git.py"
 
 
 @contextmanager
-def over_http(place: Path, delay: float) -> Iterator[str]:
-    """The URL of all repositories below a directory; `delay` seconds are added to each answer."""
-    command = [sys.executable, str(_SERVER), str(place), f"--delay={delay}"]
+def serve_over_http(directory: Path, delay: float) -> Iterator[str]:
+    """Serve all repositories below a directory; yield their URL. `delay`: seconds per request."""
+    command = [sys.executable, str(_SERVER), str(directory), f"--delay={delay}"]
     server = subprocess.Popen(
         command,
-        env=environment(place),
+        env=environment(directory),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -28,6 +28,6 @@ def over_http(place: Path, delay: float) -> Iterator[str]:
     try:
         yield server.stdout.readline().strip()
     finally:
-        server.stdin.close()  # it serves until then
+        server.stdin.close()  # the server stops then
         server.wait(DEADLINE)
         server.stdout.close()
