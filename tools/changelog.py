@@ -1,4 +1,4 @@
-"""Joins the fragments in `changes/` into CHANGELOG.md (`make changelog`).
+"""Merge of the fragments in `changes/` into CHANGELOG.md (`make changelog`).
 
 A fragment is the text of one entry, named `<words>.<section>.md`. Its entry goes to the end of that
 section under "Unreleased", and the fragment is deleted.
@@ -14,7 +14,7 @@ UNRELEASED = "## Unreleased\n"
 
 
 def section_of(name: str) -> str:
-    """The section that a fragment's file name states. Raises ValueError for any other name."""
+    """Return the section in the file name of a fragment. Raises ValueError for other names."""
     match = re.fullmatch(r"[a-z0-9-]+\.([a-z]+)\.md", name)
     section = match[1].capitalize() if match else ""
     if section not in SECTIONS:
@@ -24,7 +24,7 @@ def section_of(name: str) -> str:
 
 
 def format_entry(name: str, text: str) -> str:
-    """The entry of a fragment as a list item. Raises ValueError for what is not one paragraph."""
+    """Return a fragment as a list item. Raises ValueError if it is not a single paragraph."""
     lines = text.strip().splitlines()
     if not lines or not all(map(str.strip, lines)) or lines[0].startswith(("-", "*", "#")):
         raise ValueError(f"{name}: must be one paragraph, without a bullet or a heading")
@@ -32,9 +32,9 @@ def format_entry(name: str, text: str) -> str:
 
 
 def join_fragments(changelog: str, fragments: Mapping[str, str]) -> str:
-    """The changelog with all fragments, given by file name, and its sections in their order.
+    """Return the changelog with all fragments added, and its sections in their order.
 
-    Raises ValueError for a fragment that is misnamed or no paragraph.
+    `fragments` has texts by file name. Raises ValueError for an invalid name or text.
     """
     head, _, rest = changelog.partition(UNRELEASED)
     unreleased, *releases = re.split(r"(?m)^(?=## )", rest, maxsplit=1)
@@ -49,7 +49,7 @@ def join_fragments(changelog: str, fragments: Mapping[str, str]) -> str:
 
 
 def find_fragments(directory: Path) -> list[Path]:
-    """All fragments of a directory."""
+    """Return the files of all fragments in a directory."""
     return sorted(it for it in directory.glob("*.md") if it.name != "README.md")
 
 

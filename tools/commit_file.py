@@ -1,4 +1,4 @@
-"""Build hook: puts the commit that is built into the package, as the file `fanout/commit.txt`."""
+"""Build hook that adds the built commit to the package as the file `fanout/commit.txt`."""
 
 import os
 import subprocess
@@ -13,11 +13,11 @@ NAME = "fanout/commit.txt"
 class CommitFile(BuildHookInterface[Any]):
     """Hook that adds the file, unless the source has it already, as an sdist does.
 
-    An editable install gets none: its source moves on, and Git has the commit.
+    An editable install has no such file, as its source changes and Git has the commit.
     """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the file below the build directory, and include it in what is built."""
+        """Write the file below the build directory, and include it in the package."""
         source = Path(self.root) / NAME
         if version == "editable" or source.exists():
             return
@@ -30,7 +30,7 @@ class CommitFile(BuildHookInterface[Any]):
 
 
 def _read_commit(root: str) -> str:
-    """Return the commit of the work tree at `root`, or "" if it is none, or Git is missing."""
+    """Return the commit of the work tree at `root`, or "" without a repository or Git."""
     if not (Path(root) / ".git").exists():  # else Git would find a repository further up
         return ""
     try:

