@@ -20,7 +20,7 @@ from fanout.serve.metric_table import METRICS
 DOCS = Path(__file__).parent
 WIDTH = 96
 REMEDIES = DOCS / "troubleshooting" / "remedies.yaml"
-# Class of the index for reasons that no gate gives and that are no errors.
+# Class in the index for reasons that are neither from a gate nor errors.
 _STATUS, _STATUS_MEANING = "status", "no error; nothing has to be done"
 _NO_ERRORS = frozenset(
     {
@@ -42,9 +42,9 @@ def pages() -> dict[Path, str]:
         for kind in KINDS
     }
     return kind_pages | {
-        DOCS / "reference" / "commands.md": "\n".join(_commands()),
-        DOCS / "reference" / "metrics.md": "\n".join(_metrics()),
-        DOCS / "troubleshooting" / "reasons.md": "\n".join(_reasons()),
+        DOCS / "reference" / "commands.md": "\n".join(_build_commands()),
+        DOCS / "reference" / "metrics.md": "\n".join(_build_metrics()),
+        DOCS / "troubleshooting" / "reasons.md": "\n".join(_build_reasons()),
     }
 
 
@@ -52,7 +52,7 @@ def _spell_with_dashes(kind: str) -> str:
     return re.sub(r"(?<!^)([A-Z])", r"-\1", kind).lower()
 
 
-def _reasons() -> Iterator[str]:
+def _build_reasons() -> Iterator[str]:
     """Yield the index of reasons: a table by class, then cause and remedy of each."""
     yield "# Index of reasons\n\nGenerated from the program by `make docs`.\n"
     yield "Every hold, condition and error has one of these reasons. `fanout plan` and"
@@ -81,8 +81,8 @@ def _display_class(reason: Reason) -> str:
     return _STATUS if reason in _NO_ERRORS else classify_reason(reason).value
 
 
-def _commands() -> Iterator[str]:
-    """The command reference: what `--help` says, verb by verb, in the order of the table."""
+def _build_commands() -> Iterator[str]:
+    """Yield the command reference: `--help` of each verb, in the order of the table."""
     yield "# Commands\n\nGenerated from the program by `make docs`.\n"
     yield "| command | what it does |\n|---|---|"
     for name, verb in VERBS.items():
@@ -94,20 +94,21 @@ def _commands() -> Iterator[str]:
     yield "| term | meaning |\n|---|---|"
     for term, meaning in TERMS.items():
         yield f"| {term} | {meaning} |"
-    top = _context(cli, "fanout", None)
+    root = _context(cli, "fanout", None)
     for name in VERBS:
-        command = cli.get_command(top, name)
+        command = cli.get_command(root, name)
         assert command is not None
-        yield from _section(command, name, top)
+        yield from _build_section(command, name, root)
     yield ""
 
 
-def _metrics() -> Iterator[str]:
-    """The table of metrics."""
+def _build_metrics() -> Iterator[str]:
+    """Yield the page of metrics."""
     yield "# Metrics\n\nGenerated from the program by `make docs`.\n"
     yield (
-        "`fanout run` and `fanout controller` serve these with `--listen ADDRESS` on `/metrics`,"
-        " and the `process_` metrics of\ntheir own process. [Monitoring](../guides/monitoring.md)"
+        "`fanout run` and `fanout controller` serve these metrics with `--listen ADDRESS` on"
+        " `/metrics`,"
+        " and the `process_` metrics of their own process. [Monitoring](../guides/monitoring.md)"
         " shows how to use them. No label names a variant\nor a target: the number of series"
         " grows with policies and stages, not with the fleet.\n\nThere is no metric of a"
         " leader: any number of processes may run, and a compare-and-swap in Git decides"
@@ -121,7 +122,7 @@ def _metrics() -> Iterator[str]:
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
-    """As the program itself makes it, so that the page does not depend on what ran before."""
+    """Return a context as the program creates it, independent of earlier commands."""
     return click.Context(
         command,
         info_name=name,
@@ -131,15 +132,15 @@ def _context(command: click.Command, name: str, parent: click.Context | None) ->
     )
 
 
-def _section(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+def _build_section(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
     context = _context(command, name, parent)
     level = "#" * (len(context.command_path.split()))
     yield f"\n{level} {context.command_path}\n\n```\n{context.get_help()}\n```"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
-            below = command.get_command(context, inner)
-            assert below is not None
-            yield from _section(below, inner, context)
+            subcommand = command.get_command(context, inner)
+            assert subcommand is not None
+            yield from _build_section(subcommand, inner, context)
 
 
 if __name__ == "__main__":

@@ -16,16 +16,18 @@ from fanout.values import Value
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
 _CONDITIONS_HEAD = ("| condition | is true while |", "|---|---|")
 _STAGES_INTRODUCTION = "Each entry of `status.stages` has conditions of its own:"
-_STATUS_INTRODUCTION = "`fanout controller` writes it ([{title}]({page})). In files it is ignored."
+_STATUS_INTRODUCTION = (
+    "`fanout controller` writes the status ([{title}]({page})). In files it is ignored."
+)
 _RECORDS = (Evidence, Approval, Decision)
 _STATUS_PAGE = ("Status in a cluster", "../../concepts/status.md")
 _RECORD_STATUS_PAGE = ("Records of a cluster", "../../concepts/records-as-objects.md")
-# the page of another kind has their fields
+# Fields that are documented on the page of another kind.
 _DOCUMENTED_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
-_COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # the same in all kinds
 
-# Types of the conditions of each kind, and when each is true: a closed list, by which people select
-# and wait. A test compares it with the code that builds conditions.
+# Types of the conditions of each kind, and when each is true: a closed list, because users select
+# and wait by them. A test compares it with the code that builds conditions.
 _RECONCILING = "it is not ready, and fanout continues by itself"
 _STALLED = "it is not ready, and a person must correct something"
 _INVALID = "it has an error that a person must correct"
@@ -54,8 +56,8 @@ CONDITIONS_BY_KIND: Mapping[str, Mapping[str, str]] = {
         "Suspended": "its spec or a decision suspends it",
         "AdmissionMissing": "the admission policies are not in force, so that no"
         " record is accepted",
-        "RecordsUnreadable": "its records cannot be read any more; the pass knew"
-        " those that were read last",
+        "RecordsUnreadable": "its records can no longer be read; the pass used"
+        " the last ones that were read",
         "NotEnforced": _UNENFORCED.format("a downstream repository"),
         "ExpressionError": "a template of its pull requests yields no text",
     },
@@ -113,12 +115,12 @@ def build_kind_page(kind: str) -> str:
         lines += ["", "## Conditions", "", *_condition_rows(CONDITIONS_BY_KIND[kind])]
     if model is UpstreamPolicy:
         lines += ["", _STAGES_INTRODUCTION, "", *_condition_rows(STAGE_CONDITIONS)]
-    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
+    for heading, is_former in (("Not supported yet", False), ("No longer supported", True)):
         rows = [
             row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
         ]
         if rows:
-            lines += ["", f"## {heading}", "", "Refused by name wherever they are written.", ""]
+            lines += ["", f"## {heading}", "", "These fields are refused by name.", ""]
         for row in rows:
             values = ", ".join(f"`{value}`" for value in row.values)
             suffix = f"; {row.remedy}" if row.is_former else ""
@@ -152,8 +154,7 @@ class _FieldTable(Value):
                 f"| `{dotted.replace('.[]', '[]')}` | {self.type_name(field, field_path)}"
                 f" | {_format_limit(field)} | {default} | {description} |"
             )
-            # Entries of a list have no row of their own: the walk goes down to their fields at
-            # once.
+            # Entries of a list have no own row: continue with their fields.
             while "items" in field:
                 field_path, field = (*field_path, 0), field["items"]  # noqa: PLW2901 - one step down
             if "properties" in field and (self.kind, field_path) not in _DOCUMENTED_ELSEWHERE:
