@@ -120,7 +120,7 @@ def _commit_rebased_away(fleet: Fleet) -> str:
 PEOPLE: dict[str, Play] = {
     "one person approves twice": _approved_twice,
     "an approver leaves the group": _approver_left,
-    "somebody approves who is not in the group": _approved_by_a_stranger,
+    "a user who is not in the group approves": _approved_by_a_stranger,
     "evidence is dated more than five minutes ahead": _evidence_ahead,
     "the clock goes back by two hours": _clock_back,
     "evidence for a commit that is not on the branch": _commit_elsewhere,
@@ -250,12 +250,12 @@ def _every_minute(fleet: Fleet) -> str:
 
 CHANGES: dict[str, Play] = {
     "a selector suddenly matches nothing": _matches_nothing,
-    "the selector with a warning before": _matches_nothing_warned,
+    "the same selector in `fanout validate`": _matches_nothing_warned,
     "a stage is renamed with variants in it": _stage_renamed,
-    "a stage is renamed, and what comes after it still names the old one": _stage_renamed_alone,
+    "a stage is renamed, and a later stage still names the old one": _stage_renamed_alone,
     "two PromotionPolicies disagree about automation": _automation_disputed,
     "two PromotionPolicies disagree about the time": _time_disputed,
     "variants depend on each other": _circle,
-    "1,000 windows, which is the most": _many_windows,
+    "1,000 windows, the maximum": _many_windows,
     "a schedule every minute, sweeps that take longer": _every_minute,
 }
