@@ -250,7 +250,7 @@ def _every_minute(fleet: Fleet) -> str:
 
 CHANGES: dict[str, Play] = {
     "a selector suddenly matches nothing": _matches_nothing,
-    "the same selector in `fanout validate`": _matches_nothing_warned,
+    "the same selector, validated in advance": _matches_nothing_warned,
     "a stage is renamed with variants in it": _stage_renamed,
     "a stage is renamed, and a later stage still names the old one": _stage_renamed_alone,
     "two PromotionPolicies disagree about automation": _automation_disputed,
