@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from fanout.plan.commit_statement import PackageStatement
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,
+    ForgeState,
     ObservedRequest,
     ObservedReview,
+    RequestFacts,
     RequestState,
     ReviewVerdict,
     StatusState,

@@ -6,11 +6,12 @@ from fanout.api.text_fields import list_first
 from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
-from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.commit_statement import NO_VALUE
+from fanout.plan.edits.adoption_base import UpstreamOrigin
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
-from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
+from fanout.plan.history.earlier_publication import RevertedPublication
+from fanout.plan.observation.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import (
     ObservedPath,
     OpenDraft,
@@ -19,7 +20,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.rollback.earlier_publication import RevertedPublication
 from fanout.selection.ref_names import install_of, vendor_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.revision_history import RevisionHistory
-from fanout.plan.actions import ActionKind, Plan, PlanAction
+from fanout.plan.actions import ActionKind, Plan, PlanAction, RequestChange
+from fanout.plan.changes.next_drafts import find_release_draft
+from fanout.plan.changes.planned_sets import removal_draft_actions
+from fanout.plan.changes.removal_plan import PolicyCleanup, removal_actions
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.records.policy_status import (
     GrantLine,
     PreviousGrantLine,
@@ -21,8 +22,6 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     VariantLine,
 )
-from fanout.plan.removal.removal_drafts import removal_draft_actions
-from fanout.plan.removal.removal_plan import PolicyCleanup, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import Value, field, replace

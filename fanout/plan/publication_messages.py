@@ -5,17 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fanout.api.commit_trailers import Trailer
-from fanout.plan.actions import ActionSubject
-from fanout.plan.commit_limits import split_by_commit
+from fanout.plan.actions import ActionSubject, RequestChange
+from fanout.plan.changes.branch_changes import split_by_commit
+from fanout.plan.changes.package_removal import build_removal_message
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
 from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import GrantLine
-from fanout.plan.removal.package_removal import build_removal_message
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field, replace
 

@@ -3,9 +3,16 @@
 from collections.abc import Sequence
 
 from fanout.package.tree_ids import BlobUnion
+from fanout.plan.changes.branch_changes import plan_drafts
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import (
+    RemovalDraftPlan,
+    build_removal_merge,
+    list_removal_writes,
+)
+from fanout.plan.changes.removal_plan import VariantRemoval, build_removal_commits
 from fanout.plan.commit_statement import NO_VALUE, PackageStatement
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.draft_changes import plan_drafts
 from fanout.plan.observation.repository_state import (
     MergedDraft,
     OpenDraft,
@@ -24,13 +31,6 @@ from fanout.plan.publication_messages import (
     split_publication,
 )
 from fanout.plan.publication_statement import PublicationStatement
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftPlan,
-    build_removal_merge,
-    list_removal_writes,
-)
-from fanout.plan.removal.removal_plan import VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field

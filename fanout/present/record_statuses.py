@@ -16,7 +16,7 @@ from fanout.gates.record_effect import (
     effect_of_unknown_record,
 )
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.evidence.removal_approvals import list_removal_facts
+from fanout.plan.evidence.review_approvals import list_removal_facts
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.record_listing import RecordState, build_record_status
 from fanout.plan.written_objects import ObjectName, WrittenObject

@@ -22,6 +22,7 @@ from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.message_commands import MessageCommands
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
+from fanout.plan.changes.planned_sets import RemovalDraftPlan
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -35,7 +36,6 @@ from fanout.plan.pull_requests.request_plan import PlannedRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems

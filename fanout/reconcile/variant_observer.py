@@ -14,9 +14,9 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import Bug
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
-from fanout.plan.drafts.draft_location import DraftLocation, locate_draft, shares_drafts
+from fanout.plan.changes.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
-from fanout.plan.moves.move_locations import (
+from fanout.plan.observation.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     draft_branch_hold,

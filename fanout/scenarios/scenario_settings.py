@@ -10,12 +10,12 @@ from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import PropagationCondition, StageRule
-from fanout.plan.gates.policy_windows import (
+from fanout.plan.gates.stage_rules import (
     build_calendars,
+    build_stage_rules,
     finishing_calendars,
     governing_promotions,
 )
-from fanout.plan.gates.stage_rules import build_stage_rules
 from fanout.values import Value, field, replace
 
 

@@ -13,13 +13,13 @@ from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts, RecordFacts
-from fanout.plan.evidence.removal_approvals import index_removal_approvals
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import RemovalDraftOwner, RemovalDraftPlan
+from fanout.plan.evidence.review_approvals import index_removal_approvals
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState, SetState
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace
 
 OWNER = RemovalDraftOwner("default", "default", "monitoring")

@@ -18,21 +18,32 @@ from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
-from fanout.plan.adoption.adoption_base import find_clone_edits
+from fanout.plan.changes.move_cleanup import (
+    CleanupPermission,
+    list_drafted_leftovers,
+    remaining_holds,
+)
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.removal_plan import PolicyCleanup, VariantRemoval, removal_actions
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.evidence.check_readings import build_reading, unusable_response
+from fanout.plan.edits.adoption_base import find_clone_edits
+from fanout.plan.evidence.check_readings import ProbeResponse, build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
-from fanout.plan.evidence.probe_queries import ProbeResponse
-from fanout.plan.gates.set_facts import build_set_facts
-from fanout.plan.moves.move_locations import (
+from fanout.plan.gates.variant_facts import build_set_facts
+from fanout.plan.history.earlier_publication import RevertedPublication, moved_away_hold
+from fanout.plan.observation.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     PathHolder,
     draft_branch_hold,
     occupied_path_hold,
 )
-from fanout.plan.observation.forge_state import OtherRequest
-from fanout.plan.observation.observed_request import RepositoryFacts, RepositoryName, RequestState
+from fanout.plan.observation.observed_request import (
+    OtherRequest,
+    RepositoryFacts,
+    RepositoryName,
+    RequestState,
+)
 from fanout.plan.observation.repository_state import (
     ObservedPath,
     OtherBranch,
@@ -58,15 +69,7 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     RequestLine,
 )
-from fanout.plan.removal.move_cleanup import (
-    CleanupPermission,
-    list_drafted_leftovers,
-    remaining_holds,
-)
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
-from fanout.plan.rollback.earlier_publication import RevertedPublication, moved_away_hold
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.selection.variant_spec import ExpressionFailure

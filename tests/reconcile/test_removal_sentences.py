@@ -10,10 +10,10 @@ from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.removal_gate import RemovalEvaluation
+from fanout.plan.changes.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.plan.observation.repository_state import PathState
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import PublishedLine, RecordedStatus, VariantLine
-from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.reconcile.execution import removal_execution
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,

@@ -36,7 +36,7 @@ from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import escape_control, print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.git.git_identity import read_identity
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity, RecordTrace
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.trace_changes import find_due_traces

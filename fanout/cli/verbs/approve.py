@@ -28,8 +28,8 @@ from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.gates.gate_wording import format_names
-from fanout.plan.evidence.removal_approvals import list_removal_facts
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
+from fanout.plan.changes.planned_sets import RemovalDraftPlan
+from fanout.plan.evidence.review_approvals import list_removal_facts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value
 

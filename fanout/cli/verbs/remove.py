@@ -39,9 +39,9 @@ from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
-from fanout.plan.gates.policy_windows import build_calendars
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import RemovalDraftOwner
+from fanout.plan.gates.stage_rules import build_calendars
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,
     find_removals,

@@ -17,7 +17,7 @@ from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.commit_statement import PackageStatement
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.observed_request import ForgeState, RequestFacts
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import tag_ref
 from fanout.values import Value, field

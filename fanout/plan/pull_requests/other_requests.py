@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import fold_path
 from fanout.api.view_base import ConditionStatus
-from fanout.plan.actions import ActionKind, RepositorySubject
+from fanout.plan.actions import ActionKind, RepositorySubject, RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import BranchFacts, StatusState
-from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.request_plan import (
     PlannedRequest,
     format_status,

@@ -17,33 +17,33 @@ from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.evidence.removal_approvals import build_removal_facts
-from fanout.plan.evidence.review_approvals import find_rejecting_reviews
+from fanout.plan.changes.move_cleanup import build_leftover_removal
+from fanout.plan.changes.package_removal import PackageRemoval, is_reviewed
+from fanout.plan.changes.planned_sets import (
+    RemovalDraftOwner,
+    RemovalDraftPlan,
+    find_branch_hold,
+    find_package_hold,
+)
+from fanout.plan.evidence.review_approvals import build_removal_facts, find_rejecting_reviews
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import SetState
 from fanout.plan.observed_variant import DeclinedRequest
-from fanout.plan.pull_requests.declined_requests import (
+from fanout.plan.pull_requests.request_group import RequestGroup
+from fanout.plan.pull_requests.request_holds import (
+    RequestHoldInputs,
     describe_declined,
     describe_declined_hold,
+    find_request_hold,
     is_closed_by_person,
     is_resumed,
 )
-from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.pull_requests.request_text import (
     RequestContent,
     RequestHold,
     RequestVariant,
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
-from fanout.plan.removal.move_cleanup import build_leftover_removal
-from fanout.plan.removal.package_removal import PackageRemoval, is_reviewed
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftOwner,
-    RemovalDraftPlan,
-    find_branch_hold,
-    find_package_hold,
-)
 from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import install_of

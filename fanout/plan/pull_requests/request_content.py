@@ -5,8 +5,8 @@ from typing import Final, TypeVar
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
+from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.drafts.next_draft import find_next_draft
 from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_group import RequestGroup

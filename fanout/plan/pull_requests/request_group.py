@@ -7,15 +7,14 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.actions import RepositorySubject
+from fanout.plan.changes.planned_sets import RemovalDraftPlan
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.observation.forge_state import RequestFacts
-from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_holds import find_refusal_hold
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 
 
 class RequestGroup(RepositorySubject, kw_only=True):

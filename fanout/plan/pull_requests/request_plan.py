@@ -1,15 +1,14 @@
 """Planning of pull requests: what each is to be, against what the forge shows."""
 
-from fanout.plan.actions import ActionKind, PlanAction
-from fanout.plan.observation.forge_state import RequestFacts
+from fanout.plan.actions import ActionKind, PlanAction, RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import (
     GuardedMerge,
     RequestDraft,
     RequestEdit,
+    RequestFacts,
     RequestState,
     StatusState,
 )
-from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestSettings, find_label_hold

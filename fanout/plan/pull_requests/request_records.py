@@ -3,18 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from fanout.plan.changes.planned_sets import RemovalDraftPlan
 from fanout.plan.evidence.review_approvals import find_rejections
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
-from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.observed_request import ForgeState, RequestFacts, RequestState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.pull_requests.declined_requests import (
+from fanout.plan.pull_requests.request_group import RequestGroup
+from fanout.plan.pull_requests.request_holds import (
     find_declined,
     format_closer,
     is_closed_by_person,
 )
-from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import Value, replace
 
 OPENING_PATIENCE = timedelta(minutes=1)

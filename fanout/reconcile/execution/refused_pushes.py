@@ -12,7 +12,7 @@ from math import inf
 from time import monotonic
 
 from fanout.errors import FanoutError
-from fanout.plan.change_sets import ChangeSet, SetMember, keep_members, list_sets
+from fanout.plan.changes.change_sets import ChangeSet, SetMember, keep_members, list_sets
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings, group_publications

@@ -19,15 +19,8 @@ from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.actions import ActionResult
-from fanout.plan.evidence.removal_approvals import index_removal_approvals
-from fanout.plan.gates.gate_records import build_gate_records
-from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
-from fanout.plan.policy_plan import join_plans, plan_policy
-from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
-from fanout.plan.removal.removal_drafts import (
+from fanout.plan.changes.package_removal import DraftIndex, PackageRemoval, complete_removal
+from fanout.plan.changes.planned_sets import (
     RemovalDraftOwner,
     RemovalDraftPlan,
     add_removals,
@@ -35,7 +28,14 @@ from fanout.plan.removal.removal_drafts import (
     is_merged,
     plan_removal_drafts,
 )
-from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
+from fanout.plan.changes.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
+from fanout.plan.evidence.review_approvals import index_removal_approvals
+from fanout.plan.gates.gate_records import build_gate_records
+from fanout.plan.observation.observed_request import ForgeState
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
+from fanout.plan.policy_plan import join_plans, plan_policy
+from fanout.plan.publication_messages import CommitSettings
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.execution.plan_execution import execute_plan
 from fanout.reconcile.observation.listing_requests import list_read_refs

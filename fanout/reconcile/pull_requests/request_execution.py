@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock
 
 from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
-from fanout.plan.actions import ActionKind
+from fanout.plan.actions import ActionKind, RequestChange
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ObservedRequest,
@@ -21,7 +21,6 @@ from fanout.plan.observation.observed_request import (
     RequestState,
 )
 from fanout.plan.observation.repository_state import PushedChange
-from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.pull_requests.request_records import RequestResult

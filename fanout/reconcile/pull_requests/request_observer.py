@@ -15,10 +15,15 @@ from functools import partial
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
-from fanout.plan.drafts.draft_location import draft_branch
+from fanout.plan.changes.draft_location import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
-from fanout.plan.observation.forge_state import ForgeState, OtherRequest
-from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest, RepositoryName
+from fanout.plan.observation.observed_request import (
+    BranchFacts,
+    ForgeState,
+    ObservedRequest,
+    OtherRequest,
+    RepositoryName,
+)
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.pull_requests.other_requests import (
     build_other_status,

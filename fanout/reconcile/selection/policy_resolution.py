@@ -21,7 +21,7 @@ from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Result, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.due_checks import has_machine_checks
-from fanout.plan.gates.policy_windows import governing_promotions
+from fanout.plan.gates.stage_rules import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox

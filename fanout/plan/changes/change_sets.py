@@ -8,10 +8,10 @@ share a draft or change places. What is about one path is one set, too.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fanout.plan.changes.removal_plan import VariantRemoval
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.repository_changes import next_publication_tag
 from fanout.values import Value, replace
 

@@ -6,12 +6,12 @@ people wrote is lost: where they have committed to the branch of a stage, commit
 parent.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TypeVar
 
-from fanout.plan.commit_limits import split_by_commit
+from fanout.plan.changes.next_drafts import build_draft, draft_subject, replaced_drafts
 from fanout.plan.commit_statement import CommitStatement, format_message, state_packages
-from fanout.plan.drafts.next_draft import build_draft, draft_subject, replaced_drafts
 from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -24,6 +24,21 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import draft_path
 from fanout.values import Value, field
+
+# Each commit of a chain has a version of its own of every directory above its packages. In one
+# directory with all packages these are as long as the chain is, so a chain of any number of commits
+# would cost the square of that number.
+PACKAGES_PER_COMMIT = 16  # so that a page of a forge shows what a commit says and merges
+MAX_COMMITS = 32  # of a chain; with more packages than they take, each commit takes more
+
+Item = TypeVar("Item")
+
+
+def split_by_commit(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Yield the items of each commit of a chain, in order; none without items."""
+    size = max(PACKAGES_PER_COMMIT, -(-len(items) // MAX_COMMITS))
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 class DraftChanges(Value):

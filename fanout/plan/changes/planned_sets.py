@@ -7,7 +7,7 @@ a pass merges it then. Each variant stays on record until the target branch does
 package any more.
 
 A removal draft is a chain of commits on a head of the target branch, each with some of its packages
-(`plan/commit_limits.py`). What it removes is read back from the lines of their messages alone.
+(`plan/changes/branch_changes.py`). What it removes is read back from the lines of their messages alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,13 @@ from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
-from fanout.plan.commit_limits import split_by_commit
+from fanout.plan.changes.branch_changes import split_by_commit
+from fanout.plan.changes.package_removal import (
+    PackageRemoval,
+    build_removal_message,
+    is_gone,
+    join_paths,
+)
 from fanout.plan.commit_statement import CommitStatement, format_message, parse_message
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.observed_request import RequestState
@@ -28,12 +34,6 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     RepositoryState,
     SetState,
-)
-from fanout.plan.removal.package_removal import (
-    PackageRemoval,
-    build_removal_message,
-    is_gone,
-    join_paths,
 )
 from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import Value, replace

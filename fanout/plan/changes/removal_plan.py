@@ -9,10 +9,10 @@ from datetime import datetime
 
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
+from fanout.plan.changes.package_removal import PackageRemoval, build_removal_message
+from fanout.plan.changes.planned_sets import RemovalDraftPlan
 from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge
 from fanout.plan.records.policy_status import VariantLine
-from fanout.plan.removal.package_removal import PackageRemoval, build_removal_message
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import Value, replace
 
 

@@ -1,6 +1,8 @@
 """Branches that remove packages: when they are written."""
 
 from fanout.api.results import Hold
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import RemovalDraftOwner, plan_removal_drafts
 from fanout.plan.commit_statement import parse_message
 from fanout.plan.observation.repository_state import (
     PathState,
@@ -8,8 +10,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     SetState,
 )
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.values import replace
 
 OWNER = RemovalDraftOwner("default", "team", "web")
