@@ -6,12 +6,11 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.changes.draft_location import locate_draft
+from fanout.plan.changes.draft_location import DraftLocation
 from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.move_locations import location_author
@@ -27,7 +26,6 @@ from fanout.values import field, replace
 class ObservationContext(VariantContext, kw_only=True):
     """Context of a variant beside its repository state and its recorded line."""
 
-    install: str
     now: datetime
     collision_reasons: Mapping[PathOwner, str] = field(default_factory=dict)  # why not there
     replaces_draft: bool = False  # the draft on its branch is one that another variant leaves
@@ -36,7 +34,6 @@ class ObservationContext(VariantContext, kw_only=True):
     move_hold: Hold | None = None  # what is in the way of a move
     # what is at its path was published for another, and is not its own
     taken_hold: Hold | None = None
-    draft_per: DraftPer = DraftPer.VARIANT  # of its policy
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
     # Heads of pull requests on record as merged; the forge may not be asked about them any more.
     merged_heads: Mapping[RequestKey, str] = field(default_factory=dict)
@@ -48,12 +45,12 @@ def observe_variant(
     repository_state: RepositoryState,
     status_line: VariantLine | None,
     context: ObservationContext,
+    location: DraftLocation,
 ) -> ObservedVariant:
     """Observe a variant before its candidate is selected.
 
-    `status_line` is None for a variant that is not on record yet.
+    `status_line` is None for a variant that is not on record yet. `location` is that of its draft.
     """
-    location = locate_draft(spec, repository_state, context.install, context.draft_per)
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
@@ -69,7 +66,6 @@ def observe_variant(
         spec=spec,
         repository_state=repository_state,
         draft_ref=location.ref,
-        shares_draft=location.is_shared,
         path_state=repository_state.path_states.get(spec.path, EMPTY_PATH),
         status_line=status_line,
         published=status_line.published,

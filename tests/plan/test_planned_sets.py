@@ -37,7 +37,6 @@ def draft(*removed: str, edited: bool = False) -> SetState:
         base="ba5e",
         policy="team/web",
         stage="prod",
-        is_removal=True,
         removed_trees={it: f"tree of {it}" for it in removed},
         is_edited=edited,
     )

@@ -160,7 +160,7 @@ def ask_about_branch(facts, rule=RULE, editors=(), removed=("sites/a",)) -> Hold
     _, removal = ask(facts)
     branch = SetState(
         ref=REF, commit=commit_id("c1"), tree="tree-of-c1", timestamp=0, base="b",
-        policy="default/monitoring", stage="prod", is_removal=True,
+        policy="default/monitoring", stage="prod",
         removed_trees=dict.fromkeys(removed, "t"),
         editors=frozenset(editors),
     )  # fmt: skip

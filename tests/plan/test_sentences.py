@@ -18,6 +18,7 @@ from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
+from fanout.plan.changes.draft_location import locate_draft
 from fanout.plan.changes.move_cleanup import (
     CleanupPermission,
     list_drafted_leftovers,
@@ -108,8 +109,8 @@ def obstacle(**fields):
     state = RepositoryState(
         remote=Remote("/edge"), branch=MAIN, refs={MAIN: "h"}, head="h", **fields
     )
-    context = ObservationContext(install="default", now=at(0))
-    return observe_variant(A.spec, state, None, context).obstacle
+    location = locate_draft(A.spec, state, "default", is_shared=False)
+    return observe_variant(A.spec, state, None, ObservationContext(now=at(0)), location).obstacle
 
 
 def removed(**fields):

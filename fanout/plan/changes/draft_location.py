@@ -1,8 +1,7 @@
 """Location of a variant's draft: a branch of its own, or the draft of its stage."""
 
-from fanout.api.upstream_policy import DraftPer
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
-from fanout.selection.ref_names import draft_ref, stage_draft_ref
+from fanout.selection.ref_names import SetScope, draft_ref, set_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
@@ -15,7 +14,6 @@ class DraftLocation(Value):
 
     ref: str
     path: str
-    is_shared: bool
     draft: OpenDraft | None
     occupant: OpenDraft | None = None
 
@@ -26,18 +24,17 @@ class DraftLocation(Value):
 
 
 def locate_draft(
-    spec: VariantSpec, repository_state: RepositoryState, install: str, draft_per: DraftPer
+    spec: VariantSpec, repository_state: RepositoryState, install: str, *, is_shared: bool
 ) -> DraftLocation:
     """Return where the draft of the variant is, or is to be written.
 
-    `draft_per` is what the policy asks for. A draft with edits stays where it is until it is
-    published: its branch is the only place that has them.
+    `is_shared`: the policy asks for one branch of all variants of a stage. A draft with edits stays
+    where it is until it is published: its branch is the only place that has them.
     """
     own = _at(spec, repository_state, install, is_shared=False)
     if not spec.policy:
         return own
     shared = _at(spec, repository_state, install, is_shared=True)
-    is_shared = shares_drafts(draft_per, repository_state)
     wanted, other = (shared, own) if is_shared else (own, shared)
     return other if other.draft is not None and other.draft.has_edits else wanted
 
@@ -45,18 +42,8 @@ def locate_draft(
 def draft_branch(spec: VariantSpec, install: str, *, is_shared: bool) -> str:
     """Return the full ref of the branch of the variant's draft."""
     if is_shared:
-        return stage_draft_ref(install, spec.namespace, spec.policy, spec.stage)
+        return set_ref(SetScope.STAGE, install, spec.namespace, spec.policy, spec.stage)
     return draft_ref(install, spec.path, spec.policy or spec.name)
-
-
-def shares_drafts(draft_per: DraftPer, repository_state: RepositoryState) -> bool:
-    """Return whether the released variants of a stage share one draft in the repository.
-
-    With `Auto` they do where it has a forge, because a pull request for each is too many.
-    """
-    if draft_per is DraftPer.AUTO:
-        return repository_state.forge is not None
-    return draft_per is DraftPer.STAGE
 
 
 def find_draft(
@@ -75,5 +62,5 @@ def _at(
     owner = (draft.trailers.policy, draft.trailers.variant) if draft is not None else None
     # A variant written by hand may have the name of one in another namespace.
     if owner in (None, (f"{spec.namespace}/{spec.policy}", spec.name)):
-        return DraftLocation(ref, spec.path, is_shared, draft)
-    return DraftLocation(ref, spec.path, is_shared, None, draft)
+        return DraftLocation(ref, spec.path, draft)
+    return DraftLocation(ref, spec.path, None, draft)

@@ -127,7 +127,6 @@ def build_draft(variant: RenderedVariant) -> OpenDraft:
             takes=" ".join(sorted(draft.commit for draft in taken)),
             rendered=variant.rendering.tree,
         ),
-        is_shared=observed.shares_draft,
         editors=frozenset().union(*(draft.editors for draft in taken)),
         rejected_lines=rejected_lines(merged.conflicts) if merged is not None else (),
     )

@@ -35,7 +35,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     SetState,
 )
-from fanout.selection.ref_names import removal_draft_ref
+from fanout.selection.ref_names import SetScope, set_ref
 from fanout.values import Value, replace
 
 # Holds by what people did with a branch: its packages stay on it, so that nothing of that is lost.
@@ -86,7 +86,7 @@ class RemovalDraftOwner(Value):
 
     def find_ref(self, stage: str) -> str:
         """Return the ref of the removal draft of a stage."""
-        return removal_draft_ref(self.install, self.namespace, self.name, stage)
+        return set_ref(SetScope.REMOVALS, self.install, self.namespace, self.name, stage)
 
 
 def describe_removing(state: RepositoryState, ref: str) -> str:
