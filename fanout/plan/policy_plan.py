@@ -9,8 +9,8 @@ from fanout.gates.record_facts import RecordPosition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.actions import ActionKind, Plan, PlanAction, RequestChange
 from fanout.plan.changes.next_drafts import find_release_draft
-from fanout.plan.changes.planned_sets import removal_draft_actions
-from fanout.plan.changes.removal_plan import PolicyCleanup, removal_actions
+from fanout.plan.changes.package_removal import removal_actions
+from fanout.plan.changes.planned_sets import PolicyCleanup, set_actions
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
@@ -67,8 +67,8 @@ def plan_policy(
     lines, published, actions = _plan_variants(steps, recorded, moment)
     for removal in cleanup.removals:
         actions += removal_actions(removal)
-    for removal_draft in cleanup.removal_drafts:
-        actions += removal_draft_actions(removal_draft)
+    for removal_draft in cleanup.sets:
+        actions += set_actions(removal_draft)
     record_action = build_record_action(namespace, name, steps)
     # Repositories that are forgotten or rediscovered.
     details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]

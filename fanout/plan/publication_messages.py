@@ -6,7 +6,7 @@ from itertools import chain
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.actions import ActionSubject, RequestChange
-from fanout.plan.changes.branch_changes import split_by_commit
+from fanout.plan.changes.commit_chain import split_by_commit
 from fanout.plan.changes.package_removal import build_removal_message
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import VariantStep
@@ -129,11 +129,10 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
         for message in [build_publication_message(group, variants, plan, settings)]
         for first in variants
     }
-    for removal in plan.cleanup.removal_drafts:
-        if removal.draft is not None:
-            messages[removal.state.remote.key, removal.ref] = build_removal_message(
-                removal.packages, removal.draft.policy, removal.approvers
-            )
+    for it in plan.cleanup.sets:
+        if it.draft is not None:
+            message = build_removal_message(it.removals, it.draft.policy, it.approvers)
+            messages[it.state.remote.key, it.ref] = message
     changes: list[RequestChange] = []
     for change in plan.request_changes:
         if change.merge is None:

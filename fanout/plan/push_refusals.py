@@ -65,7 +65,7 @@ def find_names(plans: Iterable[PolicyPlan], remote: str) -> Mapping[str, frozens
         states = [it.rendered.observed.repository_state for it in plan.steps]
         paths = {it.rendered.spec.path for it in plan.steps}
         paths |= {removal.path for _, removal in plan.cleanup.packages}
-        paths |= {package.path for it in plan.cleanup.removal_drafts for package in it.packages}
+        paths |= {package.path for it in plan.cleanup.sets for package in it.removals}
         places |= {(plan.namespace, plan.name, path) for path in paths}
         # Also of policies that the pass is not about.
         for state in {id(it): it for it in states if it.remote.key == remote}.values():

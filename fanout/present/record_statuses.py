@@ -55,7 +55,7 @@ def find_effects(
     facts, evaluation = policy_result.facts, policy_result.decision
     if facts is None or evaluation is None or policy_result.error is not None:
         return {}
-    removals = list_removal_facts(policy_result.removal_drafts)
+    removals = list_removal_facts(policy_result.removal_sets)
     evaluator = RecordEvaluator(facts, evaluation, tuple(removals))
     kinds = {it.kind for it in entries}
     effects: dict[str, RecordEffect] = {}

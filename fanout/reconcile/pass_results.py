@@ -22,7 +22,7 @@ from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.message_commands import MessageCommands
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
-from fanout.plan.changes.planned_sets import RemovalDraftPlan
+from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -105,7 +105,7 @@ class PolicyResult(Value, kw_only=True):
     orphans: tuple[OrphanLocations, ...] = ()  # variants whose target does not exist any more
     # removable orphans, and the holds of others
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
-    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # branches that remove packages
+    removal_sets: tuple[PlannedSet, ...] = ()  # branches that remove packages
     refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
     error: FanoutError | None = None  # stops this policy only
     # when texts that were left, or exceeded a limit, are tried, a forge takes calls again, or

@@ -21,8 +21,7 @@ from fanout.plan.changes.move_cleanup import (
 )
 from fanout.plan.changes.next_drafts import DraftLimit, find_due_drafts
 from fanout.plan.changes.package_removal import DraftIndex
-from fanout.plan.changes.planned_sets import RemovalDraftOwner, plan_removal_drafts
-from fanout.plan.changes.removal_plan import PolicyCleanup
+from fanout.plan.changes.planned_sets import PolicyCleanup, SetOwner, plan_removal_sets
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.edits.merge_disputes import read_resolutions
@@ -395,9 +394,7 @@ class PolicyEvaluator(Value, kw_only=True):
         ]
         repository_states = inputs.path_ownership.own_states
         reviews = RemovalReviews(
-            owner=RemovalDraftOwner(
-                self.setup.install, resolved_policy.namespace, resolved_policy.name
-            ),
+            owner=SetOwner(self.setup.install, resolved_policy.namespace, resolved_policy.name),
             lines=status.requests,
             decisions=facts.records.decisions,
             stage_rules=facts.stages,
@@ -420,9 +417,9 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            removal_drafts=tuple(
+            sets=tuple(
                 reviews.complete_plans(
-                    plan_removal_drafts(
+                    plan_removal_sets(
                         reviews.owner,
                         inputs.path_ownership.states_by_repository,
                         [*removals.drafted, *leftovers],
@@ -454,7 +451,7 @@ class PolicyEvaluator(Value, kw_only=True):
             },
             orphans=orphans,
             removals=removals.evaluation,
-            removal_drafts=cleanup.removal_drafts,
+            removal_sets=cleanup.sets,
             refused_pushes=refused_pushes,
         )
         return result, with_standing(self._plan_policy(decided, steps, cleanup), refused_pushes)

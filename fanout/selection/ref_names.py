@@ -8,7 +8,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,17}")  # Python refuses to convert thousands
 
 
 class SetScope(StrEnum):
-    """What the set on a branch is about, as the name of the branch says.
+    """Scope of the set on a branch, as the name of the branch says it.
 
     The branch of one variant is named by the path of its package, and no path begins with one of
     these words.

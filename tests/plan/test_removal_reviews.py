@@ -14,7 +14,7 @@ from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts, RecordFacts
 from fanout.plan.changes.package_removal import PackageRemoval
-from fanout.plan.changes.planned_sets import RemovalDraftOwner, RemovalDraftPlan
+from fanout.plan.changes.planned_sets import PlannedSet, SetOwner
 from fanout.plan.evidence.review_approvals import index_removal_approvals
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState, SetState
@@ -22,7 +22,7 @@ from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
 from fanout.values import replace
 
-OWNER = RemovalDraftOwner("default", "default", "monitoring")
+OWNER = SetOwner("default", "default", "monitoring")
 REF = OWNER.find_ref("prod")
 RULE = ApprovalRule(
     "signed", 1, frozenset({"ann", "bob"}), ("sre",), aliases={f"{HOST}/ann": "ann"}
@@ -100,9 +100,9 @@ def test_a_closing(_, given, sentence):
     hold = reviews.find_hold(removal)
     said = (hold.reason, hold.message) if hold is not None else None
     assert said == ((Reason.REQUEST_CLOSED, sentence) if sentence else None)
-    plan = RemovalDraftPlan(
+    plan = PlannedSet(
         namespace="default", policy="monitoring", stage="prod", repository="edge",
-        state=removal.repository_state, ref=REF, packages=(removal,),
+        state=removal.repository_state, ref=REF, removals=(removal,),
     )  # fmt: skip
     assert [it.is_declined for it in reviews.complete_plans([plan])] == [bool(sentence)]
 

@@ -24,8 +24,8 @@ from fanout.plan.changes.move_cleanup import (
     list_drafted_leftovers,
     remaining_holds,
 )
-from fanout.plan.changes.package_removal import PackageRemoval
-from fanout.plan.changes.removal_plan import PolicyCleanup, VariantRemoval, removal_actions
+from fanout.plan.changes.package_removal import PackageRemoval, VariantRemoval, removal_actions
+from fanout.plan.changes.planned_sets import PolicyCleanup
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.edits.adoption_base import find_clone_edits
 from fanout.plan.evidence.check_readings import ProbeResponse, build_reading, unusable_response
@@ -554,7 +554,7 @@ def test_a_detail_of_an_update_of_a_pull_request(facts, settings, hold, detail):
         stage="prod",
         repository="edge",
         state=replace(variant.repository_state, refs={REF: HEAD}),
-        head_ref=REF,
+        ref=REF,
         members=(DecidedVariant(without_candidate(variant), VariantStep.KEEP),),
         hold=hold,
     )

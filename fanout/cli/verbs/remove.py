@@ -40,7 +40,7 @@ from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.changes.package_removal import PackageRemoval
-from fanout.plan.changes.planned_sets import RemovalDraftOwner
+from fanout.plan.changes.planned_sets import SetOwner
 from fanout.plan.gates.stage_rules import build_calendars
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,
@@ -133,7 +133,7 @@ def command(request: RecordRequest, variant: str | None, all_gone: bool, edited:
             session.print_notes([f"a later sweep removes it: {describe_hold(window_hold)}"])
             return ExitCode.NO_EFFECT
         policy = item.resolved_policy
-        owner = RemovalDraftOwner(program.world.setup.install, policy.namespace, policy.name)
+        owner = SetOwner(program.world.setup.install, policy.namespace, policy.name)
         if settings.dry_run:
             print_new_records(program)
             for removal in removals:
@@ -152,7 +152,7 @@ def _remove(
     declared: DeclaredObjects,
     removals: Sequence[PackageRemoval],
     names: Sequence[str],
-    owner: RemovalDraftOwner,
+    owner: SetOwner,
 ) -> None:
     """Remove the variants of these names, and print what has become of each."""
     request = RemovalRequest(session.request.reason, session.settings.now())
@@ -279,7 +279,7 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     return matches.pop()
 
 
-def _format_removal(removal: PackageRemoval, owner: RemovalDraftOwner) -> str:
+def _format_removal(removal: PackageRemoval, owner: SetOwner) -> str:
     state = removal.repository_state
     location = f"{removal.path} in {state.identity}" if state is not None else removal.path
     if removal.awaits_review:

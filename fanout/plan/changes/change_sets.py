@@ -8,7 +8,7 @@ share a draft or change places. What is about one path is one set, too.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fanout.plan.changes.removal_plan import VariantRemoval
+from fanout.plan.changes.package_removal import VariantRemoval
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
@@ -80,11 +80,11 @@ def keep_members(
             if is_kept(plan, it.rendered.observed.repository_state, it.rendered.spec.name)
         )
         removals = (it for it in plan.cleanup.removals if (plan.namespace, it.variant) in members)
-        drafts = (it for it in plan.cleanup.removal_drafts if is_kept(plan, it.state, it.ref))
+        drafts = (it for it in plan.cleanup.sets if is_kept(plan, it.state, it.ref))
         cleanup = replace(
             plan.cleanup,
             removals=tuple(map(keep_packages, removals)),
-            removal_drafts=tuple(drafts),
+            sets=tuple(drafts),
         )
         kept_plans.append(replace(plan, steps=tuple(steps), cleanup=cleanup))
     return tuple(kept_plans)
@@ -124,13 +124,13 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
                 {removal.state.branch} if removal.is_pushed else set(),
                 removal.is_pushed,
             )
-    for draft_plan in plan.cleanup.removal_drafts:
-        paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
+    for draft_plan in plan.cleanup.sets:
+        paths: set[_Token] = {("path", it.path) for it in draft_plan.removals}
         part = _Part({(plan.namespace, draft_plan.ref)}, paths)
         if not _is_at(draft_plan.state, remote):
             continue
         if draft_plan.merges_branch:
-            part.members |= {(plan.namespace, it.variant) for it in draft_plan.packages}
+            part.members |= {(plan.namespace, it.variant) for it in draft_plan.removals}
             part.refs.add(draft_plan.state.branch)
             part.publishes = True
             yield part

@@ -16,11 +16,11 @@ from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.plan.changes.package_removal import (
     DraftIndex,
     PackageRemoval,
+    VariantRemoval,
     find_used_number,
     is_reviewed,
 )
 from fanout.plan.changes.planned_sets import BRANCH_REASONS, describe_removing
-from fanout.plan.changes.removal_plan import VariantRemoval
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.move_locations import AbandonedLocation
 from fanout.plan.observation.repository_state import ObservedPath

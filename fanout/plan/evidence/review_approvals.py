@@ -23,7 +23,7 @@ from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
 from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, RecordFacts, ReviewFacts
 from fanout.plan.changes.package_removal import PackageRemoval
-from fanout.plan.changes.planned_sets import RemovalDraftPlan
+from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.observation.observed_request import (
     ForgeState,
     ObservedReview,
@@ -323,9 +323,9 @@ def build_removal_facts(branch: SetState, removal: PackageRemoval) -> VariantFac
     )
 
 
-def list_removal_facts(plans: Iterable[RemovalDraftPlan]) -> Iterator[VariantFacts]:
+def list_removal_facts(plans: Iterable[PlannedSet]) -> Iterator[VariantFacts]:
     """Yield what approvals of removals may be about: each package of each branch."""
     for plan in plans:
         if plan.draft is not None:
-            for removal in plan.packages:
+            for removal in plan.removals:
                 yield build_removal_facts(plan.draft, removal)

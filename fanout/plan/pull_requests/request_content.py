@@ -79,6 +79,12 @@ def build_content(
                 commit=draft.trailers.commit,
             )
             upstreams[upstream] = None
+    variants += [
+        RequestVariant(
+            name=it.variant or it.path, path=it.path, verb=ChangeVerb.REMOVE, detail=it.reason
+        )
+        for it in group.removals
+    ]
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
@@ -101,20 +107,22 @@ def build_content(
     )
     checks = tuple(RequestCheck(check, paths) for check, paths in paths_by_check.items())
     approvals = (it.result for it in checks if it.result.reason in AWAITS_APPROVERS)
+    # What holds members, their evaluations say.
+    own_holds = (group.refusal,) if group.members else (group.hold, group.refusal)
     name = group.policy or (variants[0].name if variants else "")
     return RequestContent(
-        install=install_of(group.head_ref),
+        install=install_of(group.ref),
         policy=f"{group.namespace}/{name}",
         stage=group.stage,
         repository=group.repository,
         branch=group.state.branch.removeprefix("refs/heads/"),
-        head_branch=group.head_ref.removeprefix("refs/heads/"),
+        head_branch=group.ref.removeprefix("refs/heads/"),
         variants=tuple(variants),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(drafts)),
         holds=(
             *(RequestHold(hold, paths) for hold, paths in holds.items()),
-            *([RequestHold(replace(group.refusal, since=None))] if group.refusal else []),
+            *(RequestHold(replace(it, since=None)) for it in own_holds if it is not None),
         ),
         checks=checks,
         upstreams=tuple(upstreams),

@@ -35,7 +35,7 @@ class PlannedRequest(Value, kw_only=True):
 def wants_request(group: RequestGroup) -> bool:
     """Return whether the branch is to have an open pull request after the pass."""
     return (
-        group.is_present
+        not group.is_removed
         and not group.is_taken
         and group.state.forge is not None
         and group.state.forge.failure is None
@@ -61,7 +61,7 @@ def plan_request(
         remote=group.state.remote,
         repository=group.state.identity,
         policy=f"{group.namespace}/{group.policy}",
-        head_ref=group.head_ref,
+        head_ref=group.ref,
         head_commit="" if group.is_written else _head_commit(group),
     )
     open_request = group.open_request
@@ -70,7 +70,7 @@ def plan_request(
             change = _plan_withdrawal(change, group, open_request, settings)
     elif text is not None and wants_request(group):
         change = _plan_open(change, group, text, settings)
-    elif open_request is not None and not (group.is_present or group.is_declined):
+    elif open_request is not None and group.is_removed and not group.is_declined:
         change = replace(change, request=open_request.request, closes=True)
     details: list[tuple[ActionKind, str]] = []
     title, edit = text.title if text is not None else "", change.edit or RequestEdit()
@@ -93,7 +93,7 @@ def plan_request(
         group.build_action(
             kind,
             repository=group.repository,
-            ref=group.head_ref,
+            ref=group.ref,
             expected=change.head_commit,
             digest=text.digest if text is not None else "",
             detail=detail,
@@ -121,7 +121,7 @@ def _plan_withdrawal(
         edit = RequestEdit(is_draft=True)
     if group.is_taken and group.hold is not None:
         text = build_request_text(
-            install_of(group.head_ref),
+            install_of(group.ref),
             f"{group.namespace}/{group.policy or group.variant}",
             group.stage,
             request.title,
@@ -144,7 +144,7 @@ def _plan_open(
         return replace(
             change,
             opening=RequestDraft(
-                head_branch=group.head_ref.removeprefix("refs/heads/"),
+                head_branch=group.ref.removeprefix("refs/heads/"),
                 base_branch=branch,
                 title=text.title,
                 text=text.text,
@@ -163,7 +163,7 @@ def _plan_open(
     if group.is_merged and edit.is_draft is None and group.refusal is None:
         edit = RequestEdit()  # nobody waits for the text of what is merged now: a call less
     # Guarded by the observed head; its message is filled in later.
-    style = settings.choose_style(group.state, group.head_ref)
+    style = settings.choose_style(group.state, group.ref)
     merge = GuardedMerge(request.number, _head_commit(group), style)
     return replace(
         change,
@@ -177,7 +177,7 @@ def _plan_open(
 
 def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus | None:
     """Return the status to set at the head of the branch; None if it is there already."""
-    context, line = status_context(install_of(group.head_ref)), group.line
+    context, line = status_context(install_of(group.ref)), group.line
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     refusal = f"; {group.refusal.message}" if group.refusal is not None else ""
     message = hold.message if hold is not None else f"the gates are open{refusal}"
@@ -203,4 +203,4 @@ def shorten_description(text: str) -> str:
 
 def _head_commit(group: RequestGroup) -> str:
     """Return the head of the branch before the pass."""
-    return group.state.refs.get(group.head_ref, "")
+    return group.state.refs.get(group.ref, "")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.plan.changes.planned_sets import RemovalDraftPlan
+from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.evidence.review_approvals import find_rejections
 from fanout.plan.observation.observed_request import ForgeState, RequestFacts, RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -38,7 +38,7 @@ class RequestResult(Value):
 def observe_request_lines(
     status: RecordedStatus,
     variants: Sequence[ObservedVariant],
-    removals: Sequence[RemovalDraftPlan],
+    removals: Sequence[PlannedSet],
     now: datetime,
 ) -> tuple[Mapping[RequestKey, RequestLine], tuple[str, ...]]:
     """Return the lines about requests as this pass observes them, and what is new in words.
@@ -50,7 +50,7 @@ def observe_request_lines(
     for plan in removals:
         forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
         if forge is not None and facts is not None and is_closed_by_person(facts, forge):
-            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
+            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.removals}
     states = [it.repository_state for it in variants] + [it.state for it in removals]
     forges = {state.identity: state.forge for state in states}
     # A branch has another name when `draftPer`, the stage or the path is changed. The request from

@@ -427,7 +427,7 @@ def _settle_requests(
         and (it.draft is not None or it.drafted_rendering is not None)
     }
     states = [it.repository_state for it in observed]
-    states += [it.state for it in plan.cleanup.removal_drafts]
+    states += [it.state for it in plan.cleanup.sets]
     merged = {
         (state.identity, ref): facts.request.number
         for state in states
@@ -453,7 +453,7 @@ def _yield_outcomes(
                 if step.rendered.selected.observed.spec.repository in acted_on
             ),
             *((it.repository, it.repository_state) for _, it in plan.cleanup.packages),
-            *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
+            *((draft.repository, draft.state) for draft in plan.cleanup.sets),
         )
         if repository_state is not None
     }

@@ -203,7 +203,7 @@ class _Search:
             for name in (
                 *(it.rendered.spec.name for it in plan.steps),
                 *(it.variant for it in plan.cleanup.removals),
-                *(it.ref for it in plan.cleanup.removal_drafts),
+                *(it.ref for it in plan.cleanup.sets),
             )
             if (plan.namespace, name) in members
         )

@@ -19,16 +19,22 @@ from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.actions import ActionResult
-from fanout.plan.changes.package_removal import DraftIndex, PackageRemoval, complete_removal
+from fanout.plan.changes.package_removal import (
+    DraftIndex,
+    PackageRemoval,
+    VariantRemoval,
+    complete_removal,
+    removal_due_since,
+)
 from fanout.plan.changes.planned_sets import (
-    RemovalDraftOwner,
-    RemovalDraftPlan,
+    PlannedSet,
+    PolicyCleanup,
+    SetOwner,
     add_removals,
     find_branch_hold,
     is_merged,
-    plan_removal_drafts,
+    plan_removal_sets,
 )
-from fanout.plan.changes.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
 from fanout.plan.evidence.review_approvals import index_removal_approvals
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.observed_request import ForgeState
@@ -375,7 +381,7 @@ def build_removal_pass(
         PolicyCleanup(
             removals=variant_removals,
             emptied=emptied,
-            removal_drafts=tuple(_plan_removal_drafts(policy_result, removals, setup.install, now)),
+            sets=tuple(_plan_sets(policy_result, removals, setup.install, now)),
         ),
     )
     writing = CommitSettings(setup.install, setup.identity)
@@ -389,15 +395,15 @@ def build_removal_pass(
     )
 
 
-def _plan_removal_drafts(
+def _plan_sets(
     policy_result: PolicyResult, removals: Sequence[PackageRemoval], install: str, now: datetime
-) -> Iterator[RemovalDraftPlan]:
+) -> Iterator[PlannedSet]:
     """Plan the branches that remove packages after a review, and those that have done it.
 
     One that people approved is merged if it removes these packages and no others.
     """
     policy, rules = policy_result.resolved_policy, policy_result.rules
-    owner = RemovalDraftOwner(install, policy.namespace, policy.name)
+    owner = SetOwner(install, policy.namespace, policy.name)
     wanted: dict[tuple[str, str], list[PackageRemoval]] = {}  # by repository and ref of the branch
     for removal in removals:
         if removal.awaits_review:
@@ -407,7 +413,7 @@ def _plan_removal_drafts(
     for name, state in states.items():
         unasked = (it for it in state.removal_sets if (state.key, it.ref) not in wanted)
         merged = {it.ref: it for it in unasked if is_merged(it, state)}
-        yield from plan_removal_drafts(owner, {name: replace(state, sets=merged)}, ())
+        yield from plan_removal_sets(owner, {name: replace(state, sets=merged)}, ())
     if not wanted:
         return
     reviews = RemovalReviews(
@@ -425,9 +431,9 @@ def _plan_removal_drafts(
             raise InvalidInput(branch_hold.message, reason=branch_hold.reason)
         [plan] = reviews.complete_plans([add_removals(owner, group)])
         if plan.merges_branch:
-            holds = filter(None, map(reviews.find_hold, plan.packages))
+            holds = filter(None, map(reviews.find_hold, plan.removals))
             others = Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
-            has_others = len(plan.packages) > len(group)
+            has_others = len(plan.removals) > len(group)
             plan = replace(plan, hold=others if has_others else next(holds, None))
         yield plan
 

@@ -12,8 +12,7 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, build_record_action, with_requests
 from fanout.plan.pull_requests.other_requests import OtherStatuses, plan_other_statuses
-from fanout.plan.pull_requests.removal_requests import group_removals, without_declined
-from fanout.plan.pull_requests.request_group import group_orphaned, group_requests
+from fanout.plan.pull_requests.request_group import group_orphaned, group_removals, group_requests
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
@@ -43,26 +42,24 @@ class RequestPlanner(Value, kw_only=True):
         """
         if not any(state.forge for state in states_by_repository.values()):
             return plan
-        lines, details = observe_request_lines(
-            plan.planned, variants, plan.cleanup.removal_drafts, self.now
-        )
+        lines, details = observe_request_lines(plan.planned, variants, plan.cleanup.sets, self.now)
         settings = read_request_settings(promotions)
         # The branches of removals that a person declined are not written.
-        kept = without_declined(plan.cleanup.removal_drafts)
-        if kept != plan.cleanup.removal_drafts:
+        kept = tuple(replace(it, write=None) if it.is_declined else it for it in plan.cleanup.sets)
+        if kept != plan.cleanup.sets:
             written = {draft.ref for draft in kept if draft.write is not None}
             remaining = [
                 it
                 for it in plan.actions
                 if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
             ]
-            cleanup = replace(plan.cleanup, removal_drafts=kept)
+            cleanup = replace(plan.cleanup, sets=kept)
             plan = replace(plan, cleanup=cleanup, actions=tuple(remaining))
         groups = (
             *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
             *group_orphaned(plan, states_by_repository, lines),
             *group_removals(
-                plan.cleanup.removal_drafts,
+                plan.cleanup.sets,
                 RequestHoldInputs(settings, lines, self.now, is_publishing=self.publish),
             ),
         )

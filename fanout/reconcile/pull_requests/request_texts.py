@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.plan.pull_requests.removal_requests import build_removal_content
 from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_marker import RequestText
@@ -42,11 +41,8 @@ class RequestTextBuilder(Value, kw_only=True):
         """
         contents: dict[RequestKey, RequestContent] = {}
         for group in groups:
-            if group.removal is not None:
-                contents[group.key] = build_removal_content(group, merge)
-            else:
-                changes = self.change_reader.read_changes([it.rendered for it in group.members])
-                contents[group.key] = build_content(group, merge, changes)
+            changes = self.change_reader.read_changes([it.rendered for it in group.members])
+            contents[group.key] = build_content(group, merge, changes)
         warnings: dict[str, None] = {}
         titles = self._render(promotions, "title", contents, build_title_variables, warnings)
         bodies = self._render(promotions, "body", contents, build_text_variables, warnings)

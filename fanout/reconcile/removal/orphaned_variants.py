@@ -31,9 +31,14 @@ from fanout.gates.removal_gate import (
     RemovalFacts,
     evaluate_removals,
 )
-from fanout.plan.changes.package_removal import DraftIndex, PackageRemoval, complete_removal
+from fanout.plan.changes.package_removal import (
+    DraftIndex,
+    PackageRemoval,
+    VariantRemoval,
+    complete_removal,
+    removal_due_since,
+)
 from fanout.plan.changes.planned_sets import BRANCH_REASONS, describe_removing
-from fanout.plan.changes.removal_plan import VariantRemoval, removal_due_since
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant, lost_history_hold, missing_branch_hold
