@@ -13,7 +13,7 @@ from fanout.plan.changes.planned_sets import (
     PlannedSet,
     build_set_merge,
 )
-from fanout.plan.commit_statement import NO_VALUE, PackageStatement
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement, PublicationStatement
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.repository_state import (
     MergedDraft,
@@ -32,7 +32,6 @@ from fanout.plan.publication_messages import (
     group_publications,
     split_publication,
 )
-from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field

@@ -10,7 +10,7 @@ from fanout.errors import FanoutError
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.changes.draft_location import DraftLocation
+from fanout.plan.changes.next_drafts import DraftLocation
 from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.move_locations import location_author

@@ -52,8 +52,11 @@ from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
-from fanout.reconcile.pull_requests.request_planner import RequestPlanner, plan_others
-from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
+from fanout.reconcile.pull_requests.request_planner import (
+    RequestPlanner,
+    RequestTextBuilder,
+    plan_others,
+)
 from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt

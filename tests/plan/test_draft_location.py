@@ -3,7 +3,7 @@
 import pytest
 from reconcile.builders import open_draft, repository_state
 
-from fanout.plan.changes.draft_location import locate_draft
+from fanout.plan.changes.next_drafts import locate_draft
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 

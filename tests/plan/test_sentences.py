@@ -18,12 +18,12 @@ from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
-from fanout.plan.changes.draft_location import locate_draft
 from fanout.plan.changes.move_cleanup import (
     CleanupPermission,
     list_drafted_leftovers,
     remaining_holds,
 )
+from fanout.plan.changes.next_drafts import locate_draft
 from fanout.plan.changes.package_removal import PackageRemoval, VariantRemoval, removal_actions
 from fanout.plan.changes.planned_sets import PolicyCleanup
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
@@ -62,9 +62,9 @@ from fanout.plan.pull_requests.request_holds import (
     find_join_hold,
     find_request_hold,
 )
-from fanout.plan.pull_requests.request_marker import RequestText
 from fanout.plan.pull_requests.request_plan import plan_request
 from fanout.plan.pull_requests.request_records import observe_request_lines
+from fanout.plan.pull_requests.request_text import RequestText
 from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     RecordedStatus,

@@ -15,7 +15,7 @@ from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
-from fanout.plan.changes.draft_location import find_draft
+from fanout.plan.changes.next_drafts import find_draft
 from fanout.plan.evidence.review_approvals import format_person
 from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState

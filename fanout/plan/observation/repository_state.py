@@ -16,9 +16,8 @@ from fanout.api.field_errors import InvalidValue
 from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
-from fanout.plan.commit_statement import PackageStatement
+from fanout.plan.commit_statement import PackageStatement, PublicationStatement
 from fanout.plan.observation.observed_request import ForgeState, RequestFacts
-from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import SetScope, scope_of, tag_ref
 from fanout.values import Value, field
 

@@ -12,7 +12,7 @@ from fanout.plan.observation.observed_request import (
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestSettings, find_label_hold
-from fanout.plan.pull_requests.request_marker import (
+from fanout.plan.pull_requests.request_text import (
     RequestText,
     build_request_text,
     needs_update,

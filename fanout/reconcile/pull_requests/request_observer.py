@@ -14,7 +14,7 @@ from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
-from fanout.plan.changes.draft_location import draft_branch
+from fanout.plan.changes.next_drafts import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
 from fanout.plan.observation.observed_request import (
     BranchFacts,

@@ -12,7 +12,7 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME
-from fanout.plan.changes.draft_location import find_draft
+from fanout.plan.changes.next_drafts import find_draft
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.history.earlier_publication import EarlierPublication, is_other_state
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
