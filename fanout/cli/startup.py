@@ -251,7 +251,7 @@ class Program(Value):
         for change in (*observed.changes, *trace_changes):
             refs_by_url[change.remote.url] += change.ref_count
         requests = [change for plan in observed.plans for change in plan.request_changes]
-        requests += [it.change for it in observed.other_statuses]
+        requests += observed.other_statuses
         return estimate_calls(refs_by_url, requests, self.world.forges.limits_of)
 
     def sweep(self, mode: PassMode) -> PassReport:

@@ -213,3 +213,17 @@ class RequestChange(Value, kw_only=True):
     status: RequestStatus | None = None
     merge: GuardedMerge | None = None
     closes: bool = False
+    actions: tuple[PlanAction, ...] = ()  # that report the calls
+
+    @property
+    def kinds(self) -> list[ActionKind]:
+        """Kinds of the actions that report the calls."""
+        is_edited = self.edit is not None or bool(self.added_labels)
+        wanted = {
+            ActionKind.OPEN_REQUEST: self.opening is not None,
+            ActionKind.UPDATE_REQUEST: self.opening is None and is_edited,
+            ActionKind.CLOSE_REQUEST: self.closes,
+            ActionKind.SET_STATUS: self.status is not None,
+            ActionKind.MERGE_REQUEST: self.merge is not None,
+        }
+        return [kind for kind, is_wanted in wanted.items() if is_wanted]

@@ -129,23 +129,6 @@ def plan_policy(
     )
 
 
-def with_requests(
-    plan: PolicyPlan,
-    changes: Sequence[RequestChange],
-    actions: Iterable[PlanAction],
-    planned: RecordedStatus,
-) -> PolicyPlan:
-    """Return the plan with the calls about pull requests, their actions, and their records."""
-    if not changes and planned == plan.planned:
-        return plan
-    return replace(
-        plan,
-        actions=(*plan.actions, *actions),
-        planned=planned,
-        request_changes=tuple(changes),
-    )
-
-
 def sort_actions(plan: PolicyPlan, stages: Sequence[str]) -> PolicyPlan:
     """Return the plan with its actions by kind, stage in the order of the policy, and variant."""
     kinds = list(ActionKind)

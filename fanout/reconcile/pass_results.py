@@ -21,7 +21,7 @@ from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.message_commands import MessageCommands
-from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
+from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, RequestChange
 from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
@@ -32,7 +32,6 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.request_plan import PlannedRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
@@ -219,7 +218,7 @@ class PassPlan(Value, kw_only=True):
     now: datetime
     policies: tuple[PolicyResult, ...]
     plans: tuple[PolicyPlan, ...] = ()
-    other_statuses: tuple[PlannedRequest, ...] = ()  # on pull requests of other people
+    other_statuses: tuple[RequestChange, ...] = ()  # on pull requests of other people
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
     writing: CommitSettings | None = None  # messages and identity of the commits

@@ -16,7 +16,6 @@ from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import PublishedLine, RecordedStatus, VariantLine
 from fanout.reconcile.execution import removal_execution
 from fanout.reconcile.execution.removal_execution import (
-    RemovalRequest,
     find_removals,
     find_undeclared_variant,
     remove_by_level,
@@ -33,7 +32,6 @@ from fanout.values import replace
 
 AMS, BER = variant_name("ams"), variant_name("ber")
 POLICY = resolved("ams")
-REQUEST = RemovalRequest("gone", NOW)
 NO_WORLD: Any = None  # what is read is given
 
 
@@ -152,5 +150,7 @@ def removal(tree="t1"):
 
 def test_a_package_that_changed_during_its_removal(monkeypatch):
     monkeypatch.setattr(removal_execution, "find_removals", lambda *_: (removal("later"),))
-    steps = remove_by_level(NO_WORLD, result(ELSEWHERE), DeclaredObjects(), [removal()], REQUEST)
+    steps = remove_by_level(
+        NO_WORLD, result(ELSEWHERE), DeclaredObjects(), [removal()], "gone", NOW
+    )
     assert refusal(next, steps) == "the package sites/ber changed during the removal"

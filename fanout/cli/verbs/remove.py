@@ -43,7 +43,6 @@ from fanout.plan.changes.package_removal import PackageRemoval
 from fanout.plan.changes.planned_sets import SetOwner
 from fanout.plan.gates.stage_rules import build_calendars
 from fanout.reconcile.execution.removal_execution import (
-    RemovalRequest,
     find_removals,
     find_undeclared_variant,
     remove_by_level,
@@ -155,9 +154,9 @@ def _remove(
     owner: SetOwner,
 ) -> None:
     """Remove the variants of these names, and print what has become of each."""
-    request = RemovalRequest(session.request.reason, session.settings.now())
+    reason, at = session.request.reason, session.settings.now()
     pending = set(names)
-    steps = remove_by_level(session.program.world, session.item, declared, removals, request)
+    steps = remove_by_level(session.program.world, session.item, declared, removals, reason, at)
     for removed, undeletable in steps:
         kept = {it.action.variant for it in undeletable}
         for removal in removed:

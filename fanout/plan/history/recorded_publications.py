@@ -1,8 +1,8 @@
 """Publications of a policy, derived from the revisions of its recorded status.
 
 A status line has only the publication in force; the commits of the records branch have all earlier
-ones, each with the release before it. Lines that cannot be read are left out. An entry of the history adds what is known about a publication and its
-commit.
+ones, each with the release before it. Lines that cannot be read are left out. An entry of the
+history adds what is known about a publication and its commit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Planning of pull requests: what each is to be, against what the forge shows."""
 
-from fanout.plan.actions import ActionKind, PlanAction, RequestChange, RequestStatus
+from fanout.plan.actions import ActionKind, RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import (
     GuardedMerge,
     RequestDraft,
@@ -19,17 +19,10 @@ from fanout.plan.pull_requests.request_text import (
     replace_own_text,
 )
 from fanout.selection.ref_names import install_of
-from fanout.values import Value, replace
+from fanout.values import replace
 
 _MAX_DESCRIPTION = 140  # characters that all forges show of a status
 DEFAULT_INSTALL = "default"
-
-
-class PlannedRequest(Value, kw_only=True):
-    """Change of one pull request, and the actions that report it."""
-
-    change: RequestChange
-    actions: tuple[PlanAction, ...]
 
 
 def wants_request(group: RequestGroup) -> bool:
@@ -52,7 +45,7 @@ def wants_request(group: RequestGroup) -> bool:
 
 def plan_request(
     group: RequestGroup, text: RequestText | None, settings: RequestSettings
-) -> PlannedRequest | None:
+) -> RequestChange | None:
     """Plan the calls about one pull request; None if there are none.
 
     `text` is what fanout says in it; None where the branch is to have no request.
@@ -72,23 +65,19 @@ def plan_request(
         change = _plan_open(change, group, text, settings)
     elif open_request is not None and group.is_removed and not group.is_declined:
         change = replace(change, request=open_request.request, closes=True)
-    details: list[tuple[ActionKind, str]] = []
     title, edit = text.title if text is not None else "", change.edit or RequestEdit()
     updates = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
     updates += ["its text"] if edit.text is not None else []
     if edit.is_draft is not None:
         updates.append("draft" if edit.is_draft else "ready for review")
     updates += [f"label {label}" for label in change.added_labels]
-    if change.opening is not None:
-        details.append((ActionKind.OPEN_REQUEST, title))
-    elif updates:
-        details.append((ActionKind.UPDATE_REQUEST, ", ".join(updates)))
-    if change.closes:
-        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
-    if change.status is not None:
-        details.append((ActionKind.SET_STATUS, format_status(change.status)))
-    if change.merge is not None:
-        details.append((ActionKind.MERGE_REQUEST, title))
+    details = {
+        ActionKind.OPEN_REQUEST: title,
+        ActionKind.UPDATE_REQUEST: ", ".join(updates),
+        ActionKind.CLOSE_REQUEST: "nothing is left on its branch",
+        ActionKind.SET_STATUS: format_status(change.status) if change.status is not None else "",
+        ActionKind.MERGE_REQUEST: title,
+    }
     actions = tuple(
         group.build_action(
             kind,
@@ -96,12 +85,12 @@ def plan_request(
             ref=group.ref,
             expected=change.head_commit,
             digest=text.digest if text is not None else "",
-            detail=detail,
+            detail=details[kind],
             number=str(change.request.number) if change.request is not None else "",
         )
-        for kind, detail in details
+        for kind in change.kinds
     )
-    return PlannedRequest(change=change, actions=actions) if actions else None
+    return replace(change, actions=actions) if actions else None
 
 
 def status_context(install: str) -> str:

@@ -1,6 +1,6 @@
 """Records about pull requests: what a pass observes, and what comes of its calls."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from fanout.plan.changes.planned_sets import PlannedSet
@@ -14,7 +14,7 @@ from fanout.plan.pull_requests.request_holds import (
     is_closed_by_person,
 )
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
-from fanout.values import Value, replace
+from fanout.values import replace
 
 OPENING_PATIENCE = timedelta(minutes=1)
 _MAX_EARLIER = 16  # closed requests whose reviews are read; each takes a call
@@ -23,16 +23,6 @@ _STATE_WORDS = {
     RequestState.CLOSED: "closed by a person",
     RequestState.MERGED: "merged",
 }
-
-
-class RequestResult(Value):
-    """Result of the calls about one pull request: what to record of it.
-
-    `line` has a head and a status if the status was set, and a refusal if a merge was refused.
-    """
-
-    line: RequestLine
-    is_closed: bool = False
 
 
 def observe_request_lines(
@@ -148,27 +138,12 @@ def find_begun(
     }
 
 
-def without_finished(
-    lines: Mapping[RequestKey, RequestLine],
-    merged: Mapping[RequestKey, int],
-    granted: Collection[RequestKey],
-) -> Mapping[RequestKey, RequestLine]:
-    """Return the lines without requests that were merged and whose publications are on record.
+def apply_result(line: RequestLine | None, latest: RequestLine) -> RequestLine | None:
+    """Return the line about a request after the calls of a pass; None: it is forgotten.
 
-    `merged` are the numbers of those that the forge shows as merged, `granted` the requests with
-    drafts of variants whose release has led to no recorded publication yet.
+    `latest` is what is known after the calls.
     """
-    return {
-        key: line
-        for key, line in lines.items()
-        if key in granted or (line.state != RequestState.MERGED and merged.get(key) != line.number)
-    }
-
-
-def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine | None:
-    """Return the line about a request after the calls of a pass; None: it is forgotten."""
-    latest = result.line
-    if result.is_closed:
+    if latest.state == RequestState.CLOSED:
         return None
     if line is None or line.number != latest.number:
         line = _begin_line(line, latest.number, latest.url)

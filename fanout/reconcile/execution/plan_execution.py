@@ -18,7 +18,7 @@ from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
-from fanout.plan.pull_requests.request_records import apply_result, without_finished
+from fanout.plan.pull_requests.request_records import apply_result
 from fanout.plan.push_refusals import is_refusal, note_refusal, word_refusal
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
 from fanout.plan.records.policy_status import (
@@ -215,7 +215,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     with world.counters.times.phase("writing"):
         pushes = push_changes(world, pass_plan)
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
-    request_changes += [it.change for it in pass_plan.other_statuses]
+    request_changes += pass_plan.other_statuses
     with world.counters.times.phase("requests"):
         request_outcomes = (
             execute_requests(world.forges, request_changes, pushes.find_of_ref, pass_plan.now)
@@ -412,9 +412,9 @@ def _settle_requests(
     lines = dict(plan.planned.requests)
     for change in plan.request_changes:
         outcome = request_outcomes.get((change.remote.key, change.head_ref))
-        if outcome is not None and outcome.result is not None:
+        if outcome is not None and outcome.line is not None:
             key = change.repository, change.head_ref
-            line = apply_result(lines.get(key), outcome.result)
+            line = apply_result(lines.get(key), outcome.line)
             lines.pop(key, None)
             if line is not None:
                 lines[key] = line
@@ -435,7 +435,13 @@ def _settle_requests(
         for ref, facts in state.forge.requests.items()
         if facts.request.state is RequestState.MERGED
     }
-    return without_finished(lines, merged, granted)
+    # A merged request is over when its publications are on record: until then some draft of it
+    # belongs to a variant whose release has led to none.
+    return {
+        key: line
+        for key, line in lines.items()
+        if key in granted or (line.state != RequestState.MERGED and merged.get(key) != line.number)
+    }
 
 
 def _yield_outcomes(
@@ -458,7 +464,7 @@ def _yield_outcomes(
         if repository_state is not None
     }
     for item in pass_plan.other_statuses:
-        remotes |= {(it.namespace, it.repository): item.change.remote.key for it in item.actions}
+        remotes |= {(it.namespace, it.repository): item.remote.key for it in item.actions}
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
         try:

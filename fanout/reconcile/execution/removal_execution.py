@@ -66,7 +66,7 @@ from fanout.reconcile.world import World
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import Value, replace
+from fanout.values import replace
 
 # Of these nobody knows what stands in the status, or which targets there are.
 _BLOCKING_REASONS = (
@@ -77,19 +77,13 @@ _BLOCKING_REASONS = (
 )
 
 
-class RemovalRequest(Value):
-    """Request of a person to remove something: reason and time."""
-
-    reason: str
-    at: datetime
-
-
 def remove_by_level(
     world: World,
     policy_result: PolicyResult,
     declared: DeclaredObjects,
     confirmed_removals: Sequence[PackageRemoval],
-    request: RemovalRequest,
+    reason: str,
+    at: datetime,
 ) -> Iterator[tuple[tuple[PackageRemoval, ...], tuple[ActionResult, ...]]]:
     """Remove orphaned variants level by level, each after the previous.
 
@@ -114,7 +108,7 @@ def remove_by_level(
         names = sorted(level_names)
         # Read again for each level: pushes of the levels before it take time, and people may edit
         # in between.
-        removals = find_removals(world, policy_result, declared, names, request.reason)
+        removals = find_removals(world, policy_result, declared, names, reason)
         for removal in removals:
             # Compared by tree: the person confirmed the loss of exactly these edits.
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
@@ -123,7 +117,7 @@ def remove_by_level(
                     f"{later_edits[0]} changed during the removal",
                     remedy="review it, then run the command again",
                 )
-        report = _execute(world, build_removal_pass(world, policy_result, removals, request.at))
+        report = _execute(world, build_removal_pass(world, policy_result, removals, at))
         merged = {
             (it.action.repository, it.action.path)
             for it in report.outcomes
@@ -132,8 +126,8 @@ def remove_by_level(
         undeletable = report.undeletable_drafts
         if merged:
             # Their packages have left the branch, and so do they leave the status.
-            remaining = find_removals(world, policy_result, declared, names, request.reason)
-            remaining_pass = build_removal_pass(world, policy_result, remaining, request.at)
+            remaining = find_removals(world, policy_result, declared, names, reason)
+            remaining_pass = build_removal_pass(world, policy_result, remaining, at)
             undeletable += _execute(world, remaining_pass).undeletable_drafts
             removals = tuple(
                 replace(it, awaits_review=False) if (it.repository, it.path) in merged else it
@@ -158,7 +152,7 @@ def remove_by_level(
         trailer_owner(policy_result.resolved_policy), status, states, named
     )
     if emptied:
-        _execute(world, build_removal_pass(world, policy_result, (), request.at, emptied))
+        _execute(world, build_removal_pass(world, policy_result, (), at, emptied))
 
 
 def _execute(world: World, pass_plan: PassPlan) -> PassReport:

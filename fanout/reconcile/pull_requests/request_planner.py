@@ -1,6 +1,7 @@
 """Planning of the pull requests of one policy: texts, calls, records.
 
-Texts are built in, or from the templates of administrators. On other people's pull requests, the status of fanout is planned once for each repository.
+Texts are built in, or from the templates of administrators. On other people's pull requests, the
+status of fanout is planned once for each repository.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.policy_plan import PolicyPlan, build_record_action, with_requests
+from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.pull_requests.other_requests import OtherStatuses, plan_other_statuses
 from fanout.plan.pull_requests.request_content import (
     build_content,
@@ -148,23 +149,25 @@ class RequestPlanner(Value, kw_only=True):
             [group for group in groups if wants_request(group)], promotions, settings.merge
         )
         begun = find_begun(plan.planned.openings, groups, self.now)
-        planned = [
+        changes = [
             it
             for group in groups
             if group.key not in begun
             and (it := plan_request(group, texts.get(group.key), settings)) is not None
         ]
         openings = {
-            (it.change.repository, it.change.head_ref): self.now
-            for it in planned
-            if it.change.opening is not None
+            (it.repository, it.head_ref): self.now for it in changes if it.opening is not None
         }
         record_action = build_record_action(plan.namespace, plan.name, plan.steps)
         actions = [replace(record_action, detail=detail) for detail in details]
-        actions += [action for it in planned for action in it.actions]
-        status = replace(plan.planned, requests=lines, openings={**begun, **openings})
-        plan = with_requests(plan, [it.change for it in planned], actions, status)
-        return replace(plan, warnings=warnings)
+        actions += [action for it in changes for action in it.actions]
+        return replace(
+            plan,
+            actions=(*plan.actions, *actions),
+            planned=replace(plan.planned, requests=lines, openings={**begun, **openings}),
+            request_changes=tuple(changes),
+            warnings=warnings,
+        )
 
 
 def plan_others(
