@@ -7,11 +7,10 @@ from fanout.plan.changes.branch_changes import plan_branches
 from fanout.plan.changes.package_removal import (
     PackageRemoval,
     VariantRemoval,
-    build_removal_commits,
 )
 from fanout.plan.changes.planned_sets import (
     PlannedSet,
-    build_set_merge,
+    build_removal_merges,
 )
 from fanout.plan.commit_statement import NO_VALUE, PackageStatement, PublicationStatement
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
@@ -138,8 +137,7 @@ def _build_change(
     tags = {next_publication_tag(variant): state.head for variant in tagged}
     merges = (
         *work.merges,
-        *build_removal_commits(work.removals),
-        *(build_set_merge(it) for it in work.removal_sets if it.merges_branch),
+        *build_removal_merges(work.removals, work.removal_sets),
     )
     if not (branches or removed or vendor or merges or tags):
         return None

@@ -70,16 +70,8 @@ def observe_variant(
         status_line=status_line,
         published=status_line.published,
         draft=location.draft,
-        may_adopt=context.may_adopt,
-        choices=context.choices,
-        previous=context.previous,
-        misplaced_drafts=context.misplaced_drafts,
-        abandoned=context.abandoned,
-        exchange_partners=context.exchange_partners,
-        occupant_tag=context.occupant_tag,
-        wait_hold=context.wait_hold,
         published_for_another=context.taken_hold is not None,
-        unfinished_push=context.unfinished_push,
+        **{name: getattr(context, name) for name in VariantContext.__struct_fields__},
     )
     publication = _unrecorded_publication(variant, context)
     if publication is not None:

@@ -19,7 +19,6 @@ from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     OpenDraft,
-    PublicationMerge,
     RepositoryPath,
     RepositoryState,
 )
@@ -63,6 +62,18 @@ class PackageRemoval(RepositoryPath, kw_only=True):
     def is_pushed(self) -> bool:
         """Return whether a push removes the package from the target branch."""
         return bool(self.tree) and not self.awaits_review
+
+    def report(self, action: PlanAction) -> PlanAction:
+        """Return an action of the same policy that reports the removal of the package."""
+        return replace(
+            action,
+            kind=ActionKind.REMOVE_PACKAGE,
+            variant=self.variant,
+            repository=self.repository,
+            path=self.path,
+            tree=self.tree,
+            detail=self.reason,
+        )
 
 
 class VariantRemoval(ActionSubject, kw_only=True):
@@ -246,16 +257,7 @@ def removal_due_since(
 def removal_actions(removal: VariantRemoval) -> Iterator[PlanAction]:
     """Yield the actions of the removal of one variant."""
     record_action = removal.build_action(ActionKind.RECORD)
-    for it in removal.packages:
-        if it.is_pushed:
-            yield replace(
-                record_action,
-                kind=ActionKind.REMOVE_PACKAGE,
-                repository=it.repository,
-                path=it.path,
-                tree=it.tree,
-                detail=it.reason,
-            )
+    yield from (it.report(record_action) for it in removal.packages if it.is_pushed)
     # One action per draft: several places may be in one repository.
     packages_by_draft: dict[tuple[str, str], tuple[PackageRemoval, OpenDraft]] = {}
     for it in removal.packages:
@@ -284,30 +286,3 @@ def removal_actions(removal: VariantRemoval) -> Iterator[PlanAction]:
         edits = f", and so does what people committed to {names}" if drafts else ""
         detail = f"that {removal.variant} is gone with its target; {remainder}{edits}"
         yield replace(record_action, detail=detail)
-
-
-def build_removal_commits(
-    removals: Iterable[tuple[VariantRemoval, PackageRemoval]],
-) -> tuple[PublicationMerge, ...]:
-    """Build one commit per policy that removes packages from one branch."""
-    removals_by_owner: dict[str, list[tuple[VariantRemoval, PackageRemoval]]] = {}
-    for variant_removal, removal in removals:
-        if removal.is_pushed:
-            owner = f"{variant_removal.namespace}/{variant_removal.policy}"
-            removals_by_owner.setdefault(owner, []).append((variant_removal, removal))
-    return tuple(
-        PublicationMerge(
-            drafts=(),
-            message=build_removal_message((package for _, package in pairs), owner),
-            # Of the inputs: a pass repeated after an interruption makes the same commit. And never
-            # older than its parent: history walks of Git rely on commit times.
-            timestamp=max(
-                [
-                    pairs[0][1].state.head_time,
-                    *(int(it.due.timestamp()) for it, _ in pairs if it.due is not None),
-                ]
-            ),
-            dropped_paths=tuple(sorted(package.path for _, package in pairs)),
-        )
-        for owner, pairs in sorted(removals_by_owner.items())
-    )

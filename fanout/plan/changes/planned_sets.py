@@ -100,7 +100,7 @@ class PolicyCleanup(Value):
 
 
 class SetOwner(Value):
-    """Policy, or variant written by hand, whose removal drafts are planned."""
+    """Policy, or variant written by hand, whose sets of removals are planned."""
 
     install: str
     namespace: str
@@ -108,11 +108,11 @@ class SetOwner(Value):
 
     @property
     def title(self) -> str:
-        """Return the name as trailers of removal drafts have it."""
+        """Return the name as the lines of commits have it."""
         return f"{self.namespace}/{self.name}"
 
     def find_ref(self, stage: str) -> str:
-        """Return the ref of the removal draft of a stage."""
+        """Return the ref of the set of removals of a stage."""
         return set_ref(SetScope.REMOVALS, self.install, self.namespace, self.name, stage)
 
 
@@ -132,9 +132,9 @@ def plan_removal_sets(
     states_by_repository: Mapping[str, RepositoryState],
     wanted: Iterable[PackageRemoval],
 ) -> tuple[PlannedSet, ...]:
-    """Plan the removal drafts of one policy in all its repositories.
+    """Plan the sets of removals of one policy in all its repositories.
 
-    `wanted` are all its packages that are to go by a branch; a draft that removes nothing of these
+    `wanted` are all its packages that are to go by a branch; a set that removes nothing of these
     is removed. `states_by_repository` is by name of the Repository object.
     """
     wanted_by_draft: dict[tuple[str, str], list[PackageRemoval]] = {}
@@ -155,9 +155,9 @@ def plan_removal_sets(
 
 
 def add_removals(owner: SetOwner, wanted: Sequence[PackageRemoval]) -> PlannedSet:
-    """Plan one removal draft with more packages, at the request of a person.
+    """Plan one set of removals with more packages, at the request of a person.
 
-    `wanted` are of one stage in one repository. What the draft removes already, stays.
+    `wanted` are of one stage in one repository. What the set removes already, stays.
     """
     first = wanted[0]
     ref, state = owner.find_ref(first.stage), first.state
@@ -179,7 +179,7 @@ def _plan_draft(
     ref: str,
     wanted: Sequence[PackageRemoval],
 ) -> PlannedSet | None:
-    """Plan one removal draft; None if there is none, and nothing to write in it.
+    """Plan one set of removals; None if there is none, and nothing to write in it.
 
     If its branch is of others, or they changed what is not in it, nothing is planned but the hold,
     which its pull request says.
@@ -243,7 +243,7 @@ def _plan_draft(
 
 
 def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold | None:
-    """Return the hold of a removal draft whose branch is not what fanout wrote, or None.
+    """Return the hold of a set of removals whose branch is not what fanout wrote, or None.
 
     It has nothing but commits of others, or they changed files outside of its packages.
     """
@@ -293,21 +293,46 @@ def is_merged(draft: SetState, state: RepositoryState) -> bool:
     return bool(draft.removed_trees) and all(is_gone(state, path) for path in draft.removed_trees)
 
 
-def build_set_merge(plan: PlannedSet) -> PublicationMerge:
-    """Return the commit that merges a removal draft: it removes its packages from the branch."""
-    assert plan.draft is not None, "only a branch that is there is merged"
+def build_removal_merges(
+    removals: Iterable[tuple[VariantRemoval, PackageRemoval]], sets: Iterable[PlannedSet]
+) -> tuple[PublicationMerge, ...]:
+    """Build the commits that remove packages from one target branch.
+
+    One for each policy that removes packages by a push, then one for each branch that is merged.
+    """
+    by_owner: dict[str, list[tuple[VariantRemoval, PackageRemoval]]] = {}
+    for variant_removal, removal in removals:
+        if removal.is_pushed:
+            owner = f"{variant_removal.namespace}/{variant_removal.policy}"
+            by_owner.setdefault(owner, []).append((variant_removal, removal))
+    merges: list[PublicationMerge] = []
+    for owner, pairs in sorted(by_owner.items()):
+        packages = sorted((it for _, it in pairs), key=lambda it: it.path)
+        due_times = (int(it.due.timestamp()) for it, _ in pairs if it.due is not None)
+        merges.append(_build_merge(owner, packages, max([0, *due_times])))
+    for it in sets:
+        if it.merges_branch:
+            assert it.draft is not None, "only a branch that is there is merged"
+            merge = _build_merge(it.draft.policy, it.removals, it.draft.timestamp, it.approvers)
+            merges.append(replace(merge, more_parents=(it.draft.commit,)))
+    return tuple(merges)
+
+
+def _build_merge(
+    owner: str, packages: Sequence[PackageRemoval], timestamp: int, approvers: Iterable[str] = ()
+) -> PublicationMerge:
     return PublicationMerge(
         drafts=(),
-        message=build_removal_message(plan.removals, plan.draft.policy, plan.approvers),
-        # Of the inputs: a pass repeated after an interruption makes the same commit.
-        timestamp=max(plan.state.head_time, plan.draft.timestamp),
-        dropped_paths=tuple(it.path for it in plan.removals),
-        more_parents=(plan.draft.commit,),
+        message=build_removal_message(packages, owner, approvers),
+        # Of the inputs: a pass repeated after an interruption makes the same commit. And never
+        # older than its parent: history walks of Git rely on commit times.
+        timestamp=max(packages[0].state.head_time, timestamp),
+        dropped_paths=tuple(it.path for it in packages),
     )
 
 
 def set_actions(plan: PlannedSet) -> Iterator[PlanAction]:
-    """Yield the actions on a removal draft: its branch changes, or the pass merges it."""
+    """Yield the actions on a set of removals: its branch changes, or the pass merges it."""
     action = plan.build_action(
         ActionKind.DRAFT_REMOVAL,
         repository=plan.repository,
@@ -316,15 +341,7 @@ def set_actions(plan: PlannedSet) -> Iterator[PlanAction]:
         detail=format_names(removal.path for removal in plan.removals),
     )
     if plan.merges_branch:
-        for it in plan.removals:
-            yield replace(
-                action,
-                kind=ActionKind.REMOVE_PACKAGE,
-                variant=it.variant,
-                path=it.path,
-                tree=it.tree,
-                detail=it.reason,
-            )
+        yield from (it.report(action) for it in plan.removals)
     elif plan.write is not None:
         yield action
     elif plan.is_removed:

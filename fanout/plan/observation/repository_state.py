@@ -384,7 +384,7 @@ class RepositoryState(Value, kw_only=True):
     vendor_time: int = 0
     path_states: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
     published_renderings: Mapping[str, str] = field(default_factory=dict)  # pristine, in force
-    # Paths whose package a removal draft has removed; the vendor branch has its rendering still.
+    # Paths whose package a set of removals has removed; the vendor branch has its rendering still.
     obsolete_renderings: frozenset[str] = frozenset()
     drafted_renderings: Mapping[str, str] = field(default_factory=dict)  # pristine, of open drafts
     sets: Mapping[str, SetState] = field(default_factory=dict)  # by ref

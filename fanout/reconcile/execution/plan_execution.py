@@ -149,7 +149,7 @@ def finish_pass(
 ) -> PassReport:
     """Make further passes over the policies that the pass left half done, if any.
 
-    One whose pull requests or removal drafts it merged: the next pass finds the merges in Git, as
+    One whose pull requests or sets of removals it merged: the next pass finds the merges in Git, as
     it finds those of people, tags and records them, and writes what follows from them. And one of
     which a repository took a part, as long as it takes more; in rounds that is for a later one.
     Their outcomes are added to those of the report.
@@ -479,7 +479,7 @@ def _build_outcome(
 ) -> ActionResult:
     result: PushedChange | FanoutError | None = None
     if action.kind in _PUSHED_KINDS:
-        # A removal draft is about several variants, and named by its branch.
+        # A set of removals is about several variants, and named by its branch.
         result = pushes.find(remote, action.namespace, action.variant or action.ref)
         assert result is not None, "what is pushed is in a change"
         # A branch that loses one of its packages is written, and not removed.

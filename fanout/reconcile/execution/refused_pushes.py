@@ -45,7 +45,7 @@ class PushResults(Value):
     untried: frozenset[tuple[str, str]] = frozenset()
 
     def find(self, remote: str, namespace: str, name: str) -> PushedChange | FanoutError | None:
-        """Return the result for a variant, or for a removal draft by its ref; None: no push."""
+        """Return the result for a variant, or for a set of removals by its ref; None: no push."""
         return self.left_out.get((remote, (namespace, name)), self.by_remote.get(remote))
 
     def find_of_ref(self, remote: str, ref: str) -> PushedChange | FanoutError | None:

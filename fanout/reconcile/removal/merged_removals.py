@@ -13,7 +13,7 @@ def with_merged_removals(
 ) -> RecordedStatus:
     """Return the status with the removal of present variants whose package a request removed.
 
-    The removal draft, which is still there, says so. They begin anew, and are not held as those
+    The set of removals, which is still there, says so. They begin anew, and are not held as those
     that somebody removed by hand.
     """
     removed_places = {
