@@ -89,30 +89,21 @@ class RemovalReviews(Value, kw_only=True):
     def find_declined(self, removal: PackageRemoval) -> DeclinedRequest | None:
         """Return the request by which a person declined the removal of a package, or None."""
         state, ref = removal.state, self.owner.find_ref(removal.stage)
-        forge, line = state.forge, self.lines.get((state.identity, ref))
-        facts = forge.requests.get(ref) if forge is not None else None
-        if forge is not None and facts is not None:
-            is_open = facts.request.state is RequestState.OPEN
-            if not (ref not in state.refs if is_open else is_closed_by_person(facts, forge)):
-                return None
-            declined = describe_declined(facts, forge, "")
-            closed = facts.request.closed
-        elif line is not None and removal.path in line.declined:
-            declined = DeclinedRequest(
-                revision="", number=line.number, url=line.url, by=line.closed_by
-            )
-            closed = line.closed
+        facts, line = state.find_request(ref), self.lines.get((state.identity, ref))
+        if facts is not None:
+            is_open, closed = facts.request.state is RequestState.OPEN, facts.request.closed
+            is_declined = ref not in state.refs if is_open else is_closed_by_person(state, ref)
         else:
+            is_declined = line is not None and removal.path in line.declined
+            closed = line.closed if line is not None else None
+        if not is_declined or is_resumed(removal.stage, removal.variant, closed, self.decisions):
             return None
-        is_over = is_resumed(removal.stage, removal.variant, closed, self.decisions)
-        return None if is_over else declined
+        return describe_declined(state, ref, line)
 
     def find_requested_changes(self, removal: PackageRemoval) -> Hold | None:
         """Return the hold of a package whose removal an approver of the stage has refused."""
         forge = removal.state.forge
-        facts = (
-            forge.requests.get(self.owner.find_ref(removal.stage)) if forge is not None else None
-        )
+        facts = removal.state.find_request(self.owner.find_ref(removal.stage))
         if forge is None or facts is None:
             return None
         for rule in find_approvals(self.stage_rules, removal.stage):

@@ -19,16 +19,19 @@ from fanout.api.results import Hold
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
 from fanout.plan.evidence.review_approvals import find_standing_approvals
-from fanout.plan.observation.observed_request import ForgeState, RequestFacts, RequestState
+from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import DeclinedRequest, ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.values import Value, replace
 
 
-def is_closed_by_person(facts: RequestFacts, forge: ForgeState) -> bool:
+def is_closed_by_person(state: RepositoryState, ref: str) -> bool:
     """Return whether somebody other than fanout closed the pull request without merging it."""
-    return facts.request.state is RequestState.CLOSED and facts.closed_by != forge.login
+    facts = state.find_request(ref)
+    if state.forge is None or facts is None:
+        return False
+    return facts.request.state is RequestState.CLOSED and facts.closed_by != state.forge.login
 
 
 def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Mapping[str, str]]:
@@ -36,10 +39,7 @@ def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Ma
     declined: dict[RequestKey, dict[str, str]] = {}
     for variant in variants:
         state, ref = variant.repository_state, variant.draft_ref
-        facts = state.find_request(ref)
-        if facts is None or state.forge is None or not is_closed_by_person(facts, state.forge):
-            continue
-        if revision := _requested_revision(variant):
+        if is_closed_by_person(state, ref) and (revision := _requested_revision(variant)):
             declined.setdefault((state.identity, ref), {})[variant.spec.name] = revision
     return declined
 
@@ -83,32 +83,31 @@ def mark_declined(
         ):
             marked.append(variant)
             continue
-        if state.forge is not None and facts is not None:
-            declined = describe_declined(facts, state.forge, revision)
-        else:
-            assert line is not None, "what the forge does not show is on record"
-            declined = DeclinedRequest(
-                revision=revision, number=line.number, url=line.url, by=line.closed_by
-            )
-        marked.append(replace(variant, declined=declined))
+        marked.append(replace(variant, declined=describe_declined(state, ref, line, revision)))
     return tuple(marked)
 
 
-def describe_declined(facts: RequestFacts, forge: ForgeState, revision: str) -> DeclinedRequest:
-    """Return the declined request for a revision, of what the forge shows."""
+def describe_declined(
+    state: RepositoryState, ref: str, line: RequestLine | None, revision: str = ""
+) -> DeclinedRequest:
+    """Return the declined request for a revision, as the forge shows it, else as it is on record.
+
+    `revision`: "" for a request that removes packages.
+    """
+    facts = state.find_request(ref)
+    if state.forge is None or facts is None:
+        assert line is not None, "what the forge does not show is on record"
+        return DeclinedRequest(
+            revision=revision, number=line.number, url=line.url, by=line.closed_by
+        )
     request = facts.request
     return DeclinedRequest(
         revision=revision,
         number=request.number,
         url=request.url,
-        by=format_closer(facts, forge),
+        by=f"{state.forge.host}/{facts.closed_by}" if facts.closed_by else "",
         is_closed=request.state is not RequestState.OPEN,
     )
-
-
-def format_closer(facts: RequestFacts, forge: ForgeState) -> str:
-    """Return who closed the request as `<host>/<login>`; "" if the forge does not say."""
-    return f"{forge.host}/{facts.closed_by}" if facts.closed_by else ""
 
 
 def is_resumed(
@@ -278,8 +277,8 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
         return None
     if all(it.trailers.revision != revision for it in branch.drafts.values()):
         return None
-    if is_closed_by_person(facts, state.forge):
-        return declined_hold(variant, describe_declined(facts, state.forge, revision))
+    if is_closed_by_person(state, ref):
+        return declined_hold(variant, describe_declined(state, ref, None, revision))
     if facts.request.state is not RequestState.OPEN:
         return None
     if facts.request.is_draft and not find_standing_approvals(facts.reviews):

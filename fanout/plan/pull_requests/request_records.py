@@ -5,12 +5,16 @@ from datetime import datetime, timedelta
 
 from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.evidence.review_approvals import find_rejections
-from fanout.plan.observation.observed_request import ForgeState, RequestFacts, RequestState
+from fanout.plan.observation.observed_request import (
+    ObservedRequest,
+    RequestState,
+)
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import (
+    describe_declined,
     find_declined,
-    format_closer,
     is_closed_by_person,
 )
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
@@ -38,11 +42,10 @@ def observe_request_lines(
     """
     declined = dict(find_declined(variants))
     for plan in removals:
-        forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
-        if forge is not None and facts is not None and is_closed_by_person(facts, forge):
+        if is_closed_by_person(plan.state, plan.ref):
             declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.removals}
-    states = [it.repository_state for it in variants] + [it.state for it in removals]
-    forges = {state.identity: state.forge for state in states}
+    every = [it.repository_state for it in variants] + [it.state for it in removals]
+    states = {state.identity: state for state in every}
     # A branch has another name when `draftPer`, the stage or the path is changed. The request from
     # the former one is closed, and what people requested there is not answered by that.
     earlier: dict[RequestKey, set[int]] = {}
@@ -66,11 +69,13 @@ def observe_request_lines(
         lines[key] = replace(line, earlier=kept)
     details: list[str] = []
     for key in sorted({*lines, *declined}):
-        forge = forges.get(key[0])
-        facts = forge.requests.get(key[1]) if forge is not None else None
-        if forge is None or facts is None:
+        state = states.get(key[0])
+        facts = state.find_request(key[1]) if state is not None else None
+        if state is None or facts is None:
             continue
-        line = _observe_line(lines.get(key), facts, forge, declined.get(key, {}), now)
+        line = _observe_line(
+            lines.get(key), facts.request, state, key[1], declined.get(key, {}), now
+        )
         if line == lines.get(key):
             continue
         if line is None:
@@ -84,13 +89,13 @@ def observe_request_lines(
 
 def _observe_line(
     line: RequestLine | None,
-    facts: RequestFacts,
-    forge: ForgeState,
+    request: ObservedRequest,
+    state: RepositoryState,
+    ref: str,
     declined: Mapping[str, str],
     now: datetime,
 ) -> RequestLine | None:
-    request = facts.request
-    if is_closed_by_person(facts, forge):
+    if is_closed_by_person(state, ref):
         if line is None or line.number != request.number:
             line = _begin_line(line, request.number, request.url)
         if line.state == RequestState.CLOSED:
@@ -100,7 +105,7 @@ def _observe_line(
             state=RequestState.CLOSED.value,
             declined=declined,
             closed=request.closed or now,
-            closed_by=format_closer(facts, forge),
+            closed_by=describe_declined(state, ref, line).by,
         )
     if request.state is RequestState.CLOSED:
         return line if line is not None and not line.number else None
