@@ -230,7 +230,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("a draft's commit", "plan.changes.branch_changes:build_draft", named("bad"), BAD),
     (
         "a merge commit",
-        "plan.repository_changes:build_publication_message",
+        "plan.changes.repository_changes:build_publication_message",
         lambda key, *_: key.policy == "bad",
         BAD,
     ),

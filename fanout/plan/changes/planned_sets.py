@@ -71,9 +71,10 @@ class PlannedSet(RepositorySubject, kw_only=True):
         `appends`: the server refuses to replace a branch, so that it is continued.
         """
         update, present = self.write, self.draft
-        # Others are on top of commits of people.
-        is_replaced = update is not None and present is not None and update.parent != present.commit
-        return continue_branch(update, present) if appends and is_replaced else update
+        # An update on top of commits of people continues the branch already.
+        if not appends or update is None or present is None or update.parent == present.commit:
+            return update
+        return continue_branch(update, present)
 
     @property
     def merges_branch(self) -> bool:

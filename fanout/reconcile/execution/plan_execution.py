@@ -13,6 +13,11 @@ from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
+from fanout.plan.changes.repository_changes import (
+    last_publication_commit,
+    last_publication_tag,
+    next_publication_tag,
+)
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
@@ -29,11 +34,6 @@ from fanout.plan.records.policy_status import (
     StatusLines,
     VariantLine,
     changed_lines,
-)
-from fanout.plan.repository_changes import (
-    last_publication_commit,
-    last_publication_tag,
-    next_publication_tag,
 )
 from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
 from fanout.reconcile.execution.trace_execution import write_traces

@@ -13,11 +13,11 @@ from time import monotonic
 
 from fanout.errors import FanoutError
 from fanout.plan.changes.change_sets import ChangeSet, SetMember, keep_members, list_sets
+from fanout.plan.changes.repository_changes import build_changes
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings, group_publications
 from fanout.plan.push_refusals import find_names, is_refusal, refuses_force
-from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import run_isolated

@@ -35,6 +35,7 @@ from fanout.plan.changes.planned_sets import (
     is_merged,
     plan_removal_sets,
 )
+from fanout.plan.changes.repository_changes import build_changes
 from fanout.plan.evidence.review_approvals import index_removal_approvals
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.observed_request import ForgeState
@@ -42,7 +43,6 @@ from fanout.plan.observation.repository_state import RefListingRequest, Reposito
 from fanout.plan.policy_plan import join_plans, plan_policy
 from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.execution.plan_execution import execute_plan
 from fanout.reconcile.observation.listing_requests import list_read_refs
 from fanout.reconcile.observation.repository_access import build_remote
