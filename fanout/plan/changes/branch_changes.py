@@ -13,7 +13,6 @@ from fanout.plan.changes.next_drafts import build_draft, draft_subject, replaced
 from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.commit_statement import CommitStatement
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
     BranchUpdate,
     OpenDraft,
     RepositoryState,
@@ -140,7 +139,7 @@ def _plan_branch(
         # A withdrawn package gets back what the target branch has. What was published is left as
         # it is: put back, a merge of the draft would revert the publication.
         paths = [path for path in removed if path in withdrawn]
-        trees = {path: state.path_states.get(path, EMPTY_PATH).tree for path in paths}
+        trees = {path: state.find_tree(path) for path in paths}
         statement = CommitStatement(
             ref=ref,
             policy=branch.policy,

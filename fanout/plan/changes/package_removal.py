@@ -17,7 +17,6 @@ from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
     OpenDraft,
     RepositoryPath,
     RepositoryState,
@@ -205,11 +204,6 @@ def find_used_number(
     if left_line is not None:
         number = max(number, parse_publication_number(left_line.tag, path))
     return 0 if state.is_number_stated(path, number) else number
-
-
-def is_gone(state: RepositoryState, path: str) -> bool:
-    """Return whether the target branch has no package at the path."""
-    return state.path_states.get(path, EMPTY_PATH).tree is None
 
 
 def join_paths(paths: Sequence[str]) -> str:

@@ -20,7 +20,6 @@ from fanout.plan.changes.package_removal import (
     PackageRemoval,
     VariantRemoval,
     build_removal_message,
-    is_gone,
     join_paths,
 )
 from fanout.plan.commit_statement import CommitStatement
@@ -28,7 +27,6 @@ from fanout.plan.decided_variant import DecidedVariant
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
     BranchUpdate,
     PublicationMerge,
     RepositoryState,
@@ -167,7 +165,7 @@ def add_removals(owner: SetOwner, wanted: Sequence[PackageRemoval]) -> PlannedSe
     present = [
         replace(first, variant="", path=path, tree=tree, reason="", hold=None)
         for path, tree in (draft.removed_trees.items() if draft is not None else ())
-        if path not in paths and state.path_states.get(path, EMPTY_PATH).tree == tree
+        if path not in paths and state.find_tree(path) == tree
     ]
     plan = _plan_draft(owner, (first.repository, state, first.stage), ref, [*wanted, *present])
     assert plan is not None, "a draft that is to remove a package is planned"
@@ -221,7 +219,7 @@ def _plan_draft(
         restored_trees = {
             path: tree
             for path in sorted(draft.removed_trees.keys() - {it.path for it in packages})
-            if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
+            if (tree := state.find_tree(path)) is not None
         }
         if restored_trees:
             subject = f"Keep {join_paths(list(restored_trees))}"
@@ -268,7 +266,7 @@ def find_package_hold(removal: PackageRemoval, draft: SetState) -> Hold | None:
     """
     path, state = removal.path, removal.state
     branch = draft.ref.removeprefix("refs/heads/")
-    if path in draft.idle_paths and not is_gone(state, path):
+    if path in draft.idle_paths and state.find_tree(path) is not None:
         sentence = (
             f"{path} was put back on branch {branch}; to keep it, declare its target again, and to"
             " remove it, delete it on the branch"
@@ -291,7 +289,7 @@ def find_package_hold(removal: PackageRemoval, draft: SetState) -> Hold | None:
 
 def is_merged(draft: SetState, state: RepositoryState) -> bool:
     """Return whether the target branch has no package that the draft removes."""
-    return bool(draft.removed_trees) and all(is_gone(state, path) for path in draft.removed_trees)
+    return bool(draft.removed_trees) and not any(map(state.find_tree, draft.removed_trees))
 
 
 def build_removal_merges(

@@ -426,6 +426,10 @@ class RepositoryState(Value, kw_only=True):
         """Return the sets that remove packages."""
         return [it for it in self.sets.values() if it.is_removal]
 
+    def find_tree(self, path: str) -> str | None:
+        """Return the tree of the package at a path of the target branch, or None without one."""
+        return self.path_states.get(path, EMPTY_PATH).tree
+
     def find_draft(self, ref: str, path: str) -> OpenDraft | None:
         """Return the draft of a package on a branch, or None."""
         state = self.sets.get(ref)
