@@ -7,7 +7,7 @@ from forge_states import MAIN, REF, at, commit_id, drafted, forge, published, re
 from reconcile.builders import sets_of
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, Verdict
-from fanout.api.promotion_policy import MergeMethod, MergeStyle
+from fanout.api.promotion_policy import MergeMethod, MergeStyle, PullRequest
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import CheckAnswer, Hold, VariantResult
 from fanout.api.stages import Check
@@ -322,7 +322,7 @@ def shown(**fields):
 ALLOWED = RepositoryFacts(
     RepositoryName("org", "edge"), "main", False, True, True, frozenset({MergeStyle.MERGE})
 )
-SQUASHED = RequestSettings(style=MergeStyle.SQUASH)
+SQUASHED = RequestSettings(declared=PullRequest(merge_style=MergeStyle.SQUASH))
 HEAD = commit_id("c1")
 REQUESTS = [
     (forge(shown(labels=frozenset({HOLD_LABEL}))), RequestSettings(),
@@ -538,7 +538,7 @@ def test_details_of_a_cleanup_after_a_move():
 
 TEXT = RequestText("Promote v2", "text", "digest")
 UPDATES = [
-    (request(), RequestSettings(labels=("x", "y")), None,
+    (request(), RequestSettings(declared=PullRequest(labels=["x", "y"])), None,
      "its text, ready for review, label x, label y"),
     (shown(is_draft=False), RequestSettings(), WAITS, "its text, draft"),
     (shown(base_branch="trunk"), RequestSettings(), WAITS, "back to branch main, its text"),

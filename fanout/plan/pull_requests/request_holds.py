@@ -23,7 +23,7 @@ from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import DeclinedRequest, ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
-from fanout.values import Value, replace
+from fanout.values import Value, field, replace
 
 
 def is_closed_by_person(state: RepositoryState, ref: str) -> bool:
@@ -149,13 +149,10 @@ _REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked ag
 
 
 class RequestSettings(Value):
-    """Settings of the pull requests of one policy: how they are opened and merged, and labels."""
+    """Settings of the pull requests of one policy: who merges them, and what is declared."""
 
     merge: MergeMethod = MergeMethod.DIRECT
-    style: MergeStyle = MergeStyle.MERGE
-    opens_as_draft: bool = True
-    labels: tuple[str, ...] = ()
-    reviewers: tuple[str, ...] = ()
+    declared: PullRequest = field(default_factory=PullRequest)
 
     def choose_style(self, state: RepositoryState, head_ref: str) -> MergeStyle:
         """Return the style in which the request of a branch is merged.
@@ -163,9 +160,9 @@ class RequestSettings(Value):
         A forge that rebases leaves out commits with several parents, and what they change. A
         squash has the whole branch, and a history as straight.
         """
-        branch = state.sets.get(head_ref)
+        branch, style = state.sets.get(head_ref), self.declared.merge_style
         has_joints = branch is not None and branch.has_joints
-        return MergeStyle.SQUASH if has_joints and self.style is MergeStyle.REBASE else self.style
+        return MergeStyle.SQUASH if has_joints and style is MergeStyle.REBASE else style
 
 
 class RequestHoldInputs(Value):
@@ -297,13 +294,7 @@ def read_request_settings(promotions: Sequence[PromotionPolicy]) -> RequestSetti
     `pullRequest` is that of the first one by name that has it. People merge where any says so.
     """
     by_name = sorted(promotions, key=lambda promotion: promotion.metadata.name)
-    settings = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
-    request = next(settings, PullRequest())
+    declared = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
     is_manual = any(it.spec.merge is MergeMethod.MANUAL for it in promotions)
-    return RequestSettings(
-        merge=MergeMethod.MANUAL if is_manual else MergeMethod.DIRECT,
-        style=request.merge_style,
-        opens_as_draft=request.draft,
-        labels=tuple(request.labels),
-        reviewers=tuple(request.reviewers),
-    )
+    merge = MergeMethod.MANUAL if is_manual else MergeMethod.DIRECT
+    return RequestSettings(merge, next(declared, PullRequest()))

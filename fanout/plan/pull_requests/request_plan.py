@@ -106,7 +106,7 @@ def _plan_withdrawal(
     Its text stays, unless others took its branch: then the text says so.
     """
     request, edit = facts.request, RequestEdit()
-    if settings.opens_as_draft and not request.is_draft:
+    if settings.declared.draft and not request.is_draft:
         edit = RequestEdit(is_draft=True)
     if group.is_taken and group.hold is not None:
         text = build_request_text(
@@ -126,7 +126,7 @@ def _plan_open(
     change: RequestChange, group: RequestGroup, text: RequestText, settings: RequestSettings
 ) -> RequestChange:
     open_request = group.open_request
-    is_draft = settings.opens_as_draft and group.hold is not None
+    is_draft = settings.declared.draft and group.hold is not None
     status = _plan_status(group, open_request)
     branch = group.state.branch.removeprefix("refs/heads/")
     if open_request is None:
@@ -139,8 +139,8 @@ def _plan_open(
                 text=text.text,
                 is_draft=is_draft,
             ),
-            added_labels=settings.labels,
-            reviewers=settings.reviewers,
+            added_labels=tuple(settings.declared.labels),
+            reviewers=tuple(settings.declared.reviewers),
             status=status,
         )
     request = open_request.request
@@ -158,7 +158,7 @@ def _plan_open(
         change,
         request=request,
         edit=edit if edit != RequestEdit() else None,
-        added_labels=tuple(it for it in settings.labels if it not in request.labels),
+        added_labels=tuple(it for it in settings.declared.labels if it not in request.labels),
         status=status,
         merge=merge if group.is_merged else None,
     )
