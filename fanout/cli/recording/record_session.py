@@ -41,7 +41,7 @@ from fanout.plan.observation.repository_state import CommitIdentity, RecordTrace
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.trace_changes import find_due_traces
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.execution.trace_execution import write_traces
+from fanout.reconcile.execution.repository_pushes import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import Value, replace

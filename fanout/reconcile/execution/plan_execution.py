@@ -35,8 +35,7 @@ from fanout.plan.records.policy_status import (
     VariantLine,
     changed_lines,
 )
-from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
-from fanout.reconcile.execution.trace_execution import write_traces
+from fanout.reconcile.execution.repository_pushes import PushResults, push_changes, write_traces
 from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
