@@ -67,8 +67,8 @@ def plan_policy(
     lines, published, actions = _plan_variants(steps, recorded, moment)
     for removal in cleanup.removals:
         actions += removal_actions(removal)
-    for removal_draft in cleanup.sets:
-        actions += set_actions(removal_draft)
+    for planned_set in cleanup.sets:
+        actions += set_actions(planned_set)
     record_action = build_record_action(namespace, name, steps)
     # Repositories that are forgotten or rediscovered.
     details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]

@@ -49,7 +49,7 @@ _UNTOLD_REASONS: Final = frozenset(
     }
 )
 _CHECKS: Final = frozenset({ReasonClass.EVIDENCE, ReasonClass.APPROVAL})
-_VariantDraft = tuple[RenderedVariant, OpenDraft | None]
+_DraftedVariant = tuple[RenderedVariant, OpenDraft | None]
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -138,7 +138,7 @@ def build_content(
     )
 
 
-def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:
+def _build_conflicts(drafts: Iterable[_DraftedVariant]) -> Iterator[RequestConflict]:
     """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
     conflicts: list[tuple[tuple[str, bool], str]] = []
     for variant, draft in drafts:

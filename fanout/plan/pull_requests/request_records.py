@@ -69,12 +69,12 @@ def observe_request_lines(
         lines[key] = replace(line, earlier=kept)
     details: list[str] = []
     for key in sorted({*lines, *declined}):
-        state = states.get(key[0])
-        facts = state.find_request(key[1]) if state is not None else None
-        if state is None or facts is None:
+        repository = states.get(key[0])
+        facts = repository.find_request(key[1]) if repository is not None else None
+        if repository is None or facts is None:
             continue
         line = _observe_line(
-            lines.get(key), facts.request, state, key[1], declined.get(key, {}), now
+            lines.get(key), facts.request, repository, key[1], declined.get(key, {}), now
         )
         if line == lines.get(key):
             continue
