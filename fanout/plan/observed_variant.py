@@ -11,7 +11,7 @@ from fanout.plan.edits.adoption_base import UpstreamOrigin
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.plan.history.earlier_publication import RevertedPublication
-from fanout.plan.observation.move_locations import AbandonedLocation, MisplacedDraft
+from fanout.plan.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import (
     ObservedPath,
     OpenDraft,

@@ -16,8 +16,8 @@ from fanout.api.results import Hold, VariantResult
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.stage_holds import group_holds
+from fanout.plan.changes.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_status import RefusedPushLine
 from fanout.values import replace
 

@@ -13,7 +13,7 @@ from fanout.plan import plan_wording
 from fanout.plan.changes.next_drafts import DraftLocation
 from fanout.plan.commit_statement import PackageVersion
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
-from fanout.plan.observation.move_locations import location_author
+from fanout.plan.move_locations import location_author
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant, VariantContext, missing_branch_hold

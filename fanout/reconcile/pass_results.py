@@ -23,6 +23,8 @@ from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.message_commands import MessageCommands
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, RequestChange
 from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import CommitSettings
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -30,8 +32,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     RepositoryState,
 )
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace

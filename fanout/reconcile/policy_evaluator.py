@@ -22,6 +22,7 @@ from fanout.plan.changes.move_cleanup import (
 from fanout.plan.changes.next_drafts import DraftLimit, find_due_drafts
 from fanout.plan.changes.package_removal import DraftIndex
 from fanout.plan.changes.planned_sets import PolicyCleanup, SetOwner, plan_removal_sets
+from fanout.plan.changes.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.edits.merge_disputes import read_resolutions
@@ -41,7 +42,6 @@ from fanout.plan.evidence.review_approvals import (
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.variant_facts import build_policy_facts, build_set_facts, facts_after_pass
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
-from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,

@@ -13,14 +13,14 @@ from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import Bug, FanoutError, InvalidInput, RateLimited
+from fanout.plan.changes.policy_plan import PolicyPlan, join_plans
+from fanout.plan.changes.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.observation.repository_state import (
     RefListing,
     RefListingRequest,
     RepositoryAccess,
     RepositoryState,
 )
-from fanout.plan.policy_plan import PolicyPlan, join_plans
-from fanout.plan.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger

@@ -16,7 +16,7 @@ from fanout.errors import Bug
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
 from fanout.plan.changes.next_drafts import DraftLocation, locate_draft
 from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
-from fanout.plan.observation.move_locations import (
+from fanout.plan.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     draft_branch_hold,

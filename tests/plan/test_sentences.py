@@ -26,13 +26,14 @@ from fanout.plan.changes.move_cleanup import (
 from fanout.plan.changes.next_drafts import locate_draft
 from fanout.plan.changes.package_removal import PackageRemoval, VariantRemoval, removal_actions
 from fanout.plan.changes.planned_sets import PolicyCleanup
+from fanout.plan.changes.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.edits.adoption_base import find_clone_edits
 from fanout.plan.evidence.check_readings import ProbeResponse, build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.gates.variant_facts import build_set_facts
 from fanout.plan.history.earlier_publication import RevertedPublication, moved_away_hold
-from fanout.plan.observation.move_locations import (
+from fanout.plan.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     PathHolder,
@@ -52,7 +53,6 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RepositoryState,
 )
-from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.pull_requests.other_requests import plan_other_statuses
 from fanout.plan.pull_requests.request_group import RequestGroup, group_orphaned
 from fanout.plan.pull_requests.request_holds import (

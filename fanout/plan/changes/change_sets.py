@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fanout.plan.changes.package_removal import VariantRemoval
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.changes.repository_changes import next_publication_tag
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.values import replace
 
 SetMember = tuple[str, str]

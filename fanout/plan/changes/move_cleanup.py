@@ -22,7 +22,7 @@ from fanout.plan.changes.package_removal import (
 )
 from fanout.plan.changes.planned_sets import BRANCH_REASONS, describe_removing
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.observation.move_locations import AbandonedLocation
+from fanout.plan.move_locations import AbandonedLocation
 from fanout.plan.observation.repository_state import ObservedPath
 from fanout.plan.observed_variant import lost_leftover_hold, missing_branch_hold
 from fanout.plan.rendered_variant import RenderedVariant

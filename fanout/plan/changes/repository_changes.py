@@ -12,6 +12,14 @@ from fanout.plan.changes.planned_sets import (
     PlannedSet,
     build_removal_merges,
 )
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import (
+    CommitSettings,
+    build_publication_message,
+    find_grants,
+    group_publications,
+    split_publication,
+)
 from fanout.plan.commit_statement import NO_VALUE, PackageStatement, PublicationStatement
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.repository_state import (
@@ -22,14 +30,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     StoredTree,
     VendorCommit,
-)
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import (
-    CommitSettings,
-    build_publication_message,
-    find_grants,
-    group_publications,
-    split_publication,
 )
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref

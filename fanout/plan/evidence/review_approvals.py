@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
-from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
-from fanout.api.results import VariantResult
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
@@ -207,17 +205,6 @@ def _find_standing(
         if not review.is_dismissed:
             standing.append(review)
     return [review for standing in standing_by_person.values() for review in standing]
-
-
-def build_approval_trailers(evaluations: Iterable[VariantResult]) -> tuple[str, ...]:
-    """Return the lines of a publication's message that name whose approvals counted."""
-    approvers = {
-        name
-        for evaluation in evaluations
-        for check in evaluation.checks
-        for name in check.approvers
-    }
-    return tuple(f"{Trailer.APPROVED_BY}: {name}" for name in sorted(approvers))
 
 
 def _pair_with_rules(

@@ -26,7 +26,7 @@ from fanout.plan import plan_wording
 from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
-from fanout.plan.observation.move_locations import location_author
+from fanout.plan.move_locations import location_author
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.request_holds import (

@@ -7,11 +7,11 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
 from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_holds import (
     RequestHoldInputs,
     find_refusal_hold,

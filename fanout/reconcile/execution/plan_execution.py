@@ -13,6 +13,7 @@ from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.changes.repository_changes import (
     last_publication_commit,
     last_publication_tag,
@@ -21,7 +22,6 @@ from fanout.plan.changes.repository_changes import (
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_records import apply_result
 from fanout.plan.push_refusals import is_refusal, note_refusal, word_refusal

@@ -35,13 +35,13 @@ from fanout.plan.changes.planned_sets import (
     is_merged,
     plan_removal_sets,
 )
+from fanout.plan.changes.policy_plan import join_plans, plan_policy
+from fanout.plan.changes.publication_messages import CommitSettings
 from fanout.plan.changes.repository_changes import build_changes
 from fanout.plan.evidence.review_approvals import index_removal_approvals
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.observed_request import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
-from fanout.plan.policy_plan import join_plans, plan_policy
-from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.reconcile.execution.plan_execution import execute_plan
 from fanout.reconcile.observation.listing_requests import list_read_refs

@@ -17,10 +17,10 @@ from time import monotonic
 
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.changes.change_sets import ChangeSet, SetMember, keep_members, list_sets
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import CommitSettings, group_publications
 from fanout.plan.changes.repository_changes import build_changes
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import CommitSettings, group_publications
 from fanout.plan.push_refusals import find_names, is_refusal, refuses_force
 from fanout.plan.records.trace_changes import DueTrace, build_trace_changes
 from fanout.reconcile.pass_results import PassPlan

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.actions import ActionKind, RepositorySubject
+from fanout.plan.changes.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.pull_requests.other_requests import OtherStatuses, plan_other_statuses
 from fanout.plan.pull_requests.request_content import (
     build_content,

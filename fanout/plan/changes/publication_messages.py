@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fanout.api.commit_trailers import Trailer
+from fanout.api.results import VariantResult
 from fanout.plan.actions import ActionSubject, RequestChange
 from fanout.plan.changes.commit_chain import split_by_commit
 from fanout.plan.changes.package_removal import build_removal_message
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
-from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field, replace
@@ -111,6 +111,17 @@ def build_publication_message(
     newest = record_names[-1] if record_names else grants[0].records
     # A commit that names a record also shows that its release was recorded before it was made.
     return with_trailers(message, [f"{Trailer.RECORDS}: {newest}"] if newest else ())
+
+
+def build_approval_trailers(evaluations: Iterable[VariantResult]) -> tuple[str, ...]:
+    """Return the lines of a publication's message that name whose approvals counted."""
+    approvers = {
+        name
+        for evaluation in evaluations
+        for check in evaluation.checks
+        for name in check.approvers
+    }
+    return tuple(f"{Trailer.APPROVED_BY}: {name}" for name in sorted(approvers))
 
 
 def find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[GrantLine]:
